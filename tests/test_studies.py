@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from control.power import algorithms
 from fixtures import studies
 from fixtures.studies.jobs import arrivals, engines
 from fixtures.studies.jobs.workloads import job_stream
-from fixtures.studies.power import backends, options, points
+from fixtures.studies.power import backends, points
 from fixtures.terms import BadInput, Metric, Study
 from tests.sessions import HOUSE
 
@@ -26,7 +27,7 @@ NAMES = {
     "arrivals": arrivals.names(),
     "policies": job_stream.policies(),
     "engine": engines.names(),
-    "algorithms": options.algorithms(),
+    "algorithms": algorithms.names(),
     "power_backend": backends.names(),
     "profile_grid": points.GRIDS,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import yaml
 
@@ -34,18 +34,8 @@ class OperatingPoint:
 
 
 @cache
-def anchor_points() -> tuple[OperatingPoint, ...]:
-    """The grid at the anchor clock: 263 points, processes before batches."""
-    return _points("anchor")
-
-
-@cache
-def sweep_points() -> tuple[OperatingPoint, ...]:
-    """The nine points that are measured at every clock of the sweep."""
-    return _points("sweep")
-
-
-def _points(part: str) -> tuple[OperatingPoint, ...]:
+def points(part: Literal["anchor", "sweep"]) -> tuple[OperatingPoint, ...]:
+    """The grid at the anchor clock (263 points, processes before batches), or the nine that are measured at every clock of the sweep."""
     said: dict[str, Any] = yaml.safe_load((DATA / "grid.yaml").read_text(encoding="utf-8"))
     return tuple(
         OperatingPoint(row["share_percent"], processes, batch)
@@ -53,6 +43,11 @@ def _points(part: str) -> tuple[OperatingPoint, ...]:
         for processes in row["processes"]
         for batch in row["batches"]
     )
+
+
+def grid() -> list[Partition]:
+    """The partitions of the grid at the anchor clock."""
+    return [point.partition for point in points("anchor")]
 
 
 @cache
@@ -67,6 +62,7 @@ def platforms() -> dict[str, Platform]:
             searched_mem_mhz=tuple(map(float, one["searched_mem_mhz"])),
             anchor_mhz=float(one["anchor_mhz"]),
             tdp_w=float(one["tdp_w"]),
+            detect=tuple(one["detect"]),
         )
         for name, one in said["gpus"].items()
     }

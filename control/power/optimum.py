@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import catalog
 from .catalog import platforms
 from .greedy import greedy
-from .search import best
+from .search import best, profiled
 from .tables import Tables, speeds_of
-from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings, Unsupported, must_be_in, tenants_of, unit_of
+from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings, Unsupported, must_be_in, tenants_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .greedy import PartitionAnswer
-    from .terms import Anchor, Floats, Knobs, Model, Partition, Question
+    from .terms import Knobs, Model, Partition, Question
 
 
 def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo_ms: float) -> Setting:
@@ -32,7 +31,7 @@ def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo
     result: list[tuple[float, Setting]] = []
     least = np.inf
     for mem_mhz, model in tables.models.items():
-        anchor = _column(model.anchor(partitions))
+        anchor = model.anchor(partitions).column()
         power, speed = model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks)
         in_time = 1000 * slowest <= slo_ms * speed
         least = min(least, float(np.min(np.where(in_time, power, np.inf))))
@@ -50,14 +49,6 @@ def waited_for(partition: Partition) -> float:
     """How many images all tenants together finish while the one that waits longest finishes a batch."""
     whole = sum(partition.shares)
     return max(batch * whole / share for share, batch in zip(partition.shares, partition.batches, strict=True))
-
-
-def _column(anchor: Anchor) -> Anchor:
-    """The anchor in shape (partitions, 1), to stand against clocks."""
-    return replace(anchor, **{field.name: getattr(anchor, field.name)[:, None] for field in fields(anchor)})
-
-
-NO_CLOCK = 0.0  # the memory clock of a model on a device where it cannot be set
 
 
 def tables_of(question: Question) -> Tables:
@@ -132,58 +123,12 @@ def _tabled(models: Mapping[float, Model], gpu: str, knobs: Knobs) -> Tables:
     return Tables(models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True))))
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """A model that offers only such partitions as can be set here; a search starts from these, and mixes their processes."""
-
-    model: Model
-    partitions: tuple[Partition, ...]
-
-    @property
-    def network(self) -> str:
-        """As the model's."""
-        return self.model.network
-
-    @property
-    def gpu(self) -> str:
-        """As the model's."""
-        return self.model.gpu
-
-    @property
-    def mem_mhz(self) -> float:
-        """As the model's."""
-        return self.model.mem_mhz
-
-    @property
-    def cap_unit(self) -> str:
-        """As the model's."""
-        return unit_of(self.model)
-
-    @property
-    def sm_range_mhz(self) -> tuple[float, float]:
-        """As the model's."""
-        return self.model.sm_range_mhz
-
-    def anchor(self, partitions: Sequence[Partition]) -> Anchor:
-        """As the model's."""
-        return self.model.anchor(partitions)
-
-    def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """As the model's."""
-        return self.model.throughput_images_per_s(anchor, sm_mhz)
-
-    def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """As the model's."""
-        return self.model.power_w(anchor, sm_mhz)
-
-
 @cache
 def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> PartitionAnswer:  # noqa: FBT001, PLR0913, PLR0917
     models, platform = tables.models, tables.platform
     if compatible:
         return _if_settable(greedy(models, platform, cap, network=network, margin_w=margin), knobs)
-    offered = {mhz: Offered(model, _settable(tables, knobs)) for mhz, model in models.items()}
-    return best(offered, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes)
+    return best(models, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes, only=_settable(tables, knobs))
 
 
 def _if_settable(answer: PartitionAnswer, knobs: Knobs) -> PartitionAnswer:
@@ -199,14 +144,12 @@ def _if_settable(answer: PartitionAnswer, knobs: Knobs) -> PartitionAnswer:
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
     """The partitions that were measured to fit the models, those that can be set here."""
-    lines = [one for model in tables.models.values() for one in getattr(model, "partitions", ())]
-    measured = lines or [point.partition for point in catalog.anchor_points()]
     here = [
-        fromkey
-        for fromkey in dict.fromkeys(measured)
-        if len(fromkey.shares) <= knobs.most_processes
-        and all(batch in knobs.batches for batch in fromkey.batches)
-        and (knobs.shares or set(fromkey.shares) <= {100.0})
+        one
+        for one in dict.fromkeys(profiled(tables.models))
+        if len(one.shares) <= knobs.most_processes
+        and all(batch in knobs.batches for batch in one.batches)
+        and (knobs.shares or set(one.shares) <= {100.0})
     ]
     if not here:
         raise Unsupported("no partition that the model was fitted on can be set here.")

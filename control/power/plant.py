@@ -150,27 +150,16 @@ class Plant:
 
     def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
         """What the model says of a partition, and the power and images per second that it really has in each state."""
-        curve = self._tables.curve(mem_mhz, partition)
-        power, throughput = self._gains
-        if self._off.partition_error:
-            own = _own(self._off.seed, f"{partition}")
-            power, throughput = power * (1 + self._off.partition_error * own[0]), throughput * (1 + self._off.partition_error * own[1])
-        return curve, curve.power_w * power, curve.throughput_images_per_s * throughput
+        curve, spread = self._tables.curve(mem_mhz, partition), self._off.partition_error
+        power, throughput = [1 + spread * value for value in _own(self._off.seed, f"{partition}")] if spread else (1.0, 1.0)
+        return curve, curve.power_w * self._gains[0] * power, curve.throughput_images_per_s * self._gains[1] * throughput
 
     def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
         """Power that it settles at, images per second, and what the model says."""
         mem_mhz = max(self._tables.models) if self._now.mem_mhz is None else self._now.mem_mhz
         if not running:
             return self._idle_w, 0.0, None
-        partition = partition_of(running)
-        curve = self._tables.curve(mem_mhz, partition)
-        off = (
-            [1 + self._off.partition_error * value for value in _own(self._off.seed, f"{partition}")]
-            if self._off.partition_error
-            else (1.0, 1.0)
-        )
-        power_w = curve.power_w * self._gains[0] * off[0]
-        throughput = curve.throughput_images_per_s * self._gains[1] * off[1]
+        curve, power_w, throughput = self._true(mem_mhz, partition_of(running))
         clocks = self._tables.platform.sm_mhz
         at = at_most(clocks, self._tables.platform.anchor_mhz if self._now.sm_mhz is None else self._now.sm_mhz)
         limit_w = self._tables.platform.tdp_w if self._now.power_limit_w is None else self._now.power_limit_w
@@ -187,7 +176,7 @@ class Plant:
 
 def batches() -> tuple[int, ...]:
     """Every batch that the plant takes: those of the grid and of all ladders."""
-    return tuple(sorted({*every_batch(), *(point.batch for point in catalog.anchor_points())}))
+    return tuple(sorted({*every_batch(), *(point.batch for point in catalog.points("anchor"))}))
 
 
 def _signed(size: float, bit: int) -> float:

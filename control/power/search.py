@@ -6,11 +6,11 @@ jump in the throughput cannot lead to an answer above the cap. Deterministic: no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -142,6 +142,7 @@ class Looking:
     model: Model
     sm_mhz: Floats
     cap: Cap
+    doubting: bool = True
     smallest_cap: float = np.inf
     seen: set[Tiles] = field(default_factory=set)
 
@@ -152,7 +153,7 @@ class Looking:
             return []
         self.seen.update(new)
         anchors = self.model.anchor([partition_of_tiles(tiles) for tiles in new])
-        anchor = _as_column(anchors)
+        anchor = anchors.column()
         power_w = self.model.power_w(anchor, self.sm_mhz)
         needed_w = power_w + self.cap.margin_w
         if self.cap.sds:
@@ -163,7 +164,8 @@ class Looking:
         best = np.argmax(throughput, axis=1)
         clock, rows = self.sm_mhz[best], np.arange(len(new))
         given, taken = throughput[rows, best], power_w[rows, best]
-        sure = given - self.model.throughput_sd_images_per_s(anchors, clock) if isinstance(self.model, Unsure) else given
+        doubt = self.model.throughput_sd_images_per_s(anchors, clock) if self.doubting and isinstance(self.model, Unsure) else 0.0
+        sure = given - doubt
         return [
             SearchedPartition(tiles, *map(float, numbers))
             for tiles, *numbers in zip(new, clock, given, taken, sure, strict=True)
@@ -189,11 +191,6 @@ def _unsure(model: Model) -> Unsure:
     raise Refused(f"The model of {model.network} on {model.gpu} does not know how sure it is: give the margin itself.")
 
 
-def _as_column(anchor: Anchor) -> Anchor:
-    """Answer the anchor, and what a model added to it, in shape (partitions, 1), to stand against clocks."""
-    return replace(anchor, **{one.name: cast("Floats", getattr(anchor, one.name))[:, None] for one in fields(anchor)})
-
-
 WORTH = 1.01  # a gain below what the original's own fits are off by in sample (0.96 %, by its stored scores) is none
 BEAM = 6  # partitions whose surroundings are looked at together
 ROUNDS = 12
@@ -211,22 +208,24 @@ def best(  # noqa: PLR0913  # each is a bound of its own
     sds: float = 0.0,
     max_processes: int | None = None,
     mixes: bool = True,
+    only: Sequence[Partition] | None = None,
 ) -> PartitionAnswer:
     """Answer the setting of the highest predicted throughput whose predicted power is at most `cap_w`.
 
     `margin_w` and `sds` standard deviations of the model's own are kept free below the cap. `models` are by memory clock, MHz. Clocks are
     the supported ones up to the anchor's. Partitions are those that the models were fitted on, or the profiling grid; their processes are
-    what mixes are made of, never more of them nor a larger share together. There the model extrapolates: a mix is answered only where its
+    what mixes are made of, never more of them nor a larger share together; a controller has `only` those that can be set, and takes
+    predictions for what they say, for it will see. There the model extrapolates: a mix is answered only where its
     throughput, less one standard deviation if the model knows it, is `WORTH` more than all that was profiled; without `mixes`, never.
     Raises: Infeasible; Refused, where there is no model, clock or partition to search.
     """
-    known = _profiled(models, network, max_processes)
+    known = _usable(profiled(models) if only is None else only, network, max_processes)
     searched = [models[mem_mhz] for mem_mhz in platform.searched_mem_mhz if mem_mhz in models]
     if not searched:
         has, have = (", ".join(f"{value:g}" for value in some) or "none" for some in (platform.searched_mem_mhz, models))
         raise Refused(f"No model of {network} at a memory clock that is searched on {platform.name} ({has} MHz); there is {have}.")
     cap = Cap(cap_w, margin_w, sds)
-    lookings = {model.mem_mhz: Looking(model, supported(model, platform), cap) for model in searched}
+    lookings = {model.mem_mhz: Looking(model, supported(model, platform), cap, doubting=only is None) for model in searched}
     result = {mem_mhz: looking.at(known) for mem_mhz, looking in lookings.items()}
     if not any(result.values()):
         raise _infeasible(lookings.values(), platform, network)
@@ -250,12 +249,16 @@ def best(  # noqa: PLR0913  # each is a bound of its own
     return told[0] if told[0].profiled else replace(told[0], best_profiled=told[-1])
 
 
-def _profiled(models: Mapping[float, Model], network: str, max_processes: int | None) -> list[Tiles]:
-    """Answer the partitions that the models know, sorted. Raises: Refused, where none of them may be used."""
-    lines = [one for model in models.values() for one in getattr(model, "partitions", ())]
+def profiled(models: Mapping[float, Model]) -> list[Partition]:
+    """The partitions that models were fitted on, or the profiling grid, where they do not say."""
+    return [one for model in models.values() for one in getattr(model, "partitions", ())] or list(catalog.grid())
+
+
+def _usable(partitions: Sequence[Partition], network: str, max_processes: int | None) -> list[Tiles]:
+    """Those that may be searched, sorted. Raises: Refused, where there is none."""
     usable = [
         one
-        for one in lines or [point.partition for point in catalog.anchor_points()]
+        for one in partitions
         if all(fits(network, batch) for batch in one.batches) and (max_processes is None or len(one.shares) <= max_processes)
     ]
     if not usable:

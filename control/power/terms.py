@@ -6,8 +6,8 @@ A GPU is shared by N processes of one model. Process i may use `shares[i]` perce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from control.errors import Refused, one_line
 
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 # What a cap is a cap on: the draw, or, where nothing measures that, CPU seconds per second. The latter is never called power.
 Unit = Literal["W", "cpu_s_per_s"]
 Speed = Literal["sm_mhz", "throttle"]
-WATTS, CPU_TIME = "W", "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
-SPOKEN = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
-NAMED = {WATTS: "w", CPU_TIME: "cpu_s_per_s"}  # the end of a field's name in documents and files of tasks: cap_w, cap_cpu_s_per_s
+WATTS: Unit = "W"
+CPU_TIME: Unit = "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
+SPOKEN: dict[str, str] = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
+NAMED: dict[str, str] = {
+    WATTS: "w",
+    CPU_TIME: "cpu_s_per_s",
+}  # how names of fields end in documents and files of tasks: cap_w
 MOST = 1e6  # MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
 CLOCK, THROTTLE = "sm_mhz", "throttle"  # what sets the pace: the clock, MHz, or the duty, 0 to 1
 
@@ -48,7 +52,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A GPU's supported clocks, ascending, those of the memory that are searched (best first), and where its anchors were taken."""
+    """A GPU's supported clocks, ascending, those of the memory that are searched (best first), and where its anchors were taken.
+
+    Its name, as the driver says it, has one of the parts `detect`.
+    """
 
     name: str
     sm_mhz: tuple[float, ...]
@@ -56,21 +63,7 @@ class Platform:
     searched_mem_mhz: tuple[float, ...]
     anchor_mhz: float
     tdp_w: float
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is to be run: a model under a cap. `schedule` has (from this iteration on, cap); a fixed cap is ((0, cap),).
-
-    Caps are in `cap_unit`: W, without watts CPU seconds per second.
-    """
-
-    id: int
-    gpu: str
-    model: str
-    dataset: str
-    schedule: tuple[tuple[int, float], ...]
-    cap_unit: str = WATTS
+    detect: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +77,10 @@ class Anchor:
     mem_util_percent: Floats
     throughput_images_per_s: Floats
     dynamic_power_w: Floats
+
+    def column(self) -> Self:
+        """The same, and what a model added to it, in shape (partitions, 1), to stand against clocks."""
+        return replace(self, **{one.name: getattr(self, one.name)[:, None] for one in fields(self)})
 
 
 class Model(Protocol):

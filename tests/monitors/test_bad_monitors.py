@@ -17,22 +17,39 @@ if TYPE_CHECKING:
     Make = Callable[[str], Made]
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a second is long enough for a monitor that will never stop."""
+BAD = {
+    "not there": (
+        BESIDE + "def command(self, pid, folder): return ['no-such-program']\n",
+        "could not be started: no-such-program: No such file or directory.",
+    ),
+    "a last word": (
+        shell("echo 'perf_event_open: Permission denied' >&2; exit 3") + says("at work"),
+        "ended with exit code 3 before it was at work: perf_event_open: Permission denied.",
+    ),
+    "deaf": (
+        shell("trap '' TERM; echo deaf; while :; do sleep 0.01; done") + says("deaf"),
+        "was hung: 0.5 s after SIGTERM it was still there; it was killed.",
+    ),
+    # A process that is stopped takes no signal but SIGKILL.
+    "stopped": (shell("kill -STOP $$"), "was hung: 0.5 s after SIGTERM it was still there; it was killed."),
+    "a bad end": (
+        shell("trap 'echo cannot write profile >&2; exit 7' TERM; echo on; while :; do sleep 0.01; done") + says("on"),
+        "ended with exit code 7 when it was stopped by SIGTERM: cannot write profile.",
+    ),
+    # It ends well, and what it wrote has no number of samples in it.
+    "no report": (
+        shell("exec sleep 1000") + "def samples(self, folder): return None\n",
+        "lost its report: how many samples it took is not in what it wrote; is the disk full?",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_what_is_wrong_with_it_is_said_in_its_own_words(made: Make, bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "STOPPED_WITHIN_S", 0.5)
-
-
-def test_a_program_that_is_not_there_is_said_to_be_so(made: Make) -> None:
-    found = made(BESIDE + "def command(self, pid, folder): return ['no-such-program']\n")
-    assert found.run().error == "Monitor made_up could not be started: no-such-program: No such file or directory."
-    assert gone(found)
-
-
-def test_what_a_monitor_without_rights_says_last_is_told(made: Make) -> None:
-    """It ends at once, with a word on stderr, before it was ever at work."""
-    found = made(shell("echo 'perf_event_open: Permission denied' >&2; exit 3") + says("at work"))
-    assert found.run().error == "Monitor made_up ended with exit code 3 before it was at work: perf_event_open: Permission denied."
+    source, said = BAD[bad]
+    found = made(source)
+    assert found.run().error == f"Monitor made_up {said}"
     assert gone(found)
 
 
@@ -71,19 +88,6 @@ def test_one_that_is_killed_is_found_to_be_at_the_latest_when_it_is_to_stop(made
     assert gone(found)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_one_that_does_not_stop_is_killed(made: Make) -> None:
-    found = made(shell("trap '' TERM; echo deaf; while :; do sleep 0.01; done") + says("deaf"))
-    assert found.run().error == "Monitor made_up was hung: 0.5 s after SIGTERM it was still there; it was killed."
-    assert gone(found)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_one_that_stands_still_is_hung_too(made: Make) -> None:
-    """A process that is stopped takes no signal but SIGKILL."""
-    assert "was hung" in str(made(shell("kill -STOP $$")).run().error)
-
-
 def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "MOST_BYTES", 1 << 20)
     found = made(shell("exec yes"))
@@ -99,11 +103,6 @@ def test_many_files_are_too_much_together(made: Make, monkeypatch: pytest.Monkey
     assert gone(found)
 
 
-def test_one_that_ends_badly_when_it_is_stopped_has_no_report(made: Make) -> None:
-    found = made(shell("trap 'echo cannot write profile >&2; exit 7' TERM; echo on; while :; do sleep 0.01; done") + says("on"))
-    assert found.run().error == "Monitor made_up ended with exit code 7 when it was stopped by SIGTERM: cannot write profile."
-
-
 COUNTS = "def samples(self, folder): return (folder / 'stdout').read_text().count('table')\n"
 TICKS = COUNTS + "def due(self, seconds): return 10 * seconds\n"
 
@@ -116,28 +115,18 @@ def test_one_that_stops_sampling_half_way_was_hung(made: Make) -> None:
     assert run.error.endswith(" samples were due, it took 0.")
 
 
-def test_one_that_hangs_after_a_flood_of_samples_was_hung_too(made: Make) -> None:
-    """Hundreds before it is seen to be at work, more than all that were due."""
-    script = "i=0; while [ $i -lt 500 ]; do echo table; i=$((i+1)); done; echo on; exec sleep 1000"
-    assert "was hung" in str(made(shell(script) + says("on") + TICKS).run(steps=60, wait_s=0.05).error)
-
-
-def test_one_that_is_only_slow_was_not(made: Make) -> None:
-    """Every 0.05 s of four hundred a second, as on a machine that has no time for it."""
-    slow = COUNTS + "def due(self, seconds): return 400 * seconds\n"
-    assert made(shell("while :; do echo table; sleep 0.05; done") + says("table") + slow).run(steps=60, wait_s=0.05).error is None
-
-
-def test_one_that_is_due_too_seldom_cannot_be_judged(made: Make) -> None:
-    """One every 3 seconds, in a cell of 3."""
-    seldom = COUNTS + "def due(self, seconds): return seconds / 3\n"
-    assert made(shell("echo table; exec sleep 1000") + says("table") + seldom).run(steps=60, wait_s=0.05).error is None
-
-
-def test_one_that_lost_its_report_fails_the_cell(made: Make) -> None:
-    """It ends well, and what it wrote has no number of samples in it."""
-    run = made(shell("exec sleep 1000") + "def samples(self, folder): return None\n").run()
-    assert run.error == "Monitor made_up lost its report: how many samples it took is not in what it wrote; is the disk full?"
+@pytest.mark.parametrize(
+    ("script", "due", "hung"),
+    [
+        # Hundreds before it is seen to be at work, more than all that were due.
+        ("i=0; while [ $i -lt 500 ]; do echo table; i=$((i+1)); done; exec sleep 1000", "10 * seconds", True),
+        ("while :; do echo table; sleep 0.05; done", "400 * seconds", False),  # only slow, as on a machine that has no time for it
+        ("echo table; exec sleep 1000", "seconds / 3", False),  # due too seldom to be judged: once in a cell of 3 seconds
+    ],
+)
+def test_which_silence_is_one_that_hangs(made: Make, script: str, due: str, hung: bool) -> None:  # noqa: FBT001 a case
+    run = made(shell(script) + says("table") + COUNTS + f"def due(self, seconds): return {due}\n").run(steps=60, wait_s=0.05)
+    assert ("was hung" in str(run.error), run.error is None) == (hung, not hung)
 
 
 @pytest.mark.parametrize(("sample", "hung"), [("taken = told", True), ("taken = {}", False)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -84,11 +83,6 @@ def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
     assert f" {SAID[name]} " in f" {' '.join(command)} "
     # These watch the whole machine.
     assert ("4711" in command) == (known.base not in ("top", "nvidia_smi", "dcgmi"))
-
-
-@pytest.mark.parametrize("name", ["py_spy", "perf_stat", "perf_record", "dcgmi"])
-def test_those_that_end_by_ctrl_c_are_ended_so(name: str) -> None:
-    assert monitor.load(name).stop is signal.SIGINT
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))

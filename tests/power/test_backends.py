@@ -135,24 +135,6 @@ def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
     assert [one.partition(":")[0] for one in refused] == ["tenants"]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        Settings((Tenant(0, 1),)),
-        Settings((Tenant(101, 1),)),
-        Settings((Tenant(5, 0),)),
-        Settings((), throttle=0),
-        Settings((), sm_mhz=-5),
-        Settings((), mem_mhz=float("nan")),
-        Settings((), power_limit_w=-1),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(wrong: Settings) -> None:
-    """They are a mistake of whoever asks, and not a lack of the machine."""
-    with pytest.raises(BadInput):
-        _tenanted.check(wrong)
-
-
 @pytest.fixture(scope="module")
 def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What gpu-readonly tells on a stand-in for NVML (tests/node/fake_nvml.c): 61.5 W at the moment, SM 1410 MHz or what that answers."""

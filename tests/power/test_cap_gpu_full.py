@@ -97,8 +97,8 @@ class Machine:
     def tidy(self, **fake: str) -> Json:
         """What the next run does first."""
         code = (
-            "import json\nfrom fixtures.studies.power import backends\nfrom fixtures.terms import Refused\n"
-            "try: print(json.dumps({'lines': backends.tidy()}))\nexcept Refused as error: print(json.dumps({'refused': str(error)}))"
+            "import json\nfrom fixtures.studies.power import leftovers\nfrom fixtures.terms import Refused\n"
+            "try: print(json.dumps({'lines': leftovers.put_back()}))\nexcept Refused as error: print(json.dumps({'refused': str(error)}))"
         )
         environment = {**self.environment, **{f"FAKE_NVML_{name}": value for name, value in fake.items()}}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

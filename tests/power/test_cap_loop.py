@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from control.power.tasks import Task
 from control.power.terms import Knobs, Seen, Settings, Tenant
 from fixtures.studies.power.capped import Capped, Window
 from fixtures.studies.power.decider import Decision
-from fixtures.studies.power.tasks import Task
 from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 

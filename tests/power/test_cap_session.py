@@ -13,6 +13,7 @@ import pytest
 
 from analysis.load import load
 from analysis.studies.power import parameters
+from control.power import algorithms
 from fixtures import studies, workloads
 from fixtures.studies.power import options
 from fixtures.terms import BadInput, Metric, Study
@@ -165,8 +166,8 @@ def test_options_make_the_workloads_of_a_study() -> None:
 def test_all_algorithms_are_those_of_the_read_side() -> None:
     """Found by their files; among them the driver's limit alone, and ours."""
     found = studies.apply({"algorithms": "all"}, STUDY, workloads=None).workloads
-    assert tuple(str(workloads.load(name).params["algorithm"]) for name in found) == options.algorithms()
-    assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(options.algorithms())
+    assert tuple(str(workloads.load(name).params["algorithm"]) for name in found) == algorithms.names()
+    assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(algorithms.names())
 
 
 def test_no_privilege_and_allowed_changes_are_in_the_name() -> None:

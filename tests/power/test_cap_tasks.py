@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from control.power.tasks import Task, cap_at
 from fixtures import workloads
 from fixtures.studies.power import options, tasks
-from fixtures.studies.power.options import HOUSE
-from fixtures.studies.power.tasks import Task, chosen, read, shipped
+from fixtures.studies.power.tasks import chosen, read, shipped
 from fixtures.terms import BadInput
+from tests.sessions import HOUSE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ def test_the_matrix_has_thirty_tasks_of_which_two_change_their_cap() -> None:
     """200 W at first, 160 from iteration 50 on, 120 from 100 on."""
     assert list(shipped()) == list(range(1, 31))
     assert shipped()[6].caps == ((0, 130.0),)
-    assert [tasks.cap_at(shipped()[29].caps, number) for number in (0, 49, 50, 99, 100, 149)] == [200, 200, 160, 160, 120, 120]
+    assert [cap_at(shipped()[29].caps, number) for number in (0, 49, 50, 99, 100, 149)] == [200, 200, 160, 160, 120, 120]
     assert shipped()[29].iterations == 150
     assert shipped()[1].torchvision == "mnasnet1_0"
 
@@ -36,7 +37,7 @@ def test_the_matrix_has_thirty_tasks_of_which_two_change_their_cap() -> None:
 def test_tasks_for_cpus_have_a_cap_on_activity() -> None:
     """And none on power, which nothing there measures."""
     found = read(HOUSE / "data" / "power" / "tasks_cpu.yaml")
-    assert {task.unit for task in found.values()} == {"cpu_s_per_s"}
+    assert {task.cap_unit for task in found.values()} == {"cpu_s_per_s"}
     assert not found.keys() & shipped().keys()
 
 
@@ -72,7 +73,7 @@ def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str | None
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, cap_cpu_s_per_s: 1", "it needs one cap"),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: -5", "caps are above 0"),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: much", "a number, or for caps_"),
-        ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 100]]", "0 for the first"),
+        ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 100]]", "0 first"),
         ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 100], [0, 90]]", "then higher ones"),
         ("id: 1, gpu: A100, model: ../m, dataset: d, cap_w: 5", "the names `gpu`, `model` and `dataset`"),
         ("id: one, gpu: A100, model: m, dataset: d, cap_w: 5", "`id`, a whole number"),
@@ -101,7 +102,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, said: st
 @pytest.mark.parametrize("task", shipped().values(), ids=lambda task: f"{task.id}")
 def test_a_task_of_the_matrix_is_all_said_by_its_number(task: Task) -> None:
     """`capped_inference:task=13:algorithm=morak` and nothing more, and it is read back whole."""
-    name = workloads.varied(options.WORKLOAD, {**task.said, "algorithm": "morak"})
+    name = workloads.varied(options.WORKLOAD, {**tasks.said(task), "algorithm": "morak"})
     assert name == ("capped_inference:algorithm=morak" if task.id == 6 else f"capped_inference:task={task.id}:algorithm=morak")
     assert options.task_of(workloads.load(name).params) == task
 
@@ -112,7 +113,7 @@ def test_a_task_of_ones_own_is_in_the_name_as_a_whole(tmp_path: Path) -> None:
         tmp_path, "id: 7, gpu: cpu, model: tiny, dataset: random, caps_cpu_s_per_s: [[0, 1.5], [9, 0.75]], iterations: 20, slo_ms: 80"
     )
     (task,) = read(path).values()
-    name = workloads.varied(options.WORKLOAD, {**task.said, "backend": "cpu", "algorithm": "morak"})
+    name = workloads.varied(options.WORKLOAD, {**tasks.said(task), "backend": "cpu", "algorithm": "morak"})
     assert ":cap_cpu_s_per_s=0-1.5+9-0.75:" in name
     assert options.task_of(workloads.load(name).params) == task
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from control.power import catalog
 from control.power.terms import Tenant
 from fixtures import studies, workloads
 from fixtures.studies.power import points
 from fixtures.studies.power.workloads import power_profile
 from fixtures.terms import BadInput, Study
+from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +29,13 @@ def test_the_grid_of_partitions_has_263_points() -> None:
     assert Counter(len(tenants) == 1 for tenants in grid) == {True: 64, False: 199}
     assert Counter(tenants[0][0] for tenants in grid) == {5: 44, 10: 36, 15: 36, 20: 40, 25: 36, 30: 27, 35: 22, 40: 22}
     assert all(sum(share for share, _ in tenants) <= 100 for tenants in grid)
+
+
+@pytest.mark.needs("reference")
+def test_it_is_the_originals_grid_in_its_order() -> None:
+    rows = csv.DictReader((REFERENCE / "pctodl" / "profiling_grid.csv").read_text().splitlines())
+    theirs = [catalog.OperatingPoint(int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])) for row in rows]
+    assert list(catalog.points("anchor")) == theirs
 
 
 def test_nine_configurations_are_swept() -> None:

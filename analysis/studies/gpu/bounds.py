@@ -22,7 +22,7 @@ from .sampled import statistics
 from .terms import ACTIVE, DRAM, GRACT, MEDIAN, SMACT, SMOCC, TENSOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -85,12 +85,12 @@ def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
     violations: list[Violation] = []
     untested: dict[str, str] = {}
     for cell in cells:
-        for bound, values, limit in _each(cell, chip):
-            if values.size:
-                samples, runs = tested.get(bound, (0, 0))
-                tested[bound] = samples + values.size, runs + 1
-                violations += _broken(cell, bound, values, limit)
-        tested, violations = _with_duty(cell, chip, tested, violations)
+        for tolerance, each in ((ROUNDING, _each), (ROUNDING + DUTY_TOLERANCE, _with_duty)):
+            for bound, values, limit in each(cell, chip):
+                if values.size:
+                    samples, runs = tested.get(bound, (0, 0))
+                    tested[bound] = samples + values.size, runs + 1
+                    violations += _broken(cell, bound, values, limit, tolerance)
     if chip.sms is None:
         untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "how many SMs the GPU has is not known"
     elif not any("duty" in bound for bound in tested):
@@ -127,7 +127,7 @@ def _both(values: Samples, limit: Samples) -> tuple[Samples, Samples]:
     return values[there], limit[there]
 
 
-def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, tolerance: float = ROUNDING) -> Iterator[Violation]:
+def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, tolerance: float) -> Iterator[Violation]:
     over = values - limit
     count = int((over > tolerance + 1e-9).sum())
     if count:
@@ -136,24 +136,15 @@ def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, toleran
         yield Violation(cell.place, cell.size, bound, count, values.size, sign * float(values[worst]), sign * float(limit[worst]))
 
 
-def _with_duty(
-    cell: GridCell, chip: Chip, tested: dict[str, tuple[int, int]], violations: list[Violation]
-) -> tuple[dict[str, tuple[int, int]], list[Violation]]:
-    """Test the mean of the active part against the bound times the duty: of single samples the duty says nothing."""
-    most = limits(cell.size, chip)
-    if most is None or cell.work.duty is None:
-        return tested, violations
-    add: Callable[[str, float, float], Iterable[Violation]] = lambda bound, value, limit: _broken(  # noqa: E731  # three names for one line
-        cell, bound, np.array([value]), np.array([limit]), ROUNDING + DUTY_TOLERANCE
-    )
+def _with_duty(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
+    """Answer the mean of the active part beside the bound times the duty: of single samples the duty says nothing."""
+    most, duty = limits(cell.size, chip), cell.work.duty
+    if most is None or duty is None:
+        return
     for metric, limit in ((SMACT, most.smact), (SMOCC, most.smocc)):
-        value = statistics(cell, metric).get(ACTIVE)
-        if value is not None:
-            bound = f"mean {metric.upper()} ≤ the same × duty"
-            samples, runs = tested.get(bound, (0, 0))
-            tested[bound] = samples + 1, runs + 1
-            violations = [*violations, *add(bound, value, limit * cell.work.duty)]
-    return tested, violations
+        mean = statistics(cell, metric).get(ACTIVE)
+        if mean is not None:
+            yield f"mean {metric.upper()} ≤ the same × duty", np.array([mean]), np.array([limit * duty])
 
 
 NEAR = 0.02

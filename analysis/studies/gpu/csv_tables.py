@@ -84,7 +84,7 @@ def read(path: Path) -> CellTable:
         rows[size] = values
     if not rows:
         raise Unreadable(f"{path}: holds no cell.")
-    return CellTable(statistic, f"{path.name}, {len(rows)} cells", rows, reckoned=False)
+    return CellTable(statistic, f"{path.name}, {len(rows)} cells", rows)
 
 
 def _whole(text: str) -> int:

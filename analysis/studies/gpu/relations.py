@@ -7,7 +7,7 @@ were chosen, not drawn, and what is left over is bend and not noise.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -60,26 +60,19 @@ def fitted(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]
 def _line(table: CellTable, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> FittedLine:
     """Fit a table's metric on another one; `only` cells of so many threads. `scale` makes the second a percentage."""
     there = [both for size, both in sorted(table.pairs(x, y).items()) if only is None or size[1] == only]
-    names = x, f"{scale:g} × {y}" if scale != 1 else y
-    return _made(
-        *names,
-        table,
-        [value for value, _ in there],
-        [other * scale for _, other in there],
-        f"{only} thread{'' if only == 1 else 's'}" if only else "",
-    )
+    among = f"{only} thread{'' if only == 1 else 's'}" if only else ""
+    said = f"{scale:g} × {y}" if scale != 1 else y
+    return _made(FittedLine(x, said, table.label, len(there), among=among), [(value, other * scale) for value, other in there])
 
 
-def _made(x: str, y: str, table: CellTable, first: Sequence[float], second: Sequence[float], among: str = "") -> FittedLine:  # noqa: PLR0913, PLR0917  # two named columns
-    result = fitted(first, second)
+def _made(line: FittedLine, values: Sequence[tuple[float, float]]) -> FittedLine:
+    result = fitted([first for first, _ in values], [second for _, second in values])
     if isinstance(result, str):
-        return FittedLine(x, y, table.label, len(first), missing=result, among=among)
+        return replace(line, missing=result)
     slope, intercept, r2 = result
     if math.isnan(r2):
-        return FittedLine(
-            x, y, table.label, len(first), slope, intercept, missing="R² has no meaning: the second is the same in all", among=among
-        )
-    return FittedLine(x, y, table.label, len(first), slope, intercept, r2, among=among)
+        return replace(line, slope=slope, intercept=intercept, missing="R² has no meaning: the second is the same in all")
+    return replace(line, slope=slope, intercept=intercept, r2=r2)
 
 
 def lines(table: CellTable) -> list[FittedLine]:
@@ -100,7 +93,8 @@ def allocated_mib(size: Size) -> float:
 def memory(table: CellTable) -> FittedLine:
     """Fit used memory on what the kernel allocated."""
     there = {size: row[MEMORY_MIB] for size, row in sorted(table.rows.items()) if MEMORY_MIB in row}
-    return _made("allocated MiB", MEMORY_MIB, table, [allocated_mib(size) for size in there], list(there.values()))
+    line = FittedLine("allocated MiB", MEMORY_MIB, table.label, len(there))
+    return _made(line, [(allocated_mib(size), used) for size, used in there.items()])
 
 
 def in_words(line: FittedLine) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = "utilization_percent", "memory_utilization_percent", "memory_used_mib"
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
-METRICS = (UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB, GRACT, SMACT, SMOCC, TENSOR, DRAM)
 SAID = {
     UTILIZATION: "utilisation",
     MEMORY_UTILIZATION: "memory utilisation",
@@ -33,6 +32,7 @@ SAID = {
     TENSOR: "tensor",
     DRAM: "DRAM",
 }
+METRICS = tuple(SAID)
 MEAN, MEDIAN, MAX, ACTIVE = "mean", "median", "max", "active"
 STATISTICS = (MEAN, MEDIAN, MAX, ACTIVE)
 
@@ -97,12 +97,11 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class CellTable:
-    """One statistic of each metric, by cell. `label` says whose it is: `peaks of 26 logs`, `mean.csv`; `known` whether we reckoned it."""
+    """One statistic of each metric, by cell. `label` says whose it is: `peaks of 26 logs`, `mean.csv`."""
 
     statistic: str
     label: str
     rows: Mapping[Size, Mapping[str, float]]
-    reckoned: bool = True
 
     def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
         """Answer both metrics of the cells that have both."""

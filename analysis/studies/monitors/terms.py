@@ -81,7 +81,7 @@ class MonitorUse:
     outside_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoredArm:
     """One monitor under one workload, against none. `label` is what tables call it.
 
@@ -93,16 +93,16 @@ class MonitoredArm:
 
     tweakset: str
     label: str
-    base: str
-    kind: str
-    params: Mapping[str, object]
-    version: str | None
-    rate_per_s: float | None
+    base: str = ""
+    kind: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
+    version: str | None = None
+    rate_per_s: float | None = None
     n: int
     blocks: int
     verdict: Verdict
     said: str
-    reason: str
+    reason: str = ""
     cpu: OverheadFigure | None = None
     wall: OverheadFigure | None = None
     total: OverheadFigure | None = None

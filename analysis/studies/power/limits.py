@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from control.power.models.own import matern
 from .fit_own import most_likely
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from control.power.terms import Floats
@@ -32,116 +31,12 @@ LEAST = 1e-9  # of W, s and images: below it a quotient is no number
 COLUMNS = ("dataset", "network", "batch_size", "optimizer", "power_limit", "time_per_epoch", "average_power")
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """One epoch's time and mean power of a job under the driver's limit, which cards do not always hold: the mean may lie above it."""
-
-    dataset: str
-    network: str
-    batch: int
-    optimizer: str
-    limit_w: float
-    epoch_s: float
-    power_mean_w: float
-
-    @property
-    def epochs_per_s(self) -> float:
-        """Its speed, of which more is better."""
-        return 1 / self.epoch_s
-
-
-def read(path: Path) -> list[Trained]:
-    """Read a table. Raises: Unreadable, with the line that is wrong."""
-    try:
-        text = read_whole(path).decode("utf-8-sig")
-        lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
-        if missing:
-            raise Unreadable(f"{path}: no column {', '.join(missing)}; such a table begins with {','.join(COLUMNS)}.")
-        return [_row(cells, f"{path}: line {lines.line_num}") for cells in lines]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Unreadable(f"{path}: is no CSV: {one_line(error)}.") from None
-
-
-def best(rows: Iterable[Trained], network: str, cap_w: float) -> Trained:
-    """Answer the fastest row of a network whose measured mean power is at most `cap_w`.
-
-    Raises: Refused, with the smallest cap that could be held, where none is.
-    """
-    of_network = [row for row in rows if row.network == network]
-    if not of_network:
-        raise Refused(f"no row of network {one_line(network)!r}.")
-    held = [row for row in of_network if row.power_mean_w <= cap_w]
-    if not held:
-        raise Refused(f"no row of {network} holds {cap_w:g} W; the least was {min(row.power_mean_w for row in of_network):.1f} W.")
-    return min(held, key=lambda row: row.epoch_s)
-
-
-def above_limit(rows: Iterable[Trained]) -> list[Trained]:
-    """Answer the rows that drew more on average than the limit allowed."""
-    return [row for row in rows if row.power_mean_w > row.limit_w]
-
-
-def by_limit(rows: Iterable[Trained]) -> dict[tuple[str, str, int, str], list[Trained]]:
-    """Answer each job's rows, by dataset, network, batch and optimiser, in the order of their limits."""
-    jobs: dict[tuple[str, str, int, str], list[Trained]] = defaultdict(list)
-    for row in rows:
-        jobs[row.dataset, row.network, row.batch, row.optimizer].append(row)
-    return {job: sorted(there, key=lambda row: row.limit_w) for job, there in jobs.items()}
-
-
-def interpolation_errors(rows: Iterable[Trained]) -> list[float]:
-    """Leave each inner limit of each job out and say its speed by the line between its neighbours: relative errors, absolute."""
-    return [
-        abs(_between(low, here, high) / here.epochs_per_s - 1)
-        for there in by_limit(rows).values()
-        for low, here, high in zip(there, itertools.islice(there, 1, None), itertools.islice(there, 2, None), strict=False)
-    ]
-
-
-def _between(low: Trained, here: Trained, high: Trained) -> float:
-    part = (here.limit_w - low.limit_w) / (high.limit_w - low.limit_w)
-    return low.epochs_per_s + part * (high.epochs_per_s - low.epochs_per_s)
-
-
-def _row(cells: Mapping[str, str | None], at: str) -> Trained:
-    values = {}
-    for name in ("batch_size", "power_limit", "time_per_epoch", "average_power"):
-        try:
-            values[name] = float(cells[name] or "")
-        except ValueError:
-            values[name] = math.nan
-        if not 0 < values[name] < math.inf:
-            raise Unreadable(f"{at}: {name} is {one_line(cells[name], 60)!r}; it is a number above 0.")
-        if values[name] < LEAST:
-            raise Unreadable(f"{at}: {name} is {one_line(cells[name], 60)!r}; nothing that was measured is below {LEAST:g}.")
-    if values["batch_size"] != int(values["batch_size"]):
-        raise Unreadable(f"{at}: batch_size is {one_line(cells['batch_size'], 60)!r}; it is a whole number.")
-    return Trained(
-        dataset=cells["dataset"] or "",
-        network=cells["network"] or "",
-        batch=int(values["batch_size"]),
-        optimizer=cells["optimizer"] or "",
-        limit_w=values["power_limit"],
-        epoch_s=values["time_per_epoch"],
-        power_mean_w=values["average_power"],
-    )
-
-
-SCALES = np.array([1.5, 0.5])  # expected length scales of ln batch and ln limit
-# How far from what is expected ln of these may be: speed (or power) at full draw, half batch, steepness below it, limit that throttles no
-# more, its growth with batch, sharpness of the knee.
-LOOSE = np.array([2.0, 1.5, 0.5, 0.7, 0.3, 0.7])
-NOISE = 0.05
-WORTH = 0.005  # a gain below this is not looked for
-# sds: how much better than expected a point may be, and how much less power it may draw. With 1.6, 2 of 97 searches in Zeus' tables ended
-# more than 1 % below the best; with 2.5 none, and 15 points were measured in place of 13.
-SURE = 2.5
+Job = tuple[str, str, str]  # data set, network, optimiser
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A batch (images) under a power limit (W)."""
+    """A batch (images) under a power limit (W), the driver's: cards do not always hold it, and the mean power may lie above."""
 
     batch: int
     limit_w: float
@@ -156,14 +51,49 @@ class Measured:
     power_w: float
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedPoint:
-    """Speed and mean power, with the sds of their logarithms; shape (points,)."""
+def read(path: Path) -> dict[Job, dict[At, Measured]]:
+    """Read a table as each job's points, speeds in epochs/s; of a point that was measured twice the last.
 
-    speed: Floats
-    power_w: Floats
-    speed_log_sd: Floats
-    power_log_sd: Floats
+    Raises: Unreadable, with the line that is wrong.
+    """
+    result: dict[Job, dict[At, Measured]] = defaultdict(dict)
+    try:
+        text = read_whole(path).decode("utf-8-sig")
+        lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
+        if missing:
+            raise Unreadable(f"{path}: no column {', '.join(missing)}; such a table begins with {','.join(COLUMNS)}.")
+        for cells in lines:
+            point = _point(cells, f"{path}: line {lines.line_num}")
+            result[cells["dataset"] or "", cells["network"] or "", cells["optimizer"] or ""][point.at] = point
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Unreadable(f"{path}: is no CSV: {one_line(error)}.") from None
+    return dict(result)
+
+
+def _point(cells: Mapping[str, str | None], at: str) -> Measured:
+    values = {}
+    for name in ("batch_size", "power_limit", "time_per_epoch", "average_power"):
+        try:
+            values[name] = float(cells[name] or "")
+        except ValueError:
+            values[name] = math.nan
+        if not LEAST <= values[name] < math.inf:
+            raise Unreadable(f"{at}: {name} is {one_line(cells[name], 60)!r}; it is a number from {LEAST:g} on.")
+    if not values["batch_size"].is_integer():
+        raise Unreadable(f"{at}: batch_size is {one_line(cells['batch_size'], 60)!r}; it is a whole number.")
+    return Measured(At(int(values["batch_size"]), values["power_limit"]), 1 / values["time_per_epoch"], values["average_power"])
+
+
+SCALES = np.array([1.5, 0.5])  # expected length scales of ln batch and ln limit
+# How far from what is expected ln of these may be: speed (or power) at full draw, half batch, steepness below it, limit that throttles no
+# more, its growth with batch, sharpness of the knee.
+LOOSE = np.array([2.0, 1.5, 0.5, 0.7, 0.3, 0.7])
+NOISE = 0.05
+WORTH = 0.005  # a gain below this is not looked for
+# sds: how much better than expected a point may be, and how much less power it may draw. With 1.6, 2 of 97 searches in Zeus' tables ended
+# more than 1 % below the best; with 2.5 none, and 15 points were measured in place of 13.
+SURE = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +104,12 @@ class SearchResult:
     measured: tuple[Measured, ...]
 
 
-def predict(measured: Sequence[Measured], points: Sequence[At]) -> PredictedPoint:
-    """What points give, after what was measured (three or more)."""
+def predict(measured: Sequence[Measured], points: Sequence[At]) -> tuple[Floats, Floats, Floats, Floats]:
+    """What points give, after three or more were measured: speed and the sd of its logarithm, power and that; shape (points,)."""
     known, asked = _columns([one.at for one in measured]), _columns(points)
     speed, speed_sd = _surface(known, np.log([one.speed for one in measured]), asked)
     power, power_sd = _surface(known, np.log([one.power_w for one in measured]), asked)
-    return PredictedPoint(np.exp(speed), np.exp(power), speed_sd, power_sd)
+    return np.exp(speed), speed_sd, np.exp(power), power_sd
 
 
 def search(grid: Sequence[At], measure: Callable[[At], Measured], cap_w: float) -> SearchResult:
@@ -206,9 +136,8 @@ def first(grid: Sequence[At]) -> list[At]:
 
 def _following(measured: Sequence[Measured], left: Sequence[At], cap_w: float, best: Measured | None) -> At | None:
     """The point most worth measuring: that may be within the cap, and faster than the best by what is worth it. None, if there is none."""
-    predicted = predict(measured, left)
-    least = predicted.power_w * np.exp(-SURE * predicted.power_log_sd)
-    hoped = np.where(least <= cap_w, predicted.speed * np.exp(SURE * predicted.speed_log_sd), 0.0)
+    speed, speed_sd, power, power_sd = predict(measured, left)
+    hoped = np.where(power * np.exp(-SURE * power_sd) <= cap_w, speed * np.exp(SURE * speed_sd), 0.0)
     place = int(np.argmax(hoped))
     enough = 0.0 if best is None else best.speed * (1.0 + WORTH)
     return left[place] if hoped[place] > enough else None
@@ -248,9 +177,6 @@ def _law(law: Floats, columns: Floats) -> Floats:
     return value
 
 
-Job = tuple[str, str, str]  # data set, network, optimiser
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedJob:
     """What a search answered for a job under a cap and what was best of all `points`; None where nothing is within the cap."""
@@ -268,15 +194,6 @@ class JudgedJob:
         return None if self.answer is None or self.best is None else 1.0 - self.answer.speed / self.best.speed
 
 
-def jobs(rows: Iterable[Trained]) -> dict[Job, dict[At, Measured]]:
-    """Each job's points; of a point that was measured twice the last. Speed is epochs/s."""
-    result: dict[Job, dict[At, Measured]] = defaultdict(dict)
-    for row in rows:
-        at = At(row.batch, row.limit_w)
-        result[row.dataset, row.network, row.optimizer][at] = Measured(at, row.epochs_per_s, row.power_mean_w)
-    return dict(result)
-
-
 def judge(job: Job, points: dict[At, Measured], cap_w: float) -> JudgedJob:
     """Search a job's points under a cap, as if each had to be measured first."""
     result = search(list(points), points.__getitem__, cap_w)
@@ -284,9 +201,8 @@ def judge(job: Job, points: dict[At, Measured], cap_w: float) -> JudgedJob:
     return JudgedJob(job, cap_w, result.best, best, len(result.measured), len(points))
 
 
-def judge_all(rows: Iterable[Trained], cap_w: float, network: str | None = None) -> list[JudgedJob]:
+def judge_all(there: Mapping[Job, dict[At, Measured]], cap_w: float, network: str | None = None) -> list[JudgedJob]:
     """Judge each job, of one network or of all. Raises: Refused, for a network that is not there."""
-    there = jobs(rows)
     asked = {job: points for job, points in there.items() if network in {None, job[1]}}
     if not asked:
         names = ", ".join(sorted({one_line(job[1]) for job in there})) or "none"

@@ -135,14 +135,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _unit(rows: Sequence[PartitionRow]) -> str:
-    if any(_watts(row) is not None for row in rows):
+    if any(row.watts is not None for row in rows):
         return "W"
     return "cpu_s_per_s" if any("cpu_s_per_s" in row.extra for row in rows) else "none"
-
-
-def _watts(row: PartitionRow) -> float | None:
-    """The largest reading, as a cap has to hold for it; the mean where a source knows no more."""
-    return row.power_mean_w if row.power_max_w is None else row.power_max_w
 
 
 def _unusable(row: PartitionRow) -> str | None:
@@ -157,7 +152,7 @@ def _unusable(row: PartitionRow) -> str | None:
 
 def _point(row: PartitionRow, clock: str, cap_unit: str) -> MeasuredPoint:
     said = row.extra.get("throttle", 1.0) if clock == "throttle" else row.sm_mhz or row.target_mhz or 0.0
-    power = row.extra.get("cpu_s_per_s") if cap_unit == "cpu_s_per_s" else _watts(row)
+    power = row.extra.get("cpu_s_per_s") if cap_unit == "cpu_s_per_s" else row.watts
     assert row.throughput_images_per_s is not None  # noqa: S101  # `_unusable` has seen to it
     return MeasuredPoint(
         Partition(row.shares, row.batches),
@@ -181,5 +176,5 @@ def _must_be_of_one(rows: Sequence[PartitionRow], what: str) -> None:
 
 def _static(rows: Sequence[PartitionRow]) -> tuple[tuple[float, float], ...]:
     """Clocks and watts of idle rows."""
-    told = [(row.sm_mhz or row.target_mhz, _watts(row)) for row in rows if row.outcome == "measured"]
+    told = [(row.sm_mhz or row.target_mhz, row.watts) for row in rows if row.outcome == "measured"]
     return tuple((clock, watts) for clock, watts in told if clock and watts)

@@ -14,6 +14,7 @@ from analysis.terms import Refused
 from control.power.catalog import platform, platforms
 from control.power.greedy import greedy
 from control.power.search import best
+from control.power.tasks import ANY, SHIPPED
 from control.power.terms import NAMED, SPOKEN, Infeasible, Platform, must_be_in, pace_of, unit_of
 
 from . import parameters, quality
@@ -76,15 +77,15 @@ def of_names(
 
 def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> PartitionQuestion:
     """Read what a task names; `gpu` only where the task leaves it open, `clocks` as in `of_names`. Raises: Refused."""
-    known = {task.id: task for task in parameters.read_tasks(parameters.MATRIX if file is None else file)}
+    known = {task.id: task for task in parameters.read_tasks(file or SHIPPED)}
     if task_id not in known:
         raise Refused(f"task {task_id}: there are {', '.join(map(str, known))}.")
     task = known[task_id]
-    if gpu is not None and task.gpu not in {gpu, parameters.ANY}:
+    if gpu is not None and task.gpu not in {gpu, ANY}:
         raise Refused(f"task {task_id} is one of {task.gpu}, not of {gpu}.")
-    request = of_names(path, task.model, gpu if task.gpu == parameters.ANY else task.gpu, None, clocks)
+    request = of_names(path, task.model, gpu if task.gpu == ANY else task.gpu, None, clocks)
     must_be_in(task.cap_unit, request.models.values(), f"task {task_id}")
-    return replace(request, caps_w=tuple(dict.fromkeys(cap for _, cap in task.schedule)))
+    return replace(request, caps_w=tuple(dict.fromkeys(cap for _, cap in task.caps)))
 
 
 def answers(request: PartitionQuestion, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[PartitionAnswer]:

@@ -100,7 +100,7 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
 @cache
 def _of_grid() -> Spans:
     """Of the original's grid: what its models were fitted to, its files do not say."""
-    return spans_of([point.partition for point in catalog.anchor_points()])
+    return spans_of(catalog.grid())
 
 
 def _outside(partition: Partition, spans: Spans) -> Iterator[str]:

@@ -9,7 +9,7 @@ import itertools
 import json
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from analysis.answer import Part
     from control.power.models.reference import Ensemble
-    from control.power.terms import Anchor, Floats, Model
+    from control.power.terms import Floats, Model
 
     from .traces import PartitionRow
 
@@ -147,8 +147,7 @@ def _throughput(row: PartitionRow) -> float | None:
 def _power(row: PartitionRow) -> float | None:
     """Watts; without a sensor the CPU's activity, CPU seconds per second."""
     activity = row.extra.get("cpu_s_per_s")
-    known = row.power_max_w if row.power_max_w is not None else row.power_mean_w
-    return known if known is not None else activity if isinstance(activity, float) else None
+    return row.watts if row.watts is not None else activity if isinstance(activity, float) else None
 
 
 def _numbers(row: PartitionRow) -> list[float]:
@@ -269,8 +268,8 @@ def _on_bounds(model: Reference, where: str) -> Iterator[Finding]:
 
 def _curves(model: Model, where: str) -> Iterator[Finding]:
     """Ask the model for its own grid at clocks between the ends of its range."""
-    partitions = [point.partition for point in catalog.anchor_points()]
-    anchor = over_clocks(model.anchor(partitions))
+    partitions = catalog.grid()
+    anchor = model.anchor(partitions).column()
     clocks = np.linspace(*model.sm_range_mhz, CLOCKS)
     throughput = model.throughput_images_per_s(anchor, clocks)
     power = model.power_w(anchor, clocks)
@@ -283,12 +282,6 @@ def _curves(model: Model, where: str) -> Iterator[Finding]:
                 where,
                 f"{name} falls somewhere while the clock rises, for {falling} of the {len(partitions)} partitions of the grid.",
             )
-
-
-def over_clocks(anchor: Anchor) -> Anchor:
-    """An anchor whose fields have shape (partitions, 1), to be broadcast with clocks."""
-    columns: dict[str, Floats] = {field.name: np.asarray(getattr(anchor, field.name))[:, None] for field in fields(anchor)}
-    return type(anchor)(**columns)
 
 
 def _impossible_curves(name: str, values: Floats, where: str) -> Iterator[Finding]:

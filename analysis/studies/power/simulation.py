@@ -24,6 +24,7 @@ from control.power.algorithms import following
 from control.power.catalog import platform
 from control.power.plant import Mismatch, Plant, batches
 from control.power.tables import Tables
+from control.power.tasks import cap_at
 from control.power.terms import WATTS, Infeasible, Question, Seen, Unsupported, must_be_in
 
 from . import parameters
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
     from analysis.answer import Part
     from control.power.plant import Ran
-    from control.power.terms import Controller, Model, Settings, Task
+    from control.power.tasks import Task
+    from control.power.terms import Controller, Model, Settings
 
     from .quality import Finding
 
@@ -45,9 +47,9 @@ TOLERATED = 1.02  # of the cap
 
 @dataclass(frozen=True, slots=True)
 class PlayedIteration:
-    """One iteration: settings as they were, readings of its window, and the part of it above the cap and above 1.02 of it.
+    """One iteration: settings as they were, readings of its window, and the part of it above 1.02 of the cap.
 
-    `true_above_102_share` is of the power itself, the others of the readings, which have the sensor's noise.
+    `true_above_102_share` is of the power itself, the other of the readings, which have the sensor's noise.
     """
 
     cap_w: float
@@ -56,7 +58,6 @@ class PlayedIteration:
     throughput_images_per_s: float
     power_mean_w: float
     power_max_w: float
-    above_share: float
     above_102_share: float
     true_above_102_share: float
 
@@ -66,7 +67,7 @@ def play(
 ) -> list[PlayedIteration]:
     """Let the controller run the question's iterations on the plant. `warmup_s` of each goes by unmeasured, as in a run."""
     decision, rows = controller.first(), []
-    caps = [cap_at(question, at) for at in range(question.iterations + 1)]
+    caps = [cap_at(question.caps, at) for at in range(question.iterations + 1)]
     for at in range(question.iterations):
         actual, refused = plant.apply(decision.settings)
         if warmup_s:
@@ -75,11 +76,6 @@ def play(
         rows.append(row(caps[at], actual, decision.why, ran))
         decision = following(controller, seen(at, caps[at + 1], actual, refused, ran))
     return rows
-
-
-def cap_at(question: Question, iteration: int) -> float:
-    """The cap in force in an iteration, counted from 0."""
-    return next(cap for start, cap in reversed(question.caps) if start <= iteration)
 
 
 def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteration:
@@ -91,7 +87,6 @@ def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteratio
         throughput_images_per_s=ran.throughput_images_per_s,
         power_mean_w=float(np.mean(ran.readings_w)),
         power_max_w=float(np.max(ran.readings_w)),
-        above_share=float(np.mean(ran.readings_w > cap_w)),
         above_102_share=float(np.mean(ran.readings_w > TOLERATED * cap_w)),
         true_above_102_share=float(np.mean(ran.true_w > TOLERATED * cap_w)),
     )
@@ -199,7 +194,7 @@ def copies(request: SimulationPlan) -> list[Finding]:
 
 def iterations_of(request: SimulationPlan, task: Task) -> int:
     """What is asked for; under a schedule, so many that its last phase is as long as the one before."""
-    starts = [start for start, _ in task.schedule]
+    starts = [start for start, _ in task.caps]
     return request.iterations if len(starts) == 1 else 2 * starts[-1] - starts[-2]
 
 
@@ -212,9 +207,8 @@ def counted(question: Question, rows: Sequence[PlayedIteration]) -> list[PlayedI
 def _outcome(request: SimulationPlan, task: Task) -> Outcome:
     tables = tables_for(request.parameters, task.model, task.gpu)
     plants = [replace(request.mismatch, seed=seed) for seed in range(1, request.seeds + 1)]
-    least_cap = min(cap for _, cap in task.schedule)
-    grid_points = [point.partition for point in catalog.anchor_points()]
-    possible = [plant for plant in plants if Plant(tables, plant, batches()).least_w(grid_points) <= least_cap]
+    least_cap = min(cap for _, cap in task.caps)
+    possible = [plant for plant in plants if Plant(tables, plant, batches()).least_w(catalog.grid()) <= least_cap]
     result = [_arm(request, task, arm, possible) for arm in request.arms]
     ours = next((arm for arm in result if arm.name == OURS), None)
     impossible = tuple(plant.seed for plant in plants if plant not in possible)
@@ -231,7 +225,7 @@ def _arm(request: SimulationPlan, task: Task, arm: tuple[str, str, bool], mismat
             algorithm=algorithm,
             gpu=task.gpu,
             model=task.model,
-            caps=task.schedule,
+            caps=task.caps,
             knobs=plant.knobs,
             iterations=iterations_of(request, task),
             seed=mismatch.seed,
@@ -299,7 +293,7 @@ def document(request: SimulationPlan, result: Sequence[Outcome], copied: Sequenc
                 "id": outcome.task.id,
                 "gpu": outcome.task.gpu,
                 "model": outcome.task.model,
-                "caps_w": outcome.task.schedule,
+                "caps_w": outcome.task.caps,
                 "seeds": outcome.seeds,
                 "iterations": iterations_of(request, outcome.task),
                 "impossible_seeds": outcome.impossible,
@@ -330,7 +324,7 @@ def _parts(request: SimulationPlan, result: Sequence[Outcome]) -> Iterator[Part]
         f"{request.seeds} seeds, the second half of each phase."
     )
     for outcome in result:
-        caps = "→".join(f"{cap:g}" for _, cap in outcome.task.schedule)
+        caps = "→".join(f"{cap:g}" for _, cap in outcome.task.caps)
         iterations = iterations_of(request, outcome.task)
         yield ""
         yield Line(

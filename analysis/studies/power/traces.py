@@ -79,6 +79,11 @@ class PartitionRow:
         if self.mem_mhz is not None:
             object.__setattr__(self, "mem_mhz", float(round(self.mem_mhz)))
 
+    @property
+    def watts(self) -> float | None:
+        """The largest reading, as a cap has to hold for it; the mean where a source knows no more."""
+        return self.power_mean_w if self.power_max_w is None else self.power_max_w
+
 
 def read(path: Path) -> list[PartitionRow]:
     """Read a file of traces.

@@ -32,11 +32,6 @@ def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tup
     )
 
 
-def powercap(question: Question) -> Powercap:
-    """Raises: Unsupported, where the limit cannot be set."""
-    return Powercap(question)
-
-
 def limit_of(question: Question, cap_w: float) -> float:
     """The limit to set for a cap: within what the board takes. Raises: Unsupported, where there is none to set."""
     limits = question.knobs.power_limit_w
@@ -46,7 +41,7 @@ def limit_of(question: Question, cap_w: float) -> float:
 
 
 class Powercap:
-    """The controller at work: it follows the cap and halves what does not fit into memory, nothing else."""
+    """It follows the cap and halves what does not fit into memory, nothing else. Raises: Unsupported, where no limit can be set."""
 
     def __init__(self, question: Question) -> None:
         said = configured("powercap", question.model)
@@ -71,13 +66,11 @@ EACH = 5  # iterations at each memory clock that is tried
 LEAST_MHZ, WORTH_MHZ = 5001.0, 6000.0  # memory clocks from the first on are tried, once settled at the second or above
 
 
-def directcap(question: Question) -> Directcap:
-    """Search the partition. Raises: Unsupported, Infeasible."""
-    return Directcap(question)
-
-
 class Directcap:
-    """The controller at work. `trying` has the memory clocks still to be tried, `tried` images per second by those that were."""
+    """It searches the partition first. `trying` has the memory clocks still to be tried, `tried` images per second by those that were.
+
+    Raises: Unsupported, Infeasible.
+    """
 
     def __init__(self, question: Question) -> None:
         self.question, self.cap = question, question.cap
@@ -148,3 +141,6 @@ class Directcap:
     def _memory(self, mem_mhz: float, reason: str) -> Decision:
         self.settings = replace(self.settings, mem_mhz=mem_mhz or None)
         return Decision(self.settings, reason)
+
+
+powercap, directcap = Powercap, Directcap

@@ -23,7 +23,6 @@ from .laws import (
     mem_prior_percent,
     mem_util_percent,
     padded,
-    sm_prior_percent,
     sm_util_percent,
     total,
     variance,
@@ -184,11 +183,6 @@ class Reference:
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """The board, of the largest single reading. Shape: that of anchor's fields broadcast with `sm_mhz`."""
         return laws.power_w(self.power, anchor.dynamic_power_w, sm_mhz)
-
-    def system_priors_percent(self, partitions: Sequence[Partition]) -> tuple[Floats, Floats]:
-        """What the formulas alone say: SM and memory utilisation, shape (partitions,) each."""
-        among = padded(partitions)
-        return sm_prior_percent(self.sm_single, self.sm_system, among), mem_prior_percent(self.mem_single, self.mem_system, among)
 
     def sm_features(self, among: Padded, prior: Floats) -> Floats:
         """Features of SM utilisation, shape (partitions, 13). `prior`: the formulas' when growing trees, the sum of all alone else."""

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read all, then write all. Raises: Refused."""
-    from analysis.studies.power import parameters  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.power import parameters
 
     there = parameters.available(args.parameters)
     if not parameters.are_published(args.parameters):
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     for model, file in zip(models, files, strict=True):
         parameters.write(model, file, "reference")
     if args.json:
-        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
+        from analysis.plain import printable_json
 
         print(printable_json({"files": list(map(str, files))}), end="")
     else:

@@ -38,8 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Fit, write, and say what is to be known of each fit. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power import fit  # noqa: PLC0415  # scipy, which --help need not wait for
+    from analysis.answer import of_parts
+    from analysis.studies.power import fit
 
     fitted = fit.fit(args.traces, args.gpu, args.output, kind=args.kind, network=args.network)
     parts = (part for one in fitted for part in ("", *fit.parts(one)))

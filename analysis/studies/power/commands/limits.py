@@ -37,8 +37,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Say what the search answers for each job. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power.limits import judge_all, read  # noqa: PLC0415  # scipy, as above
+    from analysis.answer import of_parts
+    from analysis.studies.power.limits import judge_all, read
 
     if not 0 < args.cap < float("inf"):
         raise Refused(f"--cap {args.cap:g}: it is a number of watts above 0.")

@@ -60,8 +60,8 @@ def numbers(text: str) -> tuple[float, ...]:
 
 def run(args: argparse.Namespace) -> Answer:
     """Answer what was asked. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power import partition as asking  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.answer import of_parts
+    from analysis.studies.power import partition as asking
 
     _check(args)
     limits = {"margin_w": args.margin, "sds": args.sds, "max_processes": args.most_processes, "mixes": not args.profiled_only}

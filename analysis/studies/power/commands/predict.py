@@ -53,8 +53,8 @@ def wholes(text: str) -> tuple[int, ...]:
 
 def run(args: argparse.Namespace) -> Answer:
     """Predict. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power.prediction import copies, document, parts, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.answer import of_parts
+    from analysis.studies.power.prediction import copies, document, parts, predicted
 
     settings = _settings(args)
     result = predicted(args.parameters, settings)
@@ -62,15 +62,15 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _settings(args: argparse.Namespace) -> list[PredictionQuestion]:
-    from analysis.studies.power import prediction as asking  # noqa: PLC0415
-    from control.power.terms import Partition  # noqa: PLC0415
+    from analysis.studies.power import prediction as asking
+    from control.power.terms import Partition
 
     typed = {"--shares": args.shares, "--batches": args.batches, "--sm": args.sm}
     if args.rows is not None:
         extra = [name for name, value in typed.items() if value is not None]
         if extra:
             raise Refused(f"{extra[0]} is what --rows says; give either.")
-        from analysis.studies.power import traces  # noqa: PLC0415
+        from analysis.studies.power import traces
 
         return asking.of_rows(args.parameters, traces.read(args.rows), args.network, args.gpu, args.mem)
     missing = [name for name, value in typed.items() if value is None]

@@ -33,8 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Say what was found. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power.quality import document, looked_at, parts  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.answer import of_parts
+    from analysis.studies.power.quality import document, looked_at, parts
 
     looked = looked_at(args.paths)
     return replace(of_parts(document(looked), parts(looked)), exit_code=int(any(finding.refuses for finding in looked.findings)))

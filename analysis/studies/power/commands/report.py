@@ -41,8 +41,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Say what each run shows."""
-    from analysis.studies.power.cells import RULE  # noqa: PLC0415  # as above
-    from analysis.studies.power.report import answer  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.power.cells import RULE
+    from analysis.studies.power.report import answer
 
     refused: list[str] = []
     result = [answer(*entry) for entry in _runs(args.runs, args.baseline, refused)]
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _runs(names: list[str], baseline: str | None, refused: list[str]) -> list[tuple[Run, list[PowerSide]]]:
     """Judge every run that tells of a cap; the others are refused, a line each."""
-    from analysis.studies.power.study import sides  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.power.study import sides
 
     result = []
     for one in load_each(names, refused):

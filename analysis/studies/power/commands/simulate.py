@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.answer import Answer
     from analysis.studies.power.simulation import SimulationPlan
-    from control.power.terms import Task
+    from control.power.tasks import Task
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 ANSWERS = True
@@ -59,8 +59,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Say what came of it. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power import simulation as study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from analysis.answer import of_parts
+    from analysis.studies.power import simulation as study
 
     wanted = _wanted(args)
     result, copied = study.outcomes(wanted), study.copies(wanted)
@@ -68,10 +68,11 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _wanted(args: argparse.Namespace) -> SimulationPlan:
-    from analysis.studies.power import parameters  # noqa: PLC0415  # yaml
-    from analysis.studies.power.simulation import SimulationPlan  # noqa: PLC0415  # scipy
-    from control.power import algorithms  # noqa: PLC0415  # yaml
-    from control.power.plant import Mismatch  # noqa: PLC0415  # numpy
+    from analysis.studies.power import parameters
+    from analysis.studies.power.simulation import SimulationPlan
+    from control.power import algorithms
+    from control.power.plant import Mismatch
+    from control.power.tasks import SHIPPED
 
     names = tuple(args.algorithms.split(",")) if args.algorithms else algorithms.names()
     for name in names:
@@ -87,7 +88,7 @@ def _wanted(args: argparse.Namespace) -> SimulationPlan:
         noise_w=args.noise_w,
         lag_s=args.lag_s,
     )
-    matrix = parameters.read_tasks(args.tasks) if args.tasks else parameters.read_tasks()
+    matrix = parameters.read_tasks(args.tasks or SHIPPED)
     chosen = _known(_chosen(matrix, args.task_id) if args.task_id else matrix, args.parameters)
     return SimulationPlan(str(args.parameters), chosen, names, args.seeds, mismatch, args.iterations, args.shadow)
 
@@ -109,12 +110,11 @@ def _chosen(matrix: list[Task], text: str) -> list[Task]:
 
 def _known(wanted: list[Task], path: Path) -> tuple[Task, ...]:
     """The tasks of which there are parameters; what runs on any GPU, on each. Raises: Refused, where there are of none."""
-    from analysis.studies.power import parameters  # noqa: PLC0415  # numpy
+    from analysis.studies.power import parameters
+    from control.power.tasks import ANY
 
     there = sorted({key[:2] for key in parameters.available(path)})
-    result = tuple(
-        replace(task, gpu=gpu) for task in wanted for model, gpu in there if model == task.model and task.gpu in {gpu, parameters.ANY}
-    )
+    result = tuple(replace(task, gpu=gpu) for task in wanted for model, gpu in there if model == task.model and task.gpu in {gpu, ANY})
     if not result:
         raise Refused(f"{path}: has parameters of no such task; there are {'; '.join(f'{model} on {gpu}' for model, gpu in there)}.")
     return result

@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files and name them."""
-    from analysis.studies.power.traces import rows_of, write_files  # noqa: PLC0415  # --help need not wait for it
+    from analysis.studies.power.traces import rows_of, write_files
 
     refused: list[str] = []
     rows: list[PartitionRow] = []
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print("refused:", line, file=sys.stderr)
     made = write_files(rows, args.output)
     if args.json:
-        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
+        from analysis.plain import printable_json
 
         files = [{"path": str(path), "rows": len(part), "outcomes": Counter(row.outcome for row in part)} for path, part in made.items()]
         print(printable_json({"files": files, "refused": refused}), end="")

@@ -16,7 +16,7 @@ from analysis.studies.gpu.bounds import bounds_of, limits
 from analysis.studies.gpu.equal_work import odd_ones
 from analysis.studies.gpu.relations import courses, fitted, lines, misled
 from analysis.studies.gpu.sampled import idle, log_of, statistics, table
-from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT, SMOCC, UTILIZATION, CellTable, Chip, GridCell, Work
+from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, SMACT, SMOCC, UTILIZATION, CellTable, Chip, GridCell, Work
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
@@ -238,9 +238,3 @@ def test_damaged_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapsho
     with pytest.raises(Unreadable, match=r"mode\.csv"):
         csv_tables.read(Path("mode.csv"))
     assert messages == snapshot
-
-
-def test_every_metric_has_a_name_to_be_called_by() -> None:
-    from analysis.studies.gpu.terms import SAID  # noqa: PLC0415  # only here
-
-    assert SAID.keys() == set(METRICS)

@@ -81,37 +81,6 @@ def test_alike_gpus_are_told_apart_by_how_many_dcgmi_saw(tmp_path: Path) -> None
     assert statistics(cell, UTILIZATION)[MEAN] == 90
 
 
-def test_a_log_cut_in_the_middle_of_a_line_is_used_up_to_there(tmp_path: Path) -> None:
-    pair(tmp_path, 128, 32)
-    path = tmp_path / "128.32.dcgmi.txt"
-    path.write_text(path.read_text()[:-200])
-    found = grid(tmp_path).grids[0]
-    assert len(found.grid.ignored) == 1
-    assert "128.32.dcgmi.txt: line" in found.grid.ignored[0]
-    assert statistics(found.grid.cells[0], SMACT)[MAX] == 0.2
-
-
-def test_one_log_of_two_is_a_cell_all_the_same(tmp_path: Path) -> None:
-    """Missing is missing: no utilisation, and not 0; the other metrics stand."""
-    pair(tmp_path, 1, 32)
-    pair(tmp_path, 128, 32)
-    (tmp_path / "128.32.nvsm.txt").unlink()
-    found = grid(tmp_path).grids[0]
-    assert "memory_used_mib" not in found.tables[MAX].rows[128, 32]
-    assert found.tables[MAX].rows[128, 32][SMACT] == 0.2
-    assert any("128 × 32" in note for note in found.grid.notes)
-
-
-def test_a_damaged_log_costs_its_cell_and_no_other(tmp_path: Path) -> None:
-    pair(tmp_path, 1, 32)
-    pair(tmp_path, 128, 32)
-    (tmp_path / "128.32.nvsm.txt").write_text("Segmentation fault\n")
-    (tmp_path / "128.32.dcgmi.txt").write_bytes(b"\x00\xff\x00")
-    found = grid(tmp_path)
-    assert [cell.size for cell in found.grids[0].grid.cells] == [(1, 32)]
-    assert [line.split(":")[0].rpartition("/")[2] for line in found.refused] == ["128.32.dcgmi.txt", "128.32.nvsm.txt"]
-
-
 @pytest.mark.parametrize("name", ["0.32.dcgmi.txt", "128.0.dcgmi.txt", "128.2048.dcgmi.txt"])
 def test_a_size_that_no_kernel_has_is_refused_by_name(tmp_path: Path, name: str) -> None:
     pair(tmp_path, 1, 32)
@@ -119,15 +88,6 @@ def test_a_size_that_no_kernel_has_is_refused_by_name(tmp_path: Path, name: str)
     found = grid(tmp_path)
     assert len(found.grids[0].grid.cells) == 1
     assert name in found.refused[0]
-
-
-def test_a_log_that_ended_early_and_a_cell_without_work_are_named(tmp_path: Path) -> None:
-    pair(tmp_path, 1, 32, samples=40)
-    (tmp_path / "1.32.nvsm.txt").write_text(nvsm([(90, 419)] * 5))
-    (tmp_path / "2.32.dcgmi.txt").write_text(dcgmi([[0] * 7] * 5))
-    found = grid(tmp_path).grids[0]
-    assert [one.place for one in found.uneven] == ["1.32"]
-    assert [cell.size for cell in found.idle] == [(2, 32)]
 
 
 def test_two_folders_of_logs_are_two_grids_each_with_its_own_tables(tmp_path: Path) -> None:

@@ -61,12 +61,6 @@ def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -
     assert found.predictions.near == 1
 
 
-def test_a_cell_that_is_busier_than_its_blocks_allow_breaks_the_bound(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, saved_grid(SIZES | {(66, 32): fitting(66) | {"smact": 0.6}})).grids
-    assert {one.size for one in found.bounds.violations} == {(66, 32)}
-    assert {one.bound.split()[0] for one in found.bounds.violations} == {"SMACT", "mean"}
-
-
 def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Path) -> None:
     """No GPM: utilisation alone, and nothing is made of what is not there."""
     only = {"utilization_percent": 100.0, "gract": [None] * 6, "smact": [None] * 6, "missing": {"smact": "no GPM on this GPU"}}
@@ -111,8 +105,3 @@ def test_a_damaged_cell_is_named_and_the_others_stand(tmp_path: Path, snapshot: 
         (refused,) = found.refused
         messages[name] = refused.replace(f"{tmp_path}/", "")
     assert messages == snapshot
-
-
-def test_launches_that_differ_from_most_are_named(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, saved_grid(SIZES | {(66, 32): fitting(66) | {"launches": 8}})).grids
-    assert found.launches == {(66, 32): 8}

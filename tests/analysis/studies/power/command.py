@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from analysis.studies.power import parameters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from control.power.terms import Model
 
 
 @dataclass(frozen=True)
@@ -42,3 +49,8 @@ def refusals(power: Power, step: str, calls: Iterable[Sequence[object]]) -> dict
         assert (printed.code, printed.out) == (2, ""), args
         messages[" ".join(map(str, args))] = printed.err.strip()
     return messages
+
+
+def model_at(path: Path, *key: object) -> Model:
+    """The model of a folder that begins with this key (network, GPU, memory clock); without one the first."""
+    return next(read() for known, read in parameters.available(path).items() if known[: len(key)] == key)

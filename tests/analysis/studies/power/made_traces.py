@@ -45,8 +45,8 @@ class Truth:
 def rows(truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0) -> list[PartitionRow]:
     """Anchors, sweep and static rows as tools write them: utilisation to 0.1 points, power to 0.01 W, throughput to 0.01 images/s."""
     truth = truth or Truth()
-    found = [_row(truth, point, None, network, mem_mhz) for point in catalog.anchor_points()]
-    found += [_row(truth, point, clock, network, mem_mhz) for point in catalog.sweep_points() for clock in CLOCKS_MHZ]
+    found = [_row(truth, point, None, network, mem_mhz) for point in catalog.points("anchor")]
+    found += [_row(truth, point, clock, network, mem_mhz) for point in catalog.points("sweep") for clock in CLOCKS_MHZ]
     found += [
         PartitionRow(STATIC, (), (), target_mhz=clock, mem_mhz=mem_mhz, sm_mhz=clock, power_max_w=round(float(_static(truth, clock)), 2))
         for clock in CLOCKS_MHZ

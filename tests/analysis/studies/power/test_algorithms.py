@@ -22,6 +22,7 @@ from control.power.algorithms.pctodl import Draw, Steps, Thermo, draw_of
 from control.power.catalog import configured
 from control.power.tables import partition_of
 from control.power.terms import Infeasible, Partition, Question, Seen, Settings, Unsupported
+from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
 
@@ -74,7 +75,7 @@ def test_thermo_walks_as_the_original_does() -> None:
         if said["alg"] != "thermo":
             continue
         gpu = "A100" if "a100" in said["set"] else "3080Ti"
-        model = parameters.load(PCTODL, said["model"], gpu, float(said["set"].rpartition("mem")[2]))
+        model = model_at(PCTODL, said["model"], gpu, float(said["set"].rpartition("mem")[2]))
         anchor = model.anchor([Partition(tuple(map(float, said["p"])), tuple(said["b"]))])
         thermo = Thermo(draw_of(model, anchor), Steps())
         assert len(said["steps"]) == 15
@@ -105,9 +106,7 @@ def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str
         if str(task.id) not in replay():
             continue
         said = replay()[str(task.id)][algorithm]
-        asked = Question(
-            algorithm, task.gpu, task.model, task.schedule, made_knobs(task.gpu), models=reader(str(PCTODL), task.model, task.gpu)
-        )
+        asked = Question(algorithm, task.gpu, task.model, task.caps, made_knobs(task.gpu), models=reader(str(PCTODL), task.model, task.gpu))
         rows = walk(algorithms.at_work(asked), asked, 30)
         cap = asked.cap
         assert fmean(row[1] for row in rows[15:]) == pytest.approx(said["tput"], rel=1e-6), task.id

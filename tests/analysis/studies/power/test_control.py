@@ -13,19 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power import parameters
 from analysis.studies.power.simulation import play, reader
-from control.power import algorithms
+from control.power import algorithms, catalog
 from control.power.algorithms import steady
 from control.power.algorithms.pctodl import Steps, Thermo, draw_of
 from control.power.algorithms.steady import Tried, unknown
-from control.power.catalog import anchor_points as grid_points
 from control.power.catalog import platform
 from control.power.optimum import best_within
 from control.power.plant import Mismatch
 from control.power.tables import Tables, at_most, batches_of, nearest, partition_of
 from control.power.terms import Infeasible, Knobs, Partition, Question, Setting, Settings, Unsupported, tenants_of
 from tests.analysis.studies.power import made_control, made_cpu
+from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen
 from tests.analysis.studies.power.toy import GPU, Toy
 from tests.conftest import REFERENCE
@@ -109,7 +108,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float, float], flo
 
 
 def efficientnet() -> Tables:
-    return Tables({5001.0: parameters.load(PCTODL, "efficientnet_v2_m", "3080Ti", 5001.0)}, platform("3080Ti"))
+    return Tables({5001.0: model_at(PCTODL, "efficientnet_v2_m", "3080Ti", 5001.0)}, platform("3080Ti"))
 
 
 @reads_reference
@@ -220,16 +219,6 @@ def test_what_did_not_fit_is_forgotten_with_all_that_is_as_large() -> None:
     assert [tried.has(one) for one in (FIRST, SECOND, small)] == [False, False, True]
 
 
-def test_another_partition_makes_the_level_less_certain_and_keeps_what_is_known_of_readings() -> None:
-    level = unknown(cap=200.0)
-    for _ in range(20):
-        level.learn(180.0, 190.0, 194.0)
-    noise, spread, sd = level.noise, level.spread, level.sd
-    level.another(1.02, 0.03)
-    assert (level.ratio, level.noise, level.spread) == (1.02, noise, spread)
-    assert level.sd == pytest.approx((sd**2 + 0.03**2) ** 0.5)
-
-
 # --- what is chosen
 
 
@@ -319,7 +308,7 @@ def test_a_latency_that_nothing_keeps_is_said_with_no_cap(place: Path) -> None:
 @given(st.floats(70, 350), st.floats(5, 400))
 def test_the_best_in_time_is_what_trying_everything_finds(cap: float, slo_ms: float) -> None:
     models = {mem: Toy(mem_mhz=mem) for mem in (5001.0, 9501.0)}
-    partitions = [point.partition for point in grid_points()[::37]]
+    partitions = catalog.grid()[::37]
     tables = Tables(models, GPU)
     best = 0.0
     for mem, one in product(models, partitions):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.power import parameters, traces
+from analysis.studies.power import traces
 from tests.analysis.studies.power import made_traces
-from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.command import model_at, refusals
 from tests.analysis.studies.power.test_fitting_own import gpu_rows
 
 if TYPE_CHECKING:
@@ -35,10 +35,13 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_folder_of_traces_becomes_parameters_and_a_page(folder: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
-    page = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path / "out").out
-    assert re.sub(r"(?m)^(  (?:partition|share|batch|processes|clock)  +\w+).*", r"\1 …", page).replace(str(tmp_path), ".") == snapshot
-    assert parameters.load(tmp_path / "out", "net", "3080Ti", 5001.0).sm_range_mhz == (300.0, 1950.0)
+def test_a_folder_of_traces_becomes_parameters_and_a_page(
+    folder: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(folder.parent)  # a page is 100 wide, but for paths that are longer
+    page = power("fit", folder.name, "--gpu", "3080Ti", "-o", "out").page
+    assert re.sub(r"(?m)^(  (?:partition|share|batch|processes|clock)  +\w+).*", r"\1 …", page) == snapshot
+    assert model_at(folder.parent / "out", "net", "3080Ti", 5001.0).sm_range_mhz == (300.0, 1950.0)
 
 
 def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(folder: Path, tmp_path: Path, power: Power) -> None:

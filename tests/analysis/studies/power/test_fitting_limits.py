@@ -11,6 +11,7 @@ import pytest
 
 from analysis.studies.power import limits
 from analysis.studies.power.limits import At, Measured, first, judge, predict, search
+from analysis.terms import Unreadable
 from tests.analysis.studies.power.command import refusals
 from tests.conftest import REFERENCE
 
@@ -37,7 +38,7 @@ MADE = {At(batch, limit): made(batch, limit) for batch in (8, 16, 32, 64, 128, 2
 
 @cache
 def jobs(table: str) -> dict[Job, Grid]:
-    return limits.jobs(limits.read(REFERENCE / "pctodl" / TABLES[table]))
+    return limits.read(REFERENCE / "pctodl" / TABLES[table])
 
 
 def test_what_it_answers_was_measured_and_is_within_the_cap() -> None:
@@ -69,10 +70,10 @@ def test_it_begins_at_corners_edges_and_middle() -> None:
 def test_points_that_were_not_measured_are_predicted_with_an_interval_that_holds_them() -> None:
     start = first(list(MADE))
     rest = [at for at in MADE if at not in start]
-    said = predict([MADE[at] for at in start], rest)
-    off = np.log(said.speed / [MADE[at].speed for at in rest])
+    speed, speed_log_sd, _, _ = predict([MADE[at] for at in start], rest)
+    off = np.log(speed / [MADE[at].speed for at in rest])
     assert np.abs(off).mean() < 0.05
-    assert np.mean(np.abs(off) < 2.0 * said.speed_log_sd) > 0.8
+    assert np.mean(np.abs(off) < 2.0 * speed_log_sd) > 0.8
 
 
 @pytest.mark.needs("reference")
@@ -115,6 +116,17 @@ def test_the_command_says_the_answer_its_points_and_how_far_it_is_from_the_best(
         )
     (said,) = power("limits", tmp_path / "table.csv", "--cap", "20", "--network", "net", "--json").json["jobs"]
     assert (said["batch"], said["slower_than_best"], said["points"]) == (None, None, 48)
+
+
+def test_a_wrong_table_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    cells = ("8,adam,100,0,90", "8,adam,100,inf,90", "8,adam,100", "eight,adam,100,1,90", "0.5,adam,100,1,90", "8,adam,100,1e-320,90")
+    messages = []
+    for text in ("a,b\n1,2\n", *(f"{','.join(limits.COLUMNS)}\nd,n,{one}\n" for one in cells)):
+        (tmp_path / "zeus.csv").write_text(text)
+        with pytest.raises(Unreadable) as refused:
+            limits.read(tmp_path / "zeus.csv")
+        messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
+    assert messages == snapshot
 
 
 def test_refusals(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:

@@ -17,6 +17,7 @@ from control.power import catalog
 from control.power.models import laws
 from control.power.models.laws import SmSingle, mem_prior_percent, padded, sm_prior_percent
 from tests.analysis.studies.power import made_traces
+from tests.analysis.studies.power.command import model_at
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths
 
 def test_the_memory_curve_comes_back_within_a_tenth_of_a_point(found: Reference) -> None:
     """Its parameters need not: several give the same curve. Root of the mean square over all 263 partitions of the grid."""
-    among = padded([point.partition for point in catalog.anchor_points()])
+    among = padded(catalog.grid())
     said = mem_prior_percent(found.mem_single, found.mem_system, among)
     true = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
     assert np.sqrt(np.mean((said - true) ** 2)) <= 0.1
@@ -71,26 +72,26 @@ def test_static_power_comes_back_within_a_fifth_of_a_watt(found: Reference) -> N
 
 def test_the_line_of_the_sm_prior_and_its_curvature_come_back(found: Reference) -> None:
     """The line is read off full partitions, which lie on it only where they are least filled; κ then makes up for it."""
-    among = padded([point.partition for point in catalog.anchor_points() if point.processes == 100 // point.share_percent])
+    among = padded([point.partition for point in catalog.points("anchor") if point.processes == 100 // point.share_percent])
     said, true = (sm_prior_percent(one.sm_single, one.sm_system, among) for one in (found, TRUTH))
     assert np.sqrt(np.mean((said - true) ** 2)) <= 2.0
 
 
 def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path: Path) -> None:
     parameters.write(found, tmp_path / parameters.file_name(found), "reference")
-    again = parameters.load(tmp_path)
-    partitions = [point.partition for point in catalog.anchor_points()[::7]]
+    again = model_at(tmp_path)
+    partitions = catalog.grid()[::7]
     np.testing.assert_array_equal(again.anchor(partitions).throughput_images_per_s, found.anchor(partitions).throughput_images_per_s)
 
 
 def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
     """In-sample, so nearly exact: that the arrays were taken over rightly, not that the model is good."""
-    partitions = [point.partition for point in catalog.anchor_points()]
+    partitions = catalog.grid()
     among = padded(partitions)
     mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
     said = found.anchor(partitions)
     assert np.median(np.abs(said.mem_util_percent - mem)) < 0.5
-    true = laws.kappa(TRUTH.throughput, np.array([point.batch for point in catalog.anchor_points()], dtype=float)) * mem
+    true = laws.kappa(TRUTH.throughput, np.array([point.batch for point in catalog.points("anchor")], dtype=float)) * mem
     assert np.median(np.abs(said.throughput_images_per_s / true - 1)) < 0.02
 
 

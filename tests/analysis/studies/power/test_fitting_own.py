@@ -18,6 +18,7 @@ from analysis.terms import Refused
 from control.power.models.own import Estimated
 from control.power.terms import Anchor, Partition
 from tests.analysis.studies.power import made_cpu, made_traces
+from tests.analysis.studies.power.command import model_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,7 +141,7 @@ def test_another_models_anchor_has_no_uncertainty_of_this_one(model: Own) -> Non
 
 def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> None:
     parameters.write(model, tmp_path / parameters.file_name(model), "own")
-    again = parameters.load(tmp_path)
+    again = model_at(tmp_path)
     partitions = [Partition((10.0, 40.0), (4, 64)), Partition((25.0,), (32,))]
     for name in Estimated.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(again.anchor(partitions), name), getattr(model.anchor(partitions), name))
@@ -167,7 +168,7 @@ def test_a_damaged_file_is_refused_by_name(model: Own, tmp_path: Path, path: tup
     part[path[-1]] = value
     file.write_text(json.dumps(document))
     with pytest.raises(Refused, match=said):
-        parameters.load(file)
+        model_at(file)
 
 
 def test_without_power_only_power_is_missing() -> None:

@@ -21,6 +21,7 @@ from control.power.models import published as reference_folder
 from control.power.models.parameters import model_of
 from control.power.models.reference import as_json, from_json
 from control.power.terms import Partition
+from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_reference import reference
 from tests.conftest import REFERENCE
 
@@ -40,7 +41,7 @@ def folder(place: Path, *models: Model) -> Path:
 
 
 def says_the_same(one: Model, other: Model) -> bool:
-    partitions = [point.partition for point in catalog.anchor_points()]
+    partitions = catalog.grid()
     here, there = one.anchor(partitions), other.anchor(partitions)
     clock = np.array([810.0])
     return all(
@@ -56,7 +57,7 @@ def says_the_same(one: Model, other: Model) -> bool:
 
 def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     made = reference()
-    found = parameters.load(folder(tmp_path, made))
+    found = model_at(folder(tmp_path, made))
     assert (found.network, found.gpu, found.mem_mhz, found.sm_range_mhz) == ("made_up", "3080Ti", 5001.0, (210.0, 1950.0))
     assert says_the_same(made, found)
 
@@ -128,23 +129,21 @@ def test_a_gpu_nobody_knows_has_every_model_there_is(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     """What is not there is answered with what is; a folder has one of each."""
     monkeypatch.chdir(tmp_path)
-    for name in ("empty", "two", "twice"):
+    for name in ("empty", "twice"):
         Path(name).mkdir()
-    folder(Path("two"), reference(), reference("other"))
     folder(Path("twice"), reference())
     parameters.write(reference(busy=10.0), Path("twice/again.json"), "reference")
-    assert parameters.load(Path("two"), "other").network == "other"
     messages = []
-    for args in (("empty",), ("twice",), ("two", "resnet50"), ("two", None, "3080Ti")):
+    for name in ("empty", "twice"):
         with pytest.raises(Refused) as refused:
-            parameters.load(Path(args[0]), *args[1:])
+            parameters.available(Path(name))
         messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
     assert messages == snapshot
 
 
 def test_other_files_of_a_folder_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"format": "something else"}')
-    assert parameters.load(folder(tmp_path, reference())).network == "made_up"
+    assert model_at(folder(tmp_path, reference())).network == "made_up"
 
 
 def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
     assert len(set(names)) == 4
     (tmp_path / reference_folder.FILE).write_text('{"../x|imagenet_mem5001": {}}')
     with pytest.raises(Unreadable, match="no name"):
-        parameters.load(tmp_path)
+        model_at(tmp_path)
 
 
 def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +190,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) 
     for change in DAMAGED:
         file.write_text(json.dumps(whole | change))
         with pytest.raises(Unreadable) as refused:
-            parameters.load(tmp_path)
+            model_at(tmp_path)
         messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
     assert messages == snapshot
 
@@ -231,17 +230,17 @@ def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...
 def test_what_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.json").write_text(text)
     with pytest.raises(Unreadable):
-        parameters.load(tmp_path / "one.json")
+        model_at(tmp_path / "one.json")
 
 
 @reads_reference
 def test_a_damaged_copy_of_the_references_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / reference_folder.FILE).write_bytes((PCTODL / reference_folder.FILE).read_bytes())
     with pytest.raises(Unreadable, match="cannot be read"):
-        parameters.load(tmp_path, "resnet50", "3080Ti", 5001.0)
+        model_at(tmp_path, "resnet50", "3080Ti", 5001.0)
     (tmp_path / "resnet50__imagenet_mem5001.npz").write_bytes(b"PK no archive")
     with pytest.raises(Unreadable, match="is damaged"):
-        parameters.load(tmp_path, "resnet50", "3080Ti", 5001.0)
+        model_at(tmp_path, "resnet50", "3080Ti", 5001.0)
 
 
 def test_nothing_in_an_archive_is_executed(tmp_path: Path) -> None:
@@ -249,4 +248,4 @@ def test_nothing_in_an_archive_is_executed(tmp_path: Path) -> None:
     (tmp_path / reference_folder.FILE).write_text('{"m|imagenet_mem5001": {}}')
     np.savez(tmp_path / "m__imagenet_mem5001.npz", sm_n=np.array([{"a": 1}], dtype=object))
     with pytest.raises(Unreadable, match="Object arrays"):
-        parameters.load(tmp_path)
+        model_at(tmp_path)

@@ -85,20 +85,6 @@ def test_tasks_may_be_ones_own(made: Path, tmp_path: Path, power: Power) -> None
     assert [one["cap_w"] for one in found["answers"]] == [111]
 
 
-def test_the_originals_search_answers_slowly_and_fast(made: Path, power: Power) -> None:
-    slow, fast = (said(power, made, "--gpu", "A100", "--cap", "130", "--greedy", mode)["answers"][0] for mode in ("slow", "fast"))
-    assert fast["setting"]["sm_mhz"] % 15 == 0
-    assert slow["evaluations"] > 0
-    assert not fast["profiled"]
-
-
-def test_a_front_needs_no_cap(made: Path, power: Power) -> None:
-    found = said(power, made, "--gpu", "A100", "--front", "--profiled-only")["answers"]
-    powers = [one["power_w"] for one in found]
-    assert powers == sorted(powers)
-    assert len(found) > 3
-
-
 def test_a_margin_is_kept_free(made: Path, power: Power) -> None:
     (one,) = said(power, made, "--gpu", "A100", "--cap", "130", "--margin", "12")["answers"]
     assert one["power_w"] <= 118

@@ -113,8 +113,8 @@ def test_a_mix_must_be_better_by_more_than_the_model_is_unsure_of_it() -> None:
 
 def test_without_partitions_of_its_own_a_model_is_searched_on_the_profiling_grid() -> None:
     found = best(by_memory(Toy()), GPU, 150.0, network="none", mixes=False)
-    assert found.evaluations == len(catalog.anchor_points())
-    assert found.setting.partition in {point.partition for point in catalog.anchor_points()}
+    assert found.evaluations == len(catalog.points("anchor"))
+    assert found.setting.partition in catalog.grid()
 
 
 def test_no_batch_is_searched_that_does_not_fit_into_memory() -> None:

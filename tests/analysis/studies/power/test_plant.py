@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from analysis.studies.power.simulation import cap_at, counted, play, tables_for
+from analysis.studies.power.simulation import counted, play, tables_for
 from control.errors import Refused
 from control.power.plant import IDLE_PART, SMALLEST, Mismatch
 from control.power.tables import partition_of
@@ -169,7 +169,6 @@ def test_the_cap_an_observation_tells_is_the_next_iterations(place: Path) -> Non
     assert [row.cap_w for row in rows] == [200.0, 200.0, 150.0, 150.0]
     assert [seen.cap for seen in controller.told] == [200.0, 150.0, 150.0, 150.0]
     assert [row.why for row in rows] == ["start", "hold", "hold", "hold"]
-    assert [cap_at(asked, at) for at in (0, 1, 2, 99)] == [200.0, 200.0, 150.0, 150.0]
 
 
 def test_the_second_half_of_each_phase_counts(place: Path) -> None:

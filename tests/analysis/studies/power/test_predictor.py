@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power import parameters
 from analysis.studies.power.prediction import beyond, predict
-from analysis.studies.power.quality import over_clocks
 from analysis.terms import Refused
 from control.power.models import laws
 from control.power.models.reference import Ensemble, Reference
 from control.power.terms import Anchor, Partition, Setting
 from tests.analysis.studies.power import made_cpu
+from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_reference import ensemble, reference
 from tests.conftest import REFERENCE
 
@@ -33,7 +32,7 @@ reads_reference = pytest.mark.needs("reference")
 
 @cache
 def model(network: str, gpu: str, mem_mhz: float) -> Reference:
-    found = parameters.load(PCTODL, network, gpu, mem_mhz)
+    found = model_at(PCTODL, network, gpu, mem_mhz)
     assert isinstance(found, Reference)
     return found
 
@@ -66,7 +65,9 @@ def test_formulas_of_one_process_and_of_four() -> None:
     share, batch = np.array([25.0]), np.array([16.0])
     assert laws.sm_util_percent(found.sm_single, share, batch) == pytest.approx(77.8505, abs=1e-3)
     assert laws.mem_util_percent(found.mem_single, share, batch) == pytest.approx(34.6509, abs=1e-3)
-    sm, mem = found.system_priors_percent([equal(25, 4, 16)])
+    four = laws.padded([equal(25, 4, 16)])
+    sm = laws.sm_prior_percent(found.sm_single, found.sm_system, four)
+    mem = laws.mem_prior_percent(found.mem_single, found.mem_system, four)
     assert (sm[0], mem[0]) == pytest.approx((97.4962, 112.200), abs=1e-3)
 
 
@@ -103,15 +104,15 @@ def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) ->
     limit = line + (100 - line) * math.tanh(system.kappa * position) / math.tanh(system.kappa)
     idle = math.prod(1 - min(max(value / limit, 0), 1) for value in alone)
     expected = limit * (1 - idle) if len(alone) > 1 else alone[0]
-    sm, _ = made.system_priors_percent([one])
+    sm = laws.sm_prior_percent(made.sm_single, made.sm_system, laws.padded([one]))
     assert sm[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_process_has_what_it_has_alone_whatever_the_limit_of_several() -> None:
     made = reference()
-    low = replace(made, sm_system=replace(made.sm_system, slope=0.0, offset=10.0))
-    one = equal(40, 1, 16)
-    assert low.system_priors_percent([one])[0][0] == made.system_priors_percent([one])[0][0] > 10
+    low = replace(made.sm_system, slope=0.0, offset=10.0)
+    alone, again = (laws.sm_prior_percent(made.sm_single, system, laws.padded([equal(40, 1, 16)])) for system in (low, made.sm_system))
+    assert alone[0] == again[0] > 10
 
 
 @given(st.floats(1, 300))
@@ -193,7 +194,7 @@ def test_no_partition_gives_no_answer() -> None:
 
 def test_an_anchor_over_clocks_has_a_row_a_partition() -> None:
     made = reference()
-    anchor = over_clocks(made.anchor([equal(25, 4, 16), equal(25, 1, 16)]))
+    anchor = made.anchor([equal(25, 4, 16), equal(25, 1, 16)]).column()
     assert isinstance(anchor, Anchor)
     assert made.power_w(anchor, np.array([300.0, 900.0, 1500.0])).shape == (2, 3)
 

@@ -133,7 +133,7 @@ def test_beside_pctodl_it_moves_the_partition_on_its_way() -> None:
     (task,) = (one for one in parameters.read_tasks() if one.id == 12)
     tables = tables_for(str(PCTODL), task.model, task.gpu)
     asked = Question(
-        "pctodl", task.gpu, task.model, task.schedule, KNOBS, iterations=12, shadow=True, models=reader(str(PCTODL), task.model, task.gpu)
+        "pctodl", task.gpu, task.model, task.caps, KNOBS, iterations=12, shadow=True, models=reader(str(PCTODL), task.model, task.gpu)
     )
     rows = play(asked, algorithms.at_work(asked), Plant(tables, Mismatch(noise_w=2.0, seed=2), KNOBS.batches))
     assert any(row.why == "shadow optimiser" for row in rows)

@@ -15,7 +15,7 @@ from analysis.studies.power import parameters
 from analysis.studies.power import simulation as study
 from analysis.terms import Refused
 from control.power.plant import Mismatch
-from control.power.terms import Task
+from control.power.tasks import Task
 from tests.analysis.studies.power.command import refusals
 from tests.conftest import REFERENCE
 
@@ -57,11 +57,11 @@ def asked_of(place: Path, *names: str, **more: object) -> study.SimulationPlan:
 
 def test_an_algorithm_that_cannot_run_is_named_with_its_reason(place: Path) -> None:
     (found,) = study.outcomes(
-        asked_of(place, "steady", tasks=(replace(MADE, schedule=((0, 112.0),)),), mismatch=replace(QUIET, gain_error=0.0))
+        asked_of(place, "steady", tasks=(replace(MADE, caps=((0, 112.0),)),), mismatch=replace(QUIET, gain_error=0.0))
     )
     assert found.arms[0].refused is None
     (found,) = study.outcomes(
-        asked_of(place, "steady", tasks=(replace(MADE, schedule=((0, 106.0),)),), mismatch=replace(QUIET, gain_error=0.08))
+        asked_of(place, "steady", tasks=(replace(MADE, caps=((0, 106.0),)),), mismatch=replace(QUIET, gain_error=0.08))
     )
     assert found.impossible == (1, 3)
     assert found.arms[0].refused is not None
@@ -70,7 +70,7 @@ def test_an_algorithm_that_cannot_run_is_named_with_its_reason(place: Path) -> N
 
 def test_plants_without_a_setting_within_the_cap_are_left_out_for_all(place: Path) -> None:
     """No partition draws less than 109 W by the model: the plant that draws 8 % more cannot keep 112 W."""
-    (found,) = study.outcomes(asked_of(place, "steady", "morak", tasks=(replace(MADE, schedule=((0, 112.0),)),)))
+    (found,) = study.outcomes(asked_of(place, "steady", "morak", tasks=(replace(MADE, caps=((0, 112.0),)),)))
     assert (found.seeds, found.impossible) == ((2,), (1, 3))
     assert all(len(arm.values) == 1 and arm.against is None for arm in found.arms)
 
@@ -104,7 +104,7 @@ def test_who_ours_is_not_shown_to_reach_is_named(snapshot: SnapshotAssertion) ->
 def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) -> None:
     asked = asked_of(place, "steady")
     assert study.iterations_of(asked, MADE) == 20
-    assert study.iterations_of(asked, replace(MADE, schedule=((0, 200.0), (50, 160.0), (100, 180.0)))) == 150
+    assert study.iterations_of(asked, replace(MADE, caps=((0, 200.0), (50, 160.0), (100, 180.0)))) == 150
 
 
 @pytest.mark.needs("reference")

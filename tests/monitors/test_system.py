@@ -1,0 +1,146 @@
+"""The programs beside a workload, the real ones: py-spy, top in batch mode, perf stat, perf record."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from analysis.logs import top_batch
+from fixtures.node import probes
+from fixtures.studies.monitors.catalogue.system import EVENTS, PerfRecord
+from fixtures.studies.monitors.monitor import load
+from tests.monitors import stand_ins
+from tests.monitors.watched import watch
+
+py_spy, top, perf_stat, perf_record = map(load, ("py_spy", "top", "perf_stat", "perf_record"))
+
+
+@pytest.mark.needs("root", "py-spy")
+def test_py_spy_finds_where_the_workload_is(tmp_path: Path) -> None:
+    """100 a second over half a second of CPU time and more: 50 samples, of which a loaded machine may lose most."""
+    done = watch("py_spy", tmp_path)
+    assert done.ended_as_asked
+    stacks = [line.rsplit(" ", 1) for line in done.lines("profile.txt")]
+    taken = sum(int(count) for _, count in stacks)
+    assert py_spy.samples(tmp_path) == taken > 5
+    assert sum(int(count) for stack, count in stacks if "squares" in stack) > taken / 2
+
+
+@pytest.mark.needs("py-spy")
+def test_py_spy_says_its_version() -> None:
+    assert (py_spy.version() or "").startswith("py-spy 0.")
+
+
+def test_without_the_last_word_of_py_spy_nothing_is_counted(tmp_path: Path) -> None:
+    """It writes what it took at its end only: killed before, it has taken nothing that anybody could read."""
+    (tmp_path / "stdout").write_text("py-spy> Sampling process 100 times a second. Press Control-C to exit.\n")
+    assert py_spy.samples(tmp_path) is None
+    assert py_spy.watches(tmp_path)
+
+
+@pytest.mark.needs("top")
+def test_each_refresh_of_top_is_a_table_that_has_the_workload(tmp_path: Path) -> None:
+    done = watch("top:interval_s=0.2", tmp_path, lambda folder: (top.samples(folder) or 0) >= 3)
+    assert done.ended_as_asked
+    assert done.lines("stderr") == []
+    tables = top_batch.read(tmp_path / "stdout").snapshots
+    assert top.samples(tmp_path) == len(tables) >= 3
+    for table in tables[:-1]:  # the signal may have cut off the last one
+        assert done.pid in {process.pid for process in table.processes}
+
+
+@pytest.mark.needs("top")
+def test_somebodys_own_settings_do_not_change_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a language with decimal commas nor a toprc (here one that top refuses)."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    for path in (home / ".config/procps", folder):
+        path.mkdir(parents=True)
+    for file in (home / ".toprc", home / ".config/procps/toprc"):
+        file.write_text("no toprc at all\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    done = watch("top:interval_s=0.2", folder, lambda folder: (top.samples(folder) or 0) >= 2)
+    assert done.ended_as_asked
+    assert done.lines("stderr") == []
+
+
+@pytest.mark.needs("top")
+def test_top_says_its_version() -> None:
+    assert top.unavailable_reason() is None
+    assert "procps" in (top.version() or "")
+
+
+def test_another_top_is_not_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for busybox's, which has another table."""
+    stand_ins.put(tmp_path / "bin", monkeypatch, top="print('Mem: 3359996K used, 20745900K free')")
+    assert top.unavailable_reason() == "top does not write the table of procps's: install procps"
+
+
+@pytest.mark.needs("root", "perf")
+def test_perf_stat_counts_what_the_workload_does_reading_by_reading(tmp_path: Path) -> None:
+    done = watch("perf_stat:interval_s=0.1", tmp_path, lambda folder: (perf_stat.samples(folder) or 0) >= 3)
+    assert done.ended_as_asked
+    rows = [line.strip().split(",") for line in done.lines("counts.csv") if line and not line.startswith("#")]
+    assert [row[3] for row in rows[:4]] == EVENTS.split(",")
+    clock_s = [float(row[1]) / 1000 for row in rows if row[3] == "task-clock"]
+    assert perf_stat.samples(tmp_path) == len(clock_s) >= 3
+    # Within the tick of /proc that the workload's own account has, and what it did while perf was being started and ended.
+    assert sum(clock_s) > 0.4
+
+
+@pytest.mark.needs("root", "perf")
+def test_perf_stat_runs_here_and_says_its_version() -> None:
+    assert perf_stat.unavailable_reason() is None
+    assert (perf_stat.version() or "").startswith("perf version ")
+
+
+@pytest.mark.needs("root")
+def test_events_that_the_kernel_does_not_give_are_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for perf in a machine where they are not supported: it ends well and says so line by line."""
+    stand_ins.put(tmp_path / "bin", monkeypatch, perf="print('<not supported>,msec,task-clock,0,100.00,,')")
+    assert perf_stat.unavailable_reason() == "perf cannot count here: <not supported>,msec,task-clock,0,100.00,,"
+
+
+def test_an_unprivileged_perf_would_count_zero_and_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With kernel.perf_event_paranoid=2 perf counts `context-switches:u`, which is always 0: seen with perf 6.1."""
+    stand_ins.put(tmp_path / "bin", monkeypatch, perf="")
+    monkeypatch.setattr(probes, "perf_events", lambda highest, what: f"{highest} {what}")
+    assert perf_stat.unavailable_reason() == "1 count what happens in the kernel"
+
+
+@pytest.mark.needs("root", "perf")
+def test_perf_record_samples_the_workload_into_a_file_that_perf_reads(tmp_path: Path) -> None:
+    """99 a second of CPU time, and there is half a second of it: 49, of which it may miss those at its start and its end."""
+    done = watch("perf_record", tmp_path)
+    assert done.ended_as_asked
+    taken = perf_record.samples(tmp_path)
+    assert taken is not None
+    assert taken > 30
+    assert taken < 99 * done.cpu_s * 2 + 20  # not at another rate than its name says
+    shown = ["perf", "script", "-i", str(tmp_path / "perf.data"), "-F", "pid"]
+    pids = subprocess.run(shown, capture_output=True, text=True, check=True).stdout.split()
+    assert (len(pids), set(pids)) == (taken, {str(done.pid)})
+
+
+@pytest.mark.needs("root", "perf")
+def test_a_rate_that_the_kernel_does_not_give_is_a_reason() -> None:
+    """Not throttled: then the arm's name would say another rate than was run."""
+    most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
+    why = PerfRecord("", {"hz": most + 1}).unavailable_reason()
+    assert why is not None
+    assert "kernel.perf_event_max_sample_rate" in why
+    assert perf_record.unavailable_reason() is None
+
+
+def test_counts_of_perf_record_are_read_in_both_of_its_wordings(tmp_path: Path) -> None:
+    """Of older ones the count is a guess, and said to be one."""
+    for said in ("0.009 MB perf.data (196 samples)", "0.009 MB perf.data (~196 samples)"):
+        (tmp_path / "stderr").write_text(f"Events enabled\n[ perf record: Captured and wrote {said} ]\n")
+        assert perf_record.samples(tmp_path) == 196
+    (tmp_path / "stderr").write_text("Events enabled\n[ perf record: Captured and wrote 0.000 MB perf.data ]\n")
+    assert perf_record.samples(tmp_path) == 0
+    (tmp_path / "stderr").write_text("Events enabled\n[ perf record: Captured and wro")
+    assert perf_record.samples(tmp_path) is None
