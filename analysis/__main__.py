@@ -161,7 +161,6 @@ def _module(name: str) -> str:
 
 
 def command_of(name: str) -> str:
-    """A command as it is typed, by its module."""
     return name.rstrip("_").replace("_", "-")  # `import` is a word of Python's own, and a module has no dash
 
 

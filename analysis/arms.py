@@ -53,7 +53,6 @@ class Side:
 
     @property
     def runs(self) -> frozenset[str]:
-        """The runs these cells are of."""
         return frozenset(run for run, _ in self.cells)
 
 

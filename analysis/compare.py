@@ -189,7 +189,6 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
 
 
 def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], metrics: Sequence[str]) -> Comparison:
-    """Take the effects of one contrast, not yet judged; or say why it is not comparable."""
     base, candidate = sides
     if base is None:
         return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
@@ -248,7 +247,6 @@ def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
 
 
 def _undecidable(draft: Comparison, alone: Units, read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
-    """Describe what has no replicates: the ratio that was seen, and no verdict."""
     base, candidate = (unit_value(draft.primary_metric, unit, read) for unit in alone)
     ratio = candidate / base if draft.primary_metric.better == "higher" else base / candidate
     draft = replace(draft, observed=ratio - 1, observed_baseline=base)
@@ -258,7 +256,6 @@ def _undecidable(draft: Comparison, alone: Units, read: Reader, arms: tuple[Arm,
 
 
 def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing, read: Reader) -> Effect | None:
-    """Take the effect in the first of some metrics that the cells have."""
     for metric in metrics:
         try:
             return effect_of(metric, pairing, draft.margin, read)

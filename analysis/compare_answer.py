@@ -38,8 +38,6 @@ SPEED = ("step_time", "throughput", "samples_per_s", "mb_per_s", "duration", "la
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A gain with its 95 % interval, as fractions."""
-
     value: float
     low: float
     high: float
@@ -60,7 +58,6 @@ class Names:
             self.common = ", ".join(filter(None, [self.common, f"tweak set {names.pop()}"]))
 
     def workload(self, comparison: Comparison) -> str:
-        """Its workload without what all have in common."""
         return self._workloads[comparison.workload]
 
     def parts(self, comparison: Comparison) -> list[str]:
@@ -69,7 +66,6 @@ class Names:
         return [every[head] for head in self.heads]
 
     def name(self, comparison: Comparison) -> str:
-        """The same in one text."""
         return ", ".join(self.parts(comparison))
 
     def short(self, comparison: Comparison) -> str:
@@ -166,7 +162,6 @@ def _effects(claims: Sequence[Comparison], names: Names) -> str:
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Those that claim a difference, the largest first."""
     claims = [comparison for comparison in comparisons if comparison.verdict in CLAIMS]
     return sorted(claims, key=lambda claim: -abs(math.log1p(claim.primary.gain)) if claim.primary else 0.0)
 
@@ -284,7 +279,6 @@ def _table(shown: Sequence[Comparison], names: Names) -> Table:
 
 
 def _rows(comparisons: Sequence[Comparison]) -> Table:
-    """Every contrast with its raw values."""
     columns: dict[str, Callable[[Comparison], object]] = {
         "study": lambda comparison: comparison.study,
         "workload": lambda comparison: comparison.workload,
@@ -328,7 +322,6 @@ def _size(comparison: Comparison) -> str:
 
 
 def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
-    """What a gain and a loss are called."""
     return (
         ("faster", "slower") if all(comparison.primary_metric.name.startswith(SPEED) for comparison in comparisons) else ("better", "worse")
     )

@@ -41,7 +41,6 @@ class Disturbance:
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
         return (
             f"Disturbed: {self.who} {unsigned(self.median)} of the CPUs (median of {self.cells} cells; up to {unsigned(self.most)}, in "
             f"block {self.block}), more than {unsigned(self.limit)} in {self.disturbed} of them. Intervals are as wide as that makes "

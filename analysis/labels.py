@@ -38,7 +38,6 @@ UNITS = {"samples_per_s": " samples/s", "tokens_per_s": " tokens/s", "_s_per_ste
 
 
 def label_of(metric: Metric | str) -> str:
-    """A metric's short name: its own, where it has none."""
     name = metric if isinstance(metric, str) else metric.name
     return LABELS.get(name, (name, ""))[0]
 
@@ -89,7 +88,6 @@ def _counts(run: Run) -> str:
 
 
 def machine_of(run: Run) -> str:
-    """Kernel, processor and place of a run."""
     facts = [form.format(one_line(run.machine[name])) for name, form in MACHINE.items() if run.machine.get(name)]
     where = place_of(run)
     return (", ".join(facts) or "machine unknown") + (f"\n{where[0].upper()}{where[1:]}" if where else "")

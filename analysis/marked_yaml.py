@@ -38,11 +38,9 @@ class Value:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether names belong to it."""
         return isinstance(self._node, yaml.MappingNode)
 
     def text(self) -> str:
-        """Answer a single value as it is written."""
         if not isinstance(self._node, yaml.ScalarNode):
             self.refuse(f"{self.name} must be a single value")
         if not self._node.value.strip():
@@ -50,7 +48,6 @@ class Value:
         return str(self._node.value)
 
     def each(self) -> list[Value]:
-        """Answer the single values of a list; one that is empty or has a value twice is refused."""
         if not isinstance(self._node, yaml.SequenceNode) or not self._node.value:
             self.refuse(f"{self.name} must be a list with something in it, such as [one, another]")
         result: dict[str, Value] = {}
@@ -61,7 +58,6 @@ class Value:
         return list(result.values())
 
     def entries(self) -> list[Value]:
-        """Answer the entries of a list, whatever each is."""
         if not isinstance(self._node, yaml.SequenceNode):
             self.refuse(f"{self.name or 'the file'} must be a list: lines that begin with a dash")
         return [Value(node, self._origin, f"an entry of {self.name or 'the file'}") for node in self._node.value]

@@ -60,7 +60,6 @@ def resolved(path: Path | str) -> Path:
 
 
 def reason_of(error: Exception) -> str:
-    """Answer what the system said, without the path it adds."""
     if isinstance(error, RuntimeError):
         return "its links lead in a circle"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

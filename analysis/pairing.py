@@ -284,7 +284,6 @@ def _values(metric: Metric, pairing: Pairing, side: int, value: Callable[[Place,
 
 
 def unit_value(metric: Metric, unit: Sequence[tuple[Place, Cell]], value: Callable[[Place, Cell, Metric], float]) -> float:
-    """Geometric mean over the cells of one run."""
     return math.exp(math.fsum(math.log(value(place, cell, metric)) for place, cell in unit) / len(unit))
 
 

@@ -59,7 +59,6 @@ def duration(seconds: float) -> str:
 
 
 def tiny(p: float) -> str:
-    """Write a p-value that may be very small, where how small is of interest."""
     return probability(p) if p >= 0.001 else f"{p:.1e}"
 
 

@@ -137,7 +137,6 @@ def _tunables(run: Run) -> Iterator[Fact]:
 
 
 def _measured(run: Run) -> Iterator[Fact]:
-    """The plan and what was run by it."""
     yield Fact("plan", "commit", run.commit or "not versioned")
     if run.replicated:
         yield Fact("plan", "seed", str(run.design.seed))

@@ -47,7 +47,6 @@ class Quantity:
 
 @lru_cache(maxsize=1024)
 def _matching(patterns: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
-    """The same columns are asked for cell by cell."""
     result = (sorted(name for name in names if re.fullmatch(pattern, name)) for pattern in patterns)
     return next((matches for matches in result if matches), [])
 

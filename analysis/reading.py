@@ -73,7 +73,6 @@ def reader(arms: tuple[Arm, Arm], draft: Comparison) -> Reader:
 
 
 def metric_named(name: str) -> Metric:
-    """Find which way a metric runs: rates (`…_per_s`) and utilisations (`au_…`) are better high; times, energies and CPU are costs."""
     return Metric(name, "higher" if is_rate(name) or name.startswith("au_") else "lower")
 
 

@@ -30,8 +30,6 @@ class Step:
 
 
 def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:
-    """What a step adds that takes saved runs and nothing else."""
-
     def add(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("runs", metavar="RUN", nargs="+", help=what)
 
@@ -51,7 +49,6 @@ class Steps:
         self.names = sorted(self._steps) or sorted(path.stem for folder in folders for path in Path(folder).glob("[!_]*.py"))
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Give each step a parser of its own."""
         parsers = parser.add_subparsers(required=True, metavar="STEP")
         for name in self.names:
             step = self._step(name)
@@ -70,7 +67,6 @@ class Steps:
             one.set_defaults(step=name)
 
     def run(self, args: argparse.Namespace) -> Answer | int:
-        """Do the step asked for. Raises: Refused."""
         return self._step(args.step).run(args)
 
     def _step(self, name: str) -> Command | Step:

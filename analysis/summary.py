@@ -183,7 +183,6 @@ def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Summ
 
 
 def machine_of(run: Run) -> str:
-    """Name the machine a run was made on: its GPUs, else its processor, else what the run calls itself."""
     parts = gpus_of(run.machine)
     if not parts and run.machine.get("cpu_model"):
         count = run.machine.get("cpu_count")
@@ -265,7 +264,6 @@ RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain
 
 
 def answer(rows: Sequence[SummaryRow]) -> Answer:
-    """A table for each workload of each run, one across them where there are several, and every field as CSV."""
     places = by_place(rows)
     result = {
         text: [f"{row.workload} {one}" for group in places.values() for row, one in _named(group, word)] for word, text in ACROSS.items()
@@ -310,7 +308,6 @@ def _named(group: Sequence[SummaryRow], word: str) -> list[tuple[SummaryRow, str
 
 
 def _table(group: Sequence[SummaryRow]) -> Table:
-    """The columns of which any row has something."""
     shown = {name: column for name, column in COLUMNS.items() if any(getattr(row, name) not in (None, "") for row in group)}
     return Table(
         list(shown.values()),

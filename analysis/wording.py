@@ -73,12 +73,10 @@ def studies_own(run: Run) -> bool:
 
 
 def percent(fraction: float) -> str:
-    """Write a signed change: 0.0123 is `+1.2 %`."""
     return f"{number(fraction)} %"
 
 
 def number(fraction: float, decimals: int = 1) -> str:
-    """Write a signed change without its unit, for a column whose head says percent."""
     if abs(fraction) >= LARGEST:
         return f"{fraction * 100:+.1e}"
     rounded = round(fraction * 100, decimals)
@@ -96,7 +94,6 @@ def interval(effect: Effect) -> str:
 
 
 def unsigned(fraction: float) -> str:
-    """Write a size: 0.031 is `3.1 %`; a margin of 0.03 is `3 %`."""
     if fraction >= LARGEST:
         return f"over {LARGEST * 100:.0f} %"
     return f"{fraction * 100:.1f}".removesuffix(".0") + " %"
@@ -125,7 +122,6 @@ def digits(value: float, most: int = 4) -> str:
 
 
 def probability(p: float) -> str:
-    """Write a p-value: two digits, never 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
 
 
@@ -135,7 +131,6 @@ def ended(text: str) -> str:
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """Write block numbers: `block 3`, `blocks 1, 2`."""
     ordered = sorted(numbers)
     return f"block{'s' if len(ordered) > 1 else ''} {', '.join(map(str, ordered))}"
 

@@ -29,7 +29,6 @@ FEWEST_TRIALS = 100  # under which a rate of 5 % cannot be told from 0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="*", metavar="RUN.json", help="saved runs with stock and stock-again in at least 5 blocks")
     parser.add_argument("--trials", type=_trials, default=TRIALS, metavar="N", help="sessions a scenario (default: %(default)s)")
     parser.add_argument("--seed", type=_whole, default=1, metavar="N", help="the same seed gives the same tables (default: %(default)s)")
@@ -49,7 +48,6 @@ def _whole(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Measure all rates."""
     # numpy and scipy: a second that `--help` need not take.
     from analysis.studies.calibration.answer import answer  # noqa: PLC0415
     from analysis.studies.calibration.rates import calibrate  # noqa: PLC0415

@@ -40,7 +40,6 @@ Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be use
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("base", metavar="BASE", help="what to compare with")
     parser.add_argument("candidates", metavar="CAND", nargs="*", help="what to compare")
     parser.add_argument(
@@ -64,7 +63,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Compare."""
     refused: list[str] = []
     base = read_arm(args.base, refused)
     candidates = _read_candidates(args.candidates, refused)
@@ -81,7 +79,6 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
-    """Read each candidate; one that cannot be read is named and the others are compared all the same."""
     result: list[Arm] = []
     for name in names:
         try:

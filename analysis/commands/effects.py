@@ -36,7 +36,6 @@ Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, 
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("run", metavar="RUN", help="a saved run, or a .csv table")
     parser.add_argument("--workload", metavar="NAMES", default="", help="only these workloads, separated by commas")
     parser.add_argument("--metric", metavar="NAME", help="another metric than the one declared before the run")
@@ -56,7 +55,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Take the effects."""
     path = Path(args.run)
     try:
         if path.suffix.lower() == ".csv" and not path.is_dir():

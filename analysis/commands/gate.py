@@ -50,7 +50,6 @@ In GitHub Actions the step summary and annotations are written too.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("baseline", metavar="BASELINE", help="what the candidate must not be slower than")
     parser.add_argument("candidate", metavar="CAND", help="what is judged")
     parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
@@ -69,7 +68,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge, write what was asked for, and answer with the exit code."""
     limits = _limits(args)
     refused: list[str] = []
     base, candidate = (read_arm(name, refused) for name in (args.baseline, args.candidate))

@@ -28,7 +28,6 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs, folders of logs, summary tables (mean.csv)")
     parser.add_argument("--sms", metavar="N", type=count, help="SMs of the GPU (default: as recorded, or by its name)")
     parser.add_argument("--gpu", metavar="K", help="the GPU of the logs that ran the kernels (default: the busiest)")
@@ -44,7 +43,6 @@ def count(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Say what the grids show, each by itself."""
     from analysis.studies.gpu import answer, sources  # noqa: PLC0415  # numpy, which --help need not wait for
 
     result = sources.gathered(args.runs, gpu=args.gpu, sms=args.sms)

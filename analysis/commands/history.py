@@ -37,7 +37,6 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders")
     parser.add_argument("--metric", metavar="NAME", help="look at this metric (default: throughput and a low quantile of step time)")
     parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's of its own block: drift cancels")
@@ -62,7 +61,6 @@ def _picture(text: str) -> Path:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Look for changes, and draw them where that is asked for."""
     # numpy, which --help need not wait for.
     from analysis.studies.history.acknowledged import acknowledge, read  # noqa: PLC0415
     from analysis.studies.history.answer import answer  # noqa: PLC0415

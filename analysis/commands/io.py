@@ -28,7 +28,6 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs, DLIO result folders or folders of them, published tables")
     parser.add_argument("--mlperf", action="store_true", help="say what each setting lacks to be a submission to MLPerf Storage v2.0")
     parser.add_argument("--plot", metavar="DIR", type=Path, help="draw every picture of input into this folder")
@@ -44,7 +43,6 @@ def steps(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Answer what the runs say, each source by itself."""
     from analysis.studies.io.dlio_study import Excluded  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.io.sources import answer_of  # noqa: PLC0415  # as above
 

@@ -35,12 +35,10 @@ Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs of bench_monitoring_overhead, folders of a study's logs")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Say what each run or folder shows."""
     from analysis.studies.monitors import directory, directory_answer  # noqa: PLC0415  # numpy, which --help need not wait for
     from analysis.studies.monitors.answers import answer  # noqa: PLC0415  # as above
 

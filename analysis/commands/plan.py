@@ -30,7 +30,6 @@ LEAST_EFFECT = 0.0001
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("pilot", metavar="PILOT.json", help="a saved run of the same workloads and tweak sets on the same machine")
     parser.add_argument("--effect", required=True, metavar="PERCENT", help="smallest change of speed that matters, such as 3%%")
     parser.add_argument("--power", type=float, default=0.8, metavar="SHARE", help="how often it shall be found (default: %(default)s)")
@@ -39,7 +38,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Plan the run."""
     from analysis.studies.plan.answer import answer  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.plan.plan import Goal, looks_of, plan  # noqa: PLC0415
 

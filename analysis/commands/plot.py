@@ -49,7 +49,6 @@ class Written:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
     parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="only this picture; may be given several times")
     parser.add_argument("--output", type=Path, default=Path("plots"), metavar="DIR", help="folder to write to (default: %(default)s)")
@@ -57,7 +56,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files and name them."""
     refused: list[str] = []
     runs = list({one.run_id: one for one in load_each(args.runs, refused)}.values())  # a copy of a run is no second one
     for line in refused:
@@ -135,7 +133,6 @@ def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[S
 
 
 def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow], refused: Sequence[str]) -> str:
-    """Say the same for programs; the fields are those of `Written` and `SummaryRow`, units in their names."""
     said = {
         "files": [asdict(file) for file in files],
         "not_drawn": missing,

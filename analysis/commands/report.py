@@ -38,13 +38,11 @@ MOST_RUNS = 10  # beside each other on one page; `history` is for more
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
     parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE", help="where to write (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page and say where it is and what it found."""
     from analysis.report.saving import must_be_replaceable, save  # noqa: PLC0415  # as below
 
     must_be_replaceable(args.output)
@@ -74,7 +72,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _index(args: argparse.Namespace, runs: Sequence[Run], command: str, refused: Sequence[str]) -> int:
-    """Write the index of a folder and say what is in it."""
     from analysis.report.index import write_index  # noqa: PLC0415  # as above
 
     size, lines = write_index(runs, Path(args.runs[0]), args.output, command, refused)

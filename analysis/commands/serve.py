@@ -53,12 +53,10 @@ Exit code 0: every line was answered. 2: a line could not be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Nothing can be asked here: all is said in the lines."""
     del parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer standard input until it ends."""
     del args
     return serve(sys.stdin, lambda answer: print(json.dumps(answer, allow_nan=False), flush=True))
 

@@ -38,14 +38,12 @@ KEPT_OF_CELL = ("group", "options", "stats")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("run", type=Path, metavar="RUN.json", help="a file saved by `pytest benchmarks/ --benchmark-save=NAME`")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for TWEAKSET.json; made where it is not there")
     parser.add_argument("--force", action="store_true", help="overwrite files in DIR")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Write all files, or none."""
     content = parsed(args.run)
     saved = from_json(content, str(args.run))
     if saved.format != "deeptweak":

@@ -35,8 +35,6 @@ Remark = tuple[str, tuple[str, ...]]
 
 
 class Configuration(NamedTuple):
-    """One folder, read."""
-
     tweakset: TweakSet
     cells: tuple[Cell, ...]
     remarks: tuple[Remark, ...]

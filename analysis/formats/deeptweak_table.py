@@ -46,7 +46,6 @@ class Rows(NamedTuple):
     starts: frozenset[int]
 
     def refuse(self, at: int, what: str) -> NoReturn:
-        """Say what is wrong in a row."""
         _damaged(self.path, self.lines[at], what)
 
     def column(self, name: str) -> Values:
@@ -131,7 +130,6 @@ def processes(rows: Rows, wanted: Collection[str]) -> list[Process]:
 
 
 def _numbers(rows: Rows) -> tuple[int, ...]:
-    """Answer the number of each step as it was written; where it was not, they are counted."""
     if "step" not in rows.header:
         return tuple(range(1, len(rows.rows) + 1))
     return _whole(rows, "step")

@@ -28,7 +28,6 @@ class Fields:
         self.value: Mapping[str, object] = value
 
     def refuse(self, what: str, remedy: str = "the file is damaged or was edited: measure again, or take it from its source") -> NoReturn:
-        """Say what is wrong at this place."""
         raise Unreadable(f"{self.origin}: {self.place or 'the file'} {what}; {remedy}.")
 
     def __contains__(self, name: str) -> bool:
@@ -50,7 +49,6 @@ class Fields:
         self.refuse(f"has {name} = {_shown(value)}, where {wanted} belongs")
 
     def fields(self, name: str) -> Fields:
-        """Answer an object."""
         return Fields(self._get(name), self.origin, self._at(name))
 
     def optional_fields(self, name: str) -> Fields:
@@ -58,7 +56,6 @@ class Fields:
         return self.fields(name) if self.has(name) else Fields({}, self.origin, self._at(name))
 
     def items(self, name: str) -> list[tuple[str, Fields]]:
-        """Answer the named objects in an object."""
         inner = self.fields(name)
         return [(key, Fields(value, self.origin, f"{inner.place}[{key!r}]")) for key, value in inner.value.items()]
 
@@ -69,16 +66,13 @@ class Fields:
         return value
 
     def each(self, name: str) -> list[Fields]:
-        """Answer a list of objects."""
         return [Fields(value, self.origin, f"{self._at(name)}[{index}]") for index, value in enumerate(self._list(name))]
 
     def optional_mapping(self, name: str) -> Mapping[str, object]:
-        """Answer an object as it is; empty where it is absent."""
         value = self.value.get(name)
         return {} if value is None else value if type(value) is dict else self.fields(name).value
 
     def text(self, name: str) -> str:
-        """Answer a text."""
         value = self._get(name)
         if not isinstance(value, str):
             self._wrong(name, value, "a text")
@@ -87,33 +81,27 @@ class Fields:
         return value
 
     def optional_text(self, name: str) -> str | None:
-        """Answer a text, None where it is absent."""
         return self.text(name) if self.has(name) else None
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Answer a list of texts."""
         return tuple(value if isinstance(value, str) else self._wrong(name, value, "a text") for value in self._list(name))
 
     def one_of(self, name: str, words: tuple[str, ...]) -> str:
-        """Answer one of some words."""
         value = self._get(name)
         if not isinstance(value, str) or value not in words:
             self._wrong(name, value, f"one of {', '.join(words)}")
         return value
 
     def flag(self, name: str) -> bool:
-        """Answer true or false."""
         value = self._get(name)
         if not isinstance(value, bool):
             self._wrong(name, value, "true or false")
         return value
 
     def whole(self, name: str) -> int:
-        """Answer a whole number that is not negative."""
         return self._count(name, self._get(name), "a whole number")
 
     def positive(self, name: str) -> float:
-        """Answer a finite number above 0."""
         return self._number(name, self._get(name), above=0)
 
     def up_to(self, name: str, most: float) -> float | None:
@@ -194,6 +182,5 @@ def _all_times(values: Sequence[float]) -> bool:
 
 
 def _shown(value: object) -> str:
-    """Show a value shortly enough for one line."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

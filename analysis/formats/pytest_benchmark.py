@@ -42,7 +42,6 @@ SLACK = 1 + 1e-9
 
 
 def recognises(saved: Mapping[str, object]) -> bool:
-    """Whether parsed JSON is of this format."""
     return "benchmarks" in saved and "machine_info" in saved
 
 

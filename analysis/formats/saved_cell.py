@@ -84,7 +84,6 @@ def _monitor(record: Fields) -> Mapping[str, object]:
 
 
 def called(key: tuple[str, str, str, int]) -> str:
-    """Write which cell is meant."""
     study, workload, tweakset, block = key
     return f"study {study}, workload {workload}, tweak set {tweakset}, block {block}"
 

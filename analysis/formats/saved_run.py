@@ -101,12 +101,10 @@ def _place(records: Mapping[CellKey, Fields]) -> dict[str, str]:
 
 
 def recognises(saved: Mapping[str, object]) -> bool:
-    """Whether parsed JSON is of this format."""
     return OURS in saved
 
 
 def commit_of(top: Fields) -> str | None:
-    """Answer the source revision a file says it measured."""
     info: Mapping[str, object] = top.optional_mapping("commit_info")
     commit = info.get("id")
     if not isinstance(commit, str) or commit in ("unversioned", "unknown"):

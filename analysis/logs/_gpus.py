@@ -50,7 +50,6 @@ class Told:
 
 
 def tell(rows: Sequence[Row], gpus: int | None = None) -> Told:
-    """Find each row's place. `gpus` is how many there are, where that is known from elsewhere."""
     ticks = _by_time(rows)
     size = _size(ticks)
     if size and gpus in (None, size):

@@ -33,7 +33,6 @@ class Ignored:
         self.said: list[str] = []
 
     def __call__(self, line: Line, reason: str) -> None:
-        """Note one line."""
         self.said.append(f"line {line.number}: {reason}: {one_line(line.text, SHOWN)!r}")
 
 
@@ -59,6 +58,5 @@ def number_in(text: str) -> float | None:
 
 
 def none_of_it(path: Path, what: str, ignored: Ignored) -> Unreadable:
-    """Make the refusal of a file in which no row could be read."""
     first = f"; the first of {len(ignored.said)} lines left out: {ignored.said[0]}" if ignored.said else ""
     return Unreadable(f"{path}: no sample of {what} in it{first}. Name a log of it, or record it again.")

@@ -44,7 +44,6 @@ class DcgmiLog:
     ignored: tuple[str, ...]
 
     def samples(self, entity: str) -> int:
-        """How many rows there are of an entity."""
         return max((len(column) for column in self.entities[entity].values()), default=0)
 
 
@@ -89,7 +88,6 @@ def read(path: Path) -> DcgmiLog:
 
 
 def _values(text: str, fields: Sequence[str]) -> dict[str, float] | str:
-    """Read a row's values; or say why not."""
     cells = text.split()
     if not fields:
         return "a row before any header"

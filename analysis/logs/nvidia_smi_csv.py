@@ -160,14 +160,12 @@ def _is_numeric(name: str, cells: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)  # most cells of a log are alike
 def _value(cell: str) -> tuple[float | None, str | None]:
-    """Read a cell's number and the unit behind it, None for what is not there."""
     found = CELL.fullmatch(cell)
     number = number_in(found[1]) if found else None
     return (None, None) if found is None or number is None else (number, found[2])
 
 
 def _wrong(row: _Row, name: str, units: Mapping[str, str], numeric: set[str]) -> str | None:
-    """Say what is wrong with a cell."""
     cell = row.cells.get(name)
     if cell is None or name not in numeric:
         return None

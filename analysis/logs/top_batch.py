@@ -69,8 +69,6 @@ class TopLog:
 
 
 class _Open:
-    """A snapshot that is being read."""
-
     def __init__(self, line: int, clock: str, load: float) -> None:
         self.line, self.clock, self.load = line, clock, load
         self.table = False
@@ -178,7 +176,6 @@ def _seconds(row: Mapping[str, str]) -> float:
 
 
 def _bytes(text: str) -> float:
-    """A size in KiB, or with its unit behind it (`3.0g`)."""
     found = SIZE.fullmatch(text)
     number = _number(found[1]) if found else None
     return math.nan if found is None or number is None else number * KIB[found[2].lower()] * 1024

@@ -48,7 +48,6 @@ def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
 
 
 def benjamini_yekutieli(ps: Sequence[float]) -> list[float]:
-    """Adjust as Benjamini & Hochberg do, times 1 + 1/2 + … + 1/m: right however the contrasts hang together (2001)."""
     harmonic = sum(1 / rank for rank in range(1, len(ps) + 1))
     return _step_up(ps, lambda rank, m: harmonic * m / rank)
 

@@ -49,7 +49,6 @@ class Shape:
     noise: str = "white"
 
     def begins(self, n: int) -> list[int]:
-        """The first point of each new level in n points."""
         return [round(n * at) for at in self.at or (part / len(self.levels) for part in range(1, len(self.levels)))]
 
 
@@ -111,12 +110,10 @@ def watched_rates(detect: Detector, series: Floats) -> tuple[float, float]:
 
 
 def ours(series: Floats) -> list[int]:
-    """The change points of `changepoint`."""
     return [point.index for point in change_points(series).points]
 
 
 def detectors() -> Mapping[str, Detector]:
-    """Ours, and those of other tools that are installed, each with its defaults."""
     known: dict[str, tuple[str, Callable[..., Detector]]] = {
         "Otava": ("otava.analysis", _otava),
         "ruptures": ("ruptures", _ruptures),

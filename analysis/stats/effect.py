@@ -229,7 +229,6 @@ class Mean:
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:
-    """Mean of one value a block with its interval; None of no values."""
     if len(values) < 2:
         return Mean(values[0], None, None, 1) if values else None
     return Mean(*interval(values), len(values))

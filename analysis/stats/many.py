@@ -100,19 +100,16 @@ def _t_test(mean: Floats, error: Floats, df: Floats | float, margin: float) -> E
 
 
 def signed_rank_p(gains: Floats) -> Floats:
-    """Two-sided p by signed ranks over the blocks, the last axis: as `robust.opinion`."""
     return np.asarray(wilcoxon(gains, axis=-1).pvalue)
 
 
 def holm(ps: Floats) -> Floats:
-    """As `adjust.holm`, each family along the last axis."""
     order = np.argsort(ps, axis=-1)
     raised = np.take_along_axis(ps, order, -1) * np.arange(ps.shape[-1], 0, -1)
     return _put_back(np.minimum(1, np.maximum.accumulate(raised, axis=-1)), order)
 
 
 def benjamini_hochberg(ps: Floats) -> Floats:
-    """As `adjust.benjamini_hochberg`, each family along the last axis."""
     m = ps.shape[-1]
     order = np.argsort(-ps, axis=-1)  # the largest first: each may not exceed those before it
     raised = np.take_along_axis(ps, order, -1) * m / np.arange(m, 0, -1)
@@ -147,5 +144,4 @@ def side_by_side(effects: Sequence[Effects]) -> Effects:
 
 
 def first(effects: Effects, size: int) -> Effects:
-    """Keep the first contrasts of every family."""
     return Effects(*(getattr(effects, field.name)[..., :size] for field in fields(Effects)))

@@ -41,7 +41,6 @@ class _Walk:
         return float(self.mass @ (ndtr(upper / self.spread) + ndtr(lower / self.spread)))
 
     def on(self, edge: float) -> _Walk:
-        """The runs whose next score lies within ±edge."""
         scores = edge * ABSCISSAE
         density = np.exp(-(((scores[:, None] - self.scores - self.mean) / self.spread) ** 2) / 2) / (self.spread * math.sqrt(2 * math.pi))
         return replace(self, scores=scores, mass=(density @ self.mass) * WEIGHTS * edge)

@@ -93,7 +93,6 @@ class Sessions:
 
     @property
     def blocks(self) -> int:
-        """How many runs an arm has."""
         return int(self.steps_s.shape[1])
 
 

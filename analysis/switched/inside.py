@@ -65,7 +65,6 @@ def outlasts(comparison: Comparison) -> bool:
 
 
 def outlasting(comparison: Comparison) -> str:
-    """Why nothing is concluded then."""
     early, late, p = comparison.carry_over or (0.0, 0.0, 1.0)
     return (
         f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of the segments and {percent(late)} in the "

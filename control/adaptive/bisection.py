@@ -51,7 +51,6 @@ class Bisection:
         self._beliefs: dict[int, Belief] = {}
 
     def ask(self) -> Trial | None:
-        """The next cell; the same until it is told."""
         if self._verdict() is not None:
             return None
         if not self._plan:

@@ -56,7 +56,6 @@ class Search:
         self._hopeful, self._tpe = Hopeful(self._sizes), Tpe(self._sizes, seed)
 
     def ask(self) -> Trial | None:
-        """The next cell; the same until it is told."""
         cell = len(self._asked)
         if cell == len(self.blocks):
             return None

@@ -107,7 +107,6 @@ def band(trials: int, rate: float = ALPHA) -> tuple[float, float]:
 
 
 def single_rates(seed: int, trials: int, scenarios: Sequence[Scenario] = SCENARIOS) -> Rates:
-    """How often each rule calls a difference in one contrast, by scenario."""
     columns = [any_called(ask([_sessions(scenario, seed, trials)]), 1) for scenario in scenarios]
     rows = {rule: tuple(column[rule] for column in columns) for rule in columns[0]}
     return Rates("One contrast", tuple(scenario.name for scenario in scenarios), rows)
@@ -221,7 +220,6 @@ def contrasts(times: Floats, *, together: bool) -> many.Effects:
 
 
 def guard_p(times: Floats) -> Floats:
-    """The p of one untouched arm against the other."""
     return many.paired_effects(times[..., 0] - times[..., 1], MARGIN).p
 
 
@@ -297,7 +295,6 @@ def _t(gains: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def calibrate(seed: int, trials: int, real: tuple[RealNoise, ...] = ()) -> Calibration:
-    """Measure everything on simulated sessions; `real` is what saved runs say."""
     return Calibration(
         seed,
         trials,

@@ -42,7 +42,6 @@ LEGEND = {
 
 
 def answer(result: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str] = ()) -> Answer:
-    """Describe runs, one after the other."""
     described = [workload for _, workloads in result for workload in workloads]
     return Answer(
         title=_title(result[0][0]) if len(result) == 1 else f"{len(result)} runs",
@@ -64,7 +63,6 @@ def _title(run: Run) -> str:
 
 
 def _most_shared(described: Sequence[Described]) -> Iterator[Line]:
-    """Where steps mislead most."""
     arms = [(one.workload, arm) for one in described for arm in one.repeated]
     if arms:
         workload, arm = max(arms, key=lambda pair: pair[1].naive_alarms)
@@ -85,7 +83,6 @@ def _data(run: Run, workloads: Sequence[Described]) -> dict[str, object]:
 
 
 def _flat(result: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
-    """A row a cell, units in the names."""
     names = [field.name for field in fields(Inside) if field.name not in {"quantiles_s", "halves", "sampled", "stalls", "without"}]
     beside = [field.name for field in fields(Sampled)]
     rows = [

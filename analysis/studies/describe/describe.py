@@ -145,7 +145,6 @@ LEVEL = 0.05
 
 
 def describe(run: Run) -> list[Described]:
-    """Describe every workload of a run."""
     try:
         series = series_of(run)
     except Missing:
@@ -330,7 +329,6 @@ def sampled(cell: Cell, series: Series | None) -> Sampled:
 
 
 def averaged(cells: Sequence[Sampled]) -> Sampled:
-    """Average each number over the cells that have it."""
     columns = {field.name: [value for cell in cells if (value := getattr(cell, field.name)) is not None] for field in fields(Sampled)}
     return Sampled(**{name: sum(values) / len(values) for name, values in columns.items() if values})
 

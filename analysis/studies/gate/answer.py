@@ -73,7 +73,6 @@ def _of_promotion(promotion: Promotion, target: str) -> list[Line]:
 
 
 def subject(ruled: Ruled) -> str:
-    """What a ruling is about."""
     return f"{ruled.comparison.workload}, {ruled.comparison.tweakset}, {ruled.metric.name}"
 
 

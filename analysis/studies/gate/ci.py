@@ -61,7 +61,6 @@ def _answer(case: ET.Element, ruling: str, message: str) -> None:
 
 
 def _numbers(ruled: Ruled) -> dict[str, str]:
-    """The numbers behind a ruling, for programs; what is not known is left out."""
     known = {"loss": ruled.loss, "loss_high": ruled.loss_high, "limit": ruled.limit, "blocks_needed": ruled.blocks_needed}
     return {name: repr(value) for name, value in known.items() if value is not None} | {
         "units": units(ruled),

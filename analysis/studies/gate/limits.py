@@ -56,7 +56,6 @@ class Limits:
     places: Mapping[str, str] = field(default_factory=dict)
 
     def limit_of(self, workload: str, metric_name: str) -> float:
-        """The largest loss allowed to this workload in this metric, a fraction."""
         return self.of_metric.get((workload, metric_name), self.of_workload.get(workload, self.max_regression))
 
     def metrics_of(self, workload: str) -> tuple[str, ...]:

@@ -115,7 +115,6 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def code(name: object) -> str:
-    """Write a foreign name as code."""
     name = one_line(name, LONGEST_NAME)
     return f"`{name}`" if PLAIN_NAME.fullmatch(name) else f"<code>{text(name)}</code>"
 

@@ -44,7 +44,6 @@ class Acknowledgement:
     note: str
 
     def speaks_of(self, series: RunSeries) -> bool:
-        """Whether a series is meant."""
         theirs = (series.workload, series.tweakset, series.metric.name)
         return all(mine in (None, other) for mine, other in zip((self.workload, self.tweakset, self.metric), theirs, strict=True))
 

@@ -86,7 +86,6 @@ def _headline(history: History) -> str:
 
 
 def _machine(history: History) -> list[str]:
-    """The machine, where it is one."""
     machines = list({judged.series.machine for judged in history.judged})
     return machines if len(machines) == 1 else []
 
@@ -206,7 +205,6 @@ def _legend(history: History) -> Iterator[tuple[str, str]]:
 
 
 def _flat(history: History) -> Table:
-    """A row a change, gains as fractions."""
     names = ("study", "workload", "variant", "tweakset", "relative_to", "metric", "machine")
     fields = ("verdict", "gain", "low", "high", "before", "after", "runs_since", "acknowledged")
     marks = ("run_id", "started_utc", "commit")

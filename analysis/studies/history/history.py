@@ -91,17 +91,14 @@ class LevelChange:
 
     @property
     def last_before(self) -> ChangeMark:
-        """The last run on the old level."""
         return self.series.points[self.found.index - 1].mark
 
     @property
     def first(self) -> ChangeMark:
-        """The first run on the new level."""
         return self.series.points[self.found.index].mark
 
     @property
     def verdict(self) -> Literal["improved", "regressed"]:
-        """In the words of all verdicts."""
         return "improved" if self.gain > 0 else "regressed"
 
     @property
@@ -196,7 +193,6 @@ class _Gatherer:
         self.tweaksets: set[str] = set()
 
     def add(self, run: Run) -> None:
-        """Take a run's values."""
         started = _utc(run.started_utc)
         if started is None:
             self._leave_out("runs without a time, whose place among the others is not known", run.origin)
@@ -376,5 +372,4 @@ def regressions(history: History, recent: int) -> list[LevelChange]:
 
 
 def is_judged(history: History) -> bool:
-    """Whether any series could be judged."""
     return any(judged.p is not None for judged in history.judged)

@@ -19,7 +19,6 @@ NONE = "–"
 
 
 def number(value: float | None, most: int = 3) -> str:
-    """Write a value to so many digits."""
     return NONE if value is None else digits(value, most)
 
 
@@ -33,12 +32,10 @@ def figure(value: Figure | Ratio | None, scale: float = 1.0) -> str:
 
 
 def value_of(figure: Figure | None, most: int = 3) -> str:
-    """A value without its interval."""
     return NONE if figure is None else number(figure.value, most)
 
 
 def p_value(p: float | None) -> str:
-    """A p-value."""
     return NONE if p is None else probability(p)
 
 

@@ -37,8 +37,6 @@ Unit = tuple[str, int]  # run and block: what is replicated
 
 
 class Times(NamedTuple):
-    """The times of a job of which all are known."""
-
     submit_s: float
     admit_s: float
     start_s: float
@@ -46,17 +44,14 @@ class Times(NamedTuple):
 
     @property
     def response_s(self) -> float:
-        """From submission on."""
         return self.end_s - self.submit_s
 
     @property
     def held_s(self) -> float:
-        """How long it held its slots."""
         return self.end_s - self.admit_s
 
     @property
     def ran_s(self) -> float:
-        """How long it ran."""
         return self.end_s - self.start_s
 
 
@@ -93,7 +88,6 @@ class Job:
 
     @property
     def taken_s(self) -> float | None:
-        """When it took its slot."""
         return self.start_s if self.admit_s is None else self.admit_s
 
     @property
@@ -110,7 +104,6 @@ class Job:
 
     @property
     def response_s(self) -> float | None:
-        """From submission to the end of the last attempt; None unless it was done, and where the clock went back."""
         if self.outcome != "done" or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
             return None
         return self.end_s - self.submit_s
@@ -203,12 +196,10 @@ class Stream:
 
     @property
     def fault_params(self) -> dict[str, str]:
-        """The parameters that were given of the fault (`fault_rate_per_s`)."""
         return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
 
     @property
     def fault_label(self) -> str:
-        """What was done to it, shortly."""
         return " ".join(
             [self.fault or "no fault", *(f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())]
         )
@@ -231,12 +222,10 @@ def condition(workload: str, tweakset: str, *without: str) -> str:
 
 
 def tells_of_jobs(run: Run) -> bool:
-    """Whether any cell of a run told of a stream of jobs."""
     return any(ROWS in cell.report or STREAM in cell.report for cell in run.cells)
 
 
 def loses_packets(run: Run) -> bool:
-    """Whether any workload of a run went over a line whose loss was asked for."""
     return any(LOSS in workload.params for workload in run.workloads.values())
 
 

@@ -43,7 +43,6 @@ SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
 
 
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
-    """Make the answer; `run` is the saved run that the effects are of, None for a table."""
     several = len(result) > MOST_SENTENCES
     ordered = sorted(result, key=lambda effects: not _names(effects))
     shared = [(_called(effects, run), line) for effects in ordered for line in _doubts(effects)]
@@ -279,7 +278,6 @@ def _doubts(effects: Effects) -> Iterator[str]:
 
 
 def _flat(result: Sequence[Effects]) -> Table:
-    """Every term of every design, for a spreadsheet."""
     fields = (
         "effect",
         "low",

@@ -40,8 +40,6 @@ Weights = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One question to the means of the points."""
-
     label: str
     factors: tuple[str, ...]
     means: Means

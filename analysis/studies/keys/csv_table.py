@@ -168,7 +168,6 @@ def _factor(path: Path, lines: Sequence[_Line], name: str, letter: str) -> Desig
 
 
 def _response(path: Path, line: _Line, columns: Columns) -> float | None:
-    """Read a row's response; None where it was lost."""
     text = line.fields[columns.response]
     if text.lower() in MISSING or (columns.response != RAN and line.fields.get(RAN, "").upper() in NOT_RUN):
         return None
@@ -185,7 +184,6 @@ def _response(path: Path, line: _Line, columns: Columns) -> float | None:
 
 
 def _number(text: str) -> float | None:
-    """Read a finite number as a person writes it; None where it is none."""
     try:
         value = float(text)
     except ValueError:

@@ -79,7 +79,6 @@ def of_table(seen: Observed, asked: Sequence[tuple[str, ...]] = ()) -> list[Effe
 
 
 def finished(result: Iterable[Effects]) -> list[Effects]:
-    """Adjust, judge, and say it in a sentence."""
     return [replace(effects, sentence=sentence(effects)) for effects in settle(list(result))]
 
 

@@ -134,12 +134,10 @@ def base_columns(blocks: Sequence[str]) -> Floats:
 
 
 def pure_error(base: Floats, points: Sequence[Hashable], values: Floats) -> tuple[float, int]:
-    """Sum of squares and degrees of freedom of block × point: with b complete blocks of n points (b-1)(n-1), without blocks n(b-1)."""
     return rss(np.column_stack([base, coded_levels(points, list(dict.fromkeys(points)))]), values)
 
 
 def total(values: Floats) -> float:
-    """Sum of squares about the mean."""
     rest = values - values.mean()
     rest -= rest.mean()
     return float(rest @ rest)
@@ -248,7 +246,6 @@ class Frame:
 
     @cached_property
     def total(self) -> float:
-        """Sum of squares about the mean."""
         return total(self.y)
 
     @property
@@ -294,14 +291,12 @@ class Frame:
         return [self.source("blocks", df, without - self.error_ss if self.error_df else without)]
 
     def source(self, name: str, df: int, ss: float, factors: tuple[str, ...] = (), *, tested: bool = False) -> VariationSource:
-        """Make a row of the analysis of variance."""
         ms = ss / df if df else None
         f = ms / self.error_ms if tested and ms is not None and self.error_ms else None
         p = None if f is None else float(fdtrc(df, self.error_df, max(0.0, f)))
         return VariationSource(name, df, ss, ss / self.total, ms, f, p, factors)
 
     def closing_sources(self) -> list[VariationSource]:
-        """The rows of the error and of the total."""
         error = [self.source("error", self.error_df, self.error_ss)] if self.error_df else []
         return [*error, VariationSource("total", len(self.y) - 1, self.total, 1.0)]
 
@@ -345,7 +340,6 @@ class Frame:
 
     @cached_property
     def mean(self) -> float:
-        """The mean of all cells, the blocks' own levels taken off."""
         return float(self.freed.mean())
 
     def level(self, name: tuple[str, str], n: int, mean: float, variance: float) -> Level:
@@ -408,7 +402,6 @@ def frame(seen: Observed) -> Frame:
 
 
 def half_counts(keys: Sequence[tuple[str, ...]], at: int) -> dict[str, int]:
-    """How many cells there are at each level of a factor."""
     counts: dict[str, int] = {}
     for key in keys:
         counts[key[at]] = counts.get(key[at], 0) + 1

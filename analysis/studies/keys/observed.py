@@ -120,7 +120,6 @@ def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metri
 
 
 def _stock(run: Run, study: str) -> str:
-    """The untouched point: stock, or all arms that were declared to be the baseline together."""
     return baseline_name(Arm(run.origin, (run,)), study)
 
 

@@ -36,7 +36,6 @@ def _cells(effects: Effects) -> str:
 
 
 def subject(term: Term, effects: Effects) -> str:
-    """Call a term as one would in speech: its key and the value it was set to."""
     if term.means == "set":
         return term.label if term.level is None or term.label.startswith(term.level) else term.level
     if term.means == "profile":
@@ -125,7 +124,6 @@ def amount(term: Term, effects: Effects) -> str:
 
 
 def evidence(term: Term, effects: Effects) -> str:
-    """Say how sure: the 95 % interval, and p after the adjustment for so many."""
     p = "" if term.p_adjusted is None else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of {term.family}"
     return f"{_interval(term, effects)}{p}"
 

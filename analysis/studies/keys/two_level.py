@@ -119,7 +119,6 @@ def _told(made: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effe
 
 
 def named(effect: Effect, seen: Observed) -> str:
-    """Call an effect by its factors: `a:b`."""
     return ":".join(seen.factors[at].name for at in effect)
 
 

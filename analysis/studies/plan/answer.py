@@ -38,7 +38,6 @@ RULES = (
 
 
 def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
-    """Make the answer; gains are fractions in its data."""
     goal = plan.goal
     feasible = plan.on_this_machine and plan.blocks is not None
     in_file = pilot.design.kind == "file"  # its rows are the design; where it lies is not kept
@@ -199,6 +198,5 @@ def _named(pilot: Run, name: str) -> str:
 
 
 def _crossed(pilot: Run, sets: list[str]) -> bool:
-    """Whether every tweak set met every workload."""
     met = {(cell.workload, cell.tweakset) for cell in pilot.cells}
     return all((workload, name) in met for workload in pilot.workloads for name in sets)

@@ -98,7 +98,6 @@ class Plan:
 
     @property
     def days(self) -> float | None:
-        """The same in days."""
         return None if self.total_s is None else self.total_s / DAY_S
 
     @property
@@ -244,7 +243,6 @@ def cell_length(cells: Sequence[Cell], baseline: str) -> CellLength | None:
     between = max(0.0, of_means - within / steps)
 
     def cost(length: float) -> float:
-        """Time needed for a given precision."""
         return (overhead_s / length + step_s) * (between * length + within) if math.isfinite(length) else step_s * within
 
     (best,) = best_repetitions((within, between), (step_s, overhead_s))

@@ -76,7 +76,6 @@ class CheckpointTrial:
 
 
 def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
-    """Each fault under which more than one interval was tried."""
     by_fault: dict[tuple[str, str], list[Stream]] = {}
     for stream in streams:
         if stream.fault:

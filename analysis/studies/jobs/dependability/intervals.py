@@ -82,7 +82,6 @@ def time_per_work(interval_s: float, cost_s: float, mtbf_s: float, restart_s: fl
 
 
 def advise(cost_s: float, mtbf_s: float, restart_s: float = 0.0) -> Advice:
-    """Work out all intervals. Raises: Refused, for times that are none."""
     for name, value, least in (("the cost of a checkpoint", cost_s, 0.0), ("the mean time between failures", mtbf_s, 0.0)):
         if not least < value < math.inf:
             raise Refused(f"{name} is {value:g} s; a time above 0 belongs there.")
@@ -173,7 +172,6 @@ def _bounded(plan: CheckpointPlan, interval_s: float) -> None:
 
 
 def _job(plan: CheckpointPlan, interval_s: float, seed: int) -> float:
-    """How long one job takes in all, in seconds."""
     clock = simpy.Environment()
     failures = _failures(plan, seed)
     job = clock.process(_life(clock, plan, interval_s, failures))

@@ -37,7 +37,6 @@ class Totals:
 
 
 def totals(stream: Stream) -> Totals:
-    """Count one stream."""
     times = held(stream)
     done = {job.number for job in stream.jobs if job.outcome == "done"}
     held_s = None if times is None else math.fsum(times.values())
@@ -101,7 +100,6 @@ def _span(jobs: Sequence[Job]) -> tuple[float, float]:
 
 
 def _all_down_s(away: Sequence[tuple[float, float, str]], nodes: int) -> float:
-    """Time in which every node was lost."""
     jumps = sorted([(at, 1) for at, until, _ in away if until > at] + [(until, -1) for at, until, _ in away if until > at])
     lost, since, total = 0, 0.0, 0.0
     for at, step in jumps:

@@ -47,13 +47,11 @@ SHAPES = {
 
 
 def report_document(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Document:
-    """What faults cost, for programs."""
     records = {"arms": [*map(asdict, arms)], "policies": [*map(asdict, policies)], "poisonings": [*map(asdict, poisonings)]}
     return {**records, "margin": margin, "rule": RULE}
 
 
 def report_page(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Iterator[Part]:
-    """Write what faults cost."""
     faulty = {arm.condition for arm in arms if arm.fault}
     for condition in dict.fromkeys(arm.condition for arm in arms):
         if condition in faulty:
@@ -150,13 +148,11 @@ def _poisonings(poisonings: Sequence[Poisoning]) -> Iterator[Part]:
 
 
 def advice_document(advice: Advice | None, trials: Trials) -> Document:
-    """Advice and trials for programs."""
     documents = [{**asdict(trial), "advice": None if own is None else asdict(own)} for trial, own in trials]
     return {"advice": None if advice is None else asdict(advice), "trials": documents}
 
 
 def advice_page(advice: Advice | None, trials: Trials) -> Iterator[Part]:
-    """Write advice, and intervals that were tried."""
     if advice is not None:
         yield from _advice(advice)
     for trial, own in trials:
@@ -234,17 +230,14 @@ def _against_daly(least_s: Figure | None, advice: Advice) -> str:
 
 
 def _open_figure(value: Figure) -> str:
-    """A value whose interval may have no end."""
     return figure(value).replace("inf]", "∞]")
 
 
 def simulation_document(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Document:
-    """A simulation of intervals for programs."""
     return {"simulated": True, "asked": asdict(plan), "advice": asdict(advice), "intervals": [*map(asdict, intervals)]}
 
 
 def simulation_page(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Iterator[Part]:
-    """Write a simulation of intervals."""
     failures = "at random" if plan.shape == 1 else f"by Weibull's law of shape {plan.shape:g}"
     yield Line(
         f"SIMULATED: {plan.seeds} jobs of {number(plan.work_s)} s of work for each interval, the same failures for all, every "
@@ -272,12 +265,10 @@ def _least(best: PlayedInterval, advice: Advice) -> str:
 
 
 def loss_document(lines: Sequence[LossyLine]) -> Document:
-    """Lines that lose packets, for programs."""
     return {"lines": [*map(asdict, lines)], "rule": LOSS_RULE}
 
 
 def loss_page(lines: Sequence[LossyLine]) -> Iterator[Part]:
-    """Write steps over lines that lose packets."""
     heads = ("loss %", "blocks", "step s", "slower [95 %]", "p", "comm. s", "Mathis s", "again %", "timeouts", "bound by")
     for line in lines:
         yield Line(one_line(line.name), tone="strong")

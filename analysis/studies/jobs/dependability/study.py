@@ -237,7 +237,6 @@ class SparedJobs:
 
 
 def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
-    """Compare every policy with fifo under every fault that both met."""
     met: dict[tuple[object, ...], dict[str, Stream]] = {}
     for stream in streams:
         if stream.fault:
@@ -274,7 +273,6 @@ def _policy(stream: Stream) -> str:
 
 
 def _rest(stream: Stream) -> str:
-    """The condition without its policy."""
     return ":".join(part for part in stream.condition.split(":") if not part.startswith(POLICY))
 
 

@@ -30,7 +30,6 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _table(args: argparse.Namespace) -> FactorTable:
-    """Read the files. Raises: Refused."""
     from .reading import read
 
     return read(args.runs, args.response, args.without)

@@ -130,7 +130,6 @@ CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes
 
 
 def white_boxes(table: FactorTable) -> dict[str, Learner]:
-    """The white boxes whose factors the table has."""
     there = set(table.points.numbers)
     boxes: dict[str, Learner] = {}
     if not table.log:  # these are laws of times
@@ -174,7 +173,6 @@ def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], La
 
 
 def scaling(table: FactorTable, name: str) -> Law:
-    """Fit Amdahl's law or Gunther's, each row a job. Raises: Refused."""
     fitted = next((fit for fit in fits(_points(table)) if fit.name == name), None)
     if fitted is None:
         raise Refused("too few numbers of replicas for this law.")

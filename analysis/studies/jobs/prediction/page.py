@@ -72,12 +72,10 @@ def _validation(validation: CrossValidation) -> Document:
 
 
 def validations_document(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Document:
-    """Cross-validations for programs, with what every model said of every row when it was left out."""
     return {"table": _table(table), "method": METHOD, "validations": [*map(_validation, validations)], "said": list(notes)}
 
 
 def validations_page(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
-    """Write cross-validations of one table; `notes` are what could not be done, a sentence each."""
     yield from _head(table)
     heads = ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]")
     for validation in validations:
@@ -140,12 +138,10 @@ def _legend(validations: Sequence[CrossValidation]) -> Iterator[str]:
 
 
 def fit_document(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Document:
-    """What a model leans on, and how far it may be trusted, for programs."""
     return {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(validation)}
 
 
 def fit_page(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Iterator[Part]:
-    """Write what a model leans on, and how far it may be trusted."""
     yield from _head(table)
     unit = "typically by" if table.log else f"by, {table.response}"
     heads = ("factor", f"taken from another row, {model} moves {unit}")
@@ -156,7 +152,6 @@ def fit_page(table: FactorTable, model: str, leans: Leans, validation: CrossVali
 
 
 def answers(validation: CrossValidation) -> list[str]:
-    """Say in sentences, as a report does, what came of a cross-validation."""
     scores = [scored for scored in validation.scored if scored.model != BASELINE and scored.typical is not None]
     if not scores:
         return [f"No model could predict {validation.response} of a {validation.by} left out."]
@@ -180,12 +175,10 @@ def _verdict(scored: Scored) -> str:
 
 
 def predictions_document(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Document:
-    """Predictions of points for programs."""
     return {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
 
 
 def predictions_page(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[Part]:
-    """Write predictions of points."""
     yield from _head(table)
     promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"
     yield Line(f"{table.response} by {choice.model}, {promised}", tone="strong")
@@ -202,12 +195,10 @@ def predictions_page(table: FactorTable, choice: ModelChoice, predictions: Seque
 
 
 def classes_document(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Document:
-    """Predicted times by class for programs."""
     return {"model": model, "classes": [*map(asdict, times)], "validation": _validation(validation), "notes": list(notes)}
 
 
 def classes_page(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[Part]:
-    """Write predicted times by class."""
     yield Line(f"Seconds a unit of work, on one replica, by {model}", tone="strong")
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
     yield text_table(heads, map(_class_time, times))

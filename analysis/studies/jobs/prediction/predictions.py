@@ -59,7 +59,6 @@ SEED = 1
 
 
 def learner(table: FactorTable, by: By, name: str) -> Learner:
-    """Answer a model by its name. Raises: Refused, with those there are."""
     known = validation.learners(table, by)
     if name not in known:
         raise Refused(f"{one_line(name)}: is no model of these rows; there are {', '.join(known)}.")
@@ -73,7 +72,6 @@ def by_of(table: FactorTable) -> By:
 
 
 def parsed(words: Sequence[str]) -> dict[str, float | str]:
-    """Read `cache=warm`, `read_threads=4`. Raises: Refused."""
     factors: dict[str, float | str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -236,7 +234,6 @@ def _ordered(predicted: Floats, measured: Floats, own: Flags, known: Flags) -> f
 
 
 def classes_of(path: Path) -> dict[str, Any]:
-    """Read a file of classes of jobs. Raises: Unreadable, for a file that is none."""
     try:
         document: Any = yaml.safe_load(read_whole(path).decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -45,7 +45,6 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
 
 
 def rows_of(names: Sequence[str], response: str) -> tuple[list[Measurement], list[str]]:
-    """Read all rows that tell a response, and what was left out. Raises: Refused."""
     notes: list[str] = []
     return _rows(names, *_opened(names, notes), response, notes), notes
 
@@ -131,7 +130,6 @@ def plain(values: Mapping[str, object], before: str = "") -> Factors:
 
 
 def typed(text: str) -> float | str:
-    """Read a number out of a text that is one."""
     try:
         value = float(text)
     except ValueError:

@@ -136,7 +136,6 @@ def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
 
 
 def each(fold: Whole) -> list[tuple[Whole, Whole]]:
-    """Answer training and test rows of every fold, as places."""
     return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in np.unique(fold)]
 
 
@@ -185,7 +184,6 @@ class Coding:
         return np.column_stack(coded) if coded else np.zeros((points.count, 0))
 
     def columns(self) -> list[str]:
-        """Name the columns of `coded`."""
         titles = []
         for name, number in self.numbers.items():
             titles += [f"log {name}" if number.log else name, *([f"{name} missing"] if number.missing else [])]
@@ -193,7 +191,6 @@ class Coding:
 
 
 def learn(points: Points) -> Coding:
-    """Learn how training points are coded."""
     return Coding(
         {name: _number(column) for name, column in points.numbers.items()},
         {name: tuple(str(level) for level in np.unique(column)) for name, column in points.names.items()},
@@ -281,7 +278,6 @@ class Points:
     names: Mapping[str, Texts]
 
     def take(self, at: Whole) -> Points:
-        """Answer some of the rows, by their places."""
         return Points(
             len(at), {name: column[at] for name, column in self.numbers.items()}, {name: column[at] for name, column in self.names.items()}
         )
@@ -304,15 +300,12 @@ class FactorTable:
     copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def seen(self) -> Floats:
-        """The values as models see them."""
         return np.log(self.values) if self.log else self.values
 
     def units(self, by: By) -> Texts:
-        """The group of each row."""
         return self.configurations if by == "configuration" else self.runs
 
     def take(self, at: Whole) -> FactorTable:
-        """Answer some of the rows, by their places."""
         return FactorTable(
             self.response, self.points.take(at), self.values[at], self.configurations[at], self.runs[at], self.log, self.notes, self.copies
         )

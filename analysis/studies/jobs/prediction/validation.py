@@ -134,8 +134,6 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
 
 @dataclass(frozen=True, slots=True)
 class _LeaveOut:
-    """How groups are left out: the same for every model."""
-
     table: FactorTable
     by: By
     splits: Sequence[tuple[Whole, Whole]]
@@ -157,7 +155,6 @@ class _LeaveOut:
         return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
 
     def scored(self, held: HeldOut, mean: HeldOut, why: str) -> Scored:
-        """Score it; what it could not do is said."""
         table, units = self.table, self.table.units(self.by)
         score = scored(held, mean.predicted, Truth(table.values, units, len(self.splits), table.log))
         covered = coverage(held, table.values, units, self.level, log=table.log)
@@ -175,7 +172,6 @@ def in_unit(seen: Floats, table: FactorTable) -> Floats:
 
 
 def _extrapolated(table: FactorTable, splits: Sequence[tuple[Whole, Whole]]) -> int:
-    """How many rows, when they were left out, lay outside what was left."""
     return sum(
         bool(reasons) for training, test in splits for reasons in tables.beyond(table.points.take(training), table.points.take(test))
     )
@@ -258,7 +254,6 @@ def coverage(held: HeldOut, measured: Floats, units: Texts, level: float, *, log
 
 
 def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """The 95 % interval of a share out of `count` trials."""
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z / (1 + z**2 / count) * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -62,7 +62,6 @@ class Hyper:
 
 
 def hyper(streams: Sequence[Stream]) -> Hyper:
-    """Analyse. Raises: Refused, where nothing was varied, or no job tells what it learned."""
     learning = [stream for stream in streams if any(ACCURACY in job.result for job in stream.jobs)]
     if not learning:
         raise Refused("No job tells an accuracy: these runs are of no jobs that learn.")

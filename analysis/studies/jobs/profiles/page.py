@@ -40,7 +40,6 @@ NOTED = 0.05  # a share of waiting that somebody will ask about
 
 
 def profile_document(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> Document:
-    """Profiles for programs: parts are fractions, effects gains as fractions, `values` by run."""
     profiles = [
         {**asdict(row), "values": [{"run": run, "block": block, "time_s": time_s} for (run, block), time_s in row.values.items()]}
         for row in rows
@@ -49,7 +48,6 @@ def profile_document(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -
 
 
 def profile_page(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> Iterator[Part]:
-    """Write a table a class, and the best system of each."""
     called = short([row.system for row in rows])
     for system in best:
         own = [row for row in rows if row.class_ == system.class_]
@@ -87,12 +85,10 @@ def _profile_lines(best: BestSystem, rows: Sequence[ClassProfile], called: Mappi
 
 
 def hyper_document(hyper: Hyper) -> Document:
-    """Hyper-parameters for programs; effects are gains as fractions of speed."""
     return asdict(hyper)
 
 
 def hyper_page(hyper: Hyper) -> Iterator[Part]:
-    """Write the points and the best of them."""
     yield from _hyper_lines(hyper)
     yield ""
     yield text_table(
@@ -102,7 +98,6 @@ def hyper_page(hyper: Hyper) -> Iterator[Part]:
 
 
 def hyper_effects(effects: Effects) -> Answer:
-    """The effects of hyper-parameters, to stand below the points."""
     return effects_answer([effects])
 
 

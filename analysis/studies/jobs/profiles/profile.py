@@ -70,7 +70,6 @@ class BestSystem:
 
 
 def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
-    """Profile every class on every system, the soonest first. Raises: Refused, where no job was done."""
     by_system: dict[str, list[Stream]] = {}
     for stream in streams:
         by_system.setdefault(stream.group, []).append(stream)

@@ -121,7 +121,6 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def wholes(text: str) -> tuple[int, ...]:
-    """Read whole numbers with commas between them. Raises: ValueError, which argparse says."""
     return tuple(int(part) for part in text.split(","))
 
 
@@ -158,7 +157,6 @@ def predict(args: argparse.Namespace) -> Answer:
 
 
 def _of_typed(args: argparse.Namespace) -> Answers:
-    """Predict from what was typed."""
     from .formulas import Inputs, Unstable
 
     missing = [name for name, value in (("--rate", args.rate), ("--service", args.service)) if value is None]
@@ -179,7 +177,6 @@ def _of_typed(args: argparse.Namespace) -> Answers:
 
 
 def _of_inputs(inputs: Inputs, args: argparse.Namespace) -> list[PredictedWaits]:
-    """Predict by every model, or by the one that turns jobs away. Raises: Refused, Unstable."""
     from analysis.studies.jobs.estimates import Figure
 
     from .formulas import mmck, mmck_wait_quantile, mmck_wait_within
@@ -195,7 +192,6 @@ def _of_inputs(inputs: Inputs, args: argparse.Namespace) -> list[PredictedWaits]
 
 
 def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:
-    """Predict from what runs told of themselves."""
     from .formulas import Unstable
     from .validation import CLOSED, chosen, predicted, tails
 
@@ -229,7 +225,6 @@ def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:
 
 
 def _priorities(args: argparse.Namespace) -> Answer:
-    """Print mean waits by priority."""
     from .page import priorities_document, priorities_page
     from .priorities import non_preemptive, parse, preemptive
 

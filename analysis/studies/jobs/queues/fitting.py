@@ -189,7 +189,6 @@ class Fit:
 
     @property
     def simulated(self) -> bool:
-        """Whether no job of it ever ran."""
         return self.engine == SIMULATED
 
 
@@ -252,7 +251,6 @@ def rate(sums: Sums) -> float | None:
 
 
 def service(sums: Sums) -> float | None:
-    """Mean service time, seconds."""
     return mean(sums, "service")
 
 
@@ -309,7 +307,6 @@ def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequenc
 
 
 def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | None) -> list[str]:
-    """Name runs in which more slots were held than there are."""
     sentences = []
     for stream, part in zip(streams, times, strict=True):
         most = most_held(part)
@@ -321,7 +318,6 @@ def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | 
 
 
 def _planned(streams: Sequence[Stream], came: Figure | None) -> list[str]:
-    """Say where jobs came at another rate than was planned."""
     rates = {stream.arrivals.get("rate_per_s") for stream in streams}
     planned = next(iter(rates)) if len(rates) == 1 else None
     if came is None or came.low is None or came.high is None or isinstance(planned, bool) or not isinstance(planned, int | float):

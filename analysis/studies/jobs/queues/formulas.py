@@ -92,7 +92,6 @@ def erlang_c(servers: int, offered: float) -> float:
 
 
 def must_be_inputs(inputs: Inputs) -> None:
-    """Check that a model can be asked. Raises: Refused, which number is none."""
     for name, value in (("rate", inputs.rate_per_s), ("mean service time", inputs.service_s)):
         if not 0 < value < math.inf:
             raise Refused(f"a {name} of {value:g}: it is a finite number above 0.")
@@ -104,7 +103,6 @@ def must_be_inputs(inputs: Inputs) -> None:
 
 
 def load_of(inputs: Inputs) -> float:
-    """Share of the servers' time that is asked for: λ·E[S]/c."""
     return inputs.rate_per_s * inputs.service_s / inputs.servers
 
 
@@ -240,7 +238,6 @@ def wait_within(queue: Queue, time_s: float) -> float:
 
 
 def must_be_time(time_s: float) -> None:
-    """Check a time to wait. Raises: Refused."""
     if not 0 <= time_s < math.inf:
         raise Refused(f"a wait of {time_s:g} s: it is a number from 0.")
 

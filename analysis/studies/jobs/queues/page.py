@@ -33,7 +33,6 @@ ENOUGH = 1e-9
 
 
 def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
-    """Write fits."""
     for fit in fits:
         yield from _headline(fit)
         times = [time.value for time in (fit.service_s, fit.wait_s, fit.response_s) if time is not None]
@@ -97,7 +96,6 @@ def _shape(what: str, shape: Shape | None) -> str:
 
 
 def fits_document(fits: Sequence[Fit]) -> Document:
-    """Fits for programs."""
     return {"fits": [_fit_document(fit) for fit in fits]}
 
 
@@ -117,7 +115,6 @@ def _optional(record: Any) -> Document | None:  # noqa: ANN401  # any dataclass
 
 
 def predictions_page(answers: Sequence[tuple[str, Sequence[PredictedWaits], str]]) -> Iterator[Part]:
-    """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
     for title, predictions, sentence in answers:
         yield Line(one_line(title, 300), tone="strong")
         if predictions:
@@ -167,13 +164,11 @@ def _within(prediction: PredictedWaits) -> str:
 
 
 def predictions_document(answers: Sequence[tuple[str, Sequence[PredictedWaits], str]]) -> Document:
-    """Predictions for programs; where there is no stationary figure, `models` is empty and `said` says why."""
     documents = [{"of": title, "models": [*map(asdict, predictions)], "said": sentence} for title, predictions, sentence in answers]
     return {"predictions": documents}
 
 
 def validations_page(validations: Sequence[WaitValidation]) -> Iterator[Part]:
-    """Write validations."""
     for validation in validations:
         yield from _validation(validation)
     yield from marked([("•", RULE)], "quiet")
@@ -206,7 +201,6 @@ def _check(check: ModelCheck, scale: float) -> list[str]:
 
 
 def validations_document(validations: Sequence[WaitValidation]) -> Document:
-    """Validations for programs."""
     documents = [
         {**{name: value for name, value in asdict(validation).items() if name != "fit"}, "fit": _fit_document(validation.fit)}
         for validation in validations
@@ -215,7 +209,6 @@ def validations_document(validations: Sequence[WaitValidation]) -> Document:
 
 
 def priorities_page(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
-    """Write mean waits by priority, for each number of servers."""
     for servers, classes in answers:
         how = "pushed aside and resumed" if preemptive else "let finish"
         yield f"{servers} server{'s' if servers > 1 else ''}, who has begun is {how}"
@@ -234,7 +227,6 @@ def _priority(waits: PriorityWaits, scale: float) -> list[str]:
 
 
 def priorities_document(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Document:
-    """Mean waits by priority for programs."""
     return {
         "preemptive": preemptive,
         "answers": [{"servers": servers, "classes": [*map(asdict, classes)]} for servers, classes in answers],
@@ -242,7 +234,6 @@ def priorities_document(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], 
 
 
 def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Iterator[Part]:
-    """Write a closed system, a line for each number of users."""
     heads = ["users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s)]
     rows = [
         [
@@ -256,5 +247,4 @@ def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem])
 
 
 def closed_document(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Document:
-    """A closed system for programs."""
     return {"demands_s": demands_s, "answers": [*map(asdict, systems)]}

@@ -124,7 +124,6 @@ def _of_arrivals(stream: Stream, by_number: list[Job]) -> Iterable[str]:
 
 
 def _jobs(numbers: Iterable[int]) -> str:
-    """Name jobs: the first few, and how many more."""
     listed = [int(number) for number in numbers]
     rest = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
     return f"job{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed[:NAMED]))}{rest}"

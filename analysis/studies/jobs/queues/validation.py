@@ -63,7 +63,6 @@ class PredictedWaits:
 
 
 def models(inputs: Inputs) -> list[Queue]:
-    """Answer every model for so many servers, exact ones first. Raises: Refused, Unstable."""
     must_be_stable(inputs)
     of_one: tuple[Callable[[Inputs], Queue], ...] = (mmc, mg1, kingman)
     return [model(inputs) for model in (of_one if inputs.servers == 1 else (mmc, allen_cunneen, sakasegawa))]
@@ -271,7 +270,6 @@ def _growth(streams: Sequence[Stream]) -> float | None:
 
 
 def _against(fit: Fit, streams: Sequence[Stream]) -> list[str]:
-    """Say why no verdict is given, if so."""
     notes = []
     if fit.units.kind != "runs":
         notes.append(f"no verdict: {RUNS} runs or more carry one. What a run says of itself has an interval that is too narrow.")
@@ -297,7 +295,6 @@ def _against(fit: Fit, streams: Sequence[Stream]) -> list[str]:
 
 
 def _whole(job: Job) -> bool:
-    """Whether all its times are known, and go forward."""
     taken_s = job.start_s if job.admit_s is None else job.admit_s
     times = (job.submit_s, taken_s, taken_s if job.start_s is None else job.start_s, job.end_s)
     known = [time for time in times if time is not None]
@@ -305,7 +302,6 @@ def _whole(job: Job) -> bool:
 
 
 def _short(fit: Fit, inputs: Inputs) -> list[str]:
-    """Say that runs are too short to settle, if so."""
     settles = inputs.service_s / inputs.servers * (inputs.scv_arrivals + inputs.scv_service) / 2 / (1 - math.sqrt(load_of(inputs))) ** 2
     length = float(fit.units.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:

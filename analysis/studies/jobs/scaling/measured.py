@@ -96,7 +96,6 @@ def law(path: Path) -> Law:
 
 
 def law_of(numbers: Mapping[str, Any], where: str) -> Law:
-    """Make a law of numbers. Raises: Refused, which is none."""
     values = {}
     for name, value in numbers.items():
         most = 1.0 if name in {"serial", "crosstalk"} else 1e12
@@ -124,7 +123,6 @@ class MeasuredStream:
 
     @property
     def done(self) -> list[tuple[Job, Times]]:
-        """Its jobs that were done in their first attempt, with their times."""
         return done_with_times(self.record.jobs)
 
 
@@ -154,7 +152,6 @@ class TargetReport:
 
 
 def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
-    """Read every stream of the runs that are named. Raises: Refused, where there is none."""
     every: list[MeasuredStream] = []
     for run in of_one_machine(load_each(names, refused), refused):
         if tells_of_jobs(run):
@@ -253,7 +250,6 @@ def _scaled(done: Sequence[tuple[Job, Times]], target_s: float) -> ScaledStream:
 
 
 def _off(stream: MeasuredStream) -> float | None:
-    """How far the law was off, on average over the jobs that it chose for."""
     known = [
         (float(time_s(stream.laws[job.class_], job.work, job.replicas)), times.ran_s)
         for job, times in stream.done

@@ -40,12 +40,10 @@ LEGEND = (
 
 
 def fits_document(fits: Sequence[Fit]) -> Document:
-    """Laws for programs; `choose` and `simulate` read it."""
     return {"fits": [*map(asdict, fits)]}
 
 
 def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
-    """Write the laws, the better one first."""
     yield Line(f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")
     yield ""
     for fit in fits:
@@ -61,12 +59,10 @@ def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
 
 
 def choices_document(law: Law, target_s: float, choices: Sequence[Choice]) -> Document:
-    """Choices for programs."""
     return {"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, choices)]}
 
 
 def choices_page(target_s: float, choices: Sequence[Choice]) -> Iterator[Part]:
-    """Write the replicas of each size."""
     yield Line(f"Replicas with which jobs take nearest {target_s:g} s")
     rows = [
         [f"{choice.work:g}", f"{choice.replicas}", digits(choice.predicted_s), "yes" if choice.within else f"no: {choice.why}"]
@@ -76,12 +72,10 @@ def choices_page(target_s: float, choices: Sequence[Choice]) -> Iterator[Part]:
 
 
 def study_document(study: ScalingStudy, result: ScalingResult) -> Document:
-    """Simulated scaling for programs."""
     return {"simulated": True, "asked": asdict(study), **asdict(result)}
 
 
 def study_page(study: ScalingStudy, result: ScalingResult) -> Iterator[Part]:
-    """Write what came of the ways of scaling."""
     law = study.law
     yield Line(
         f"SIMULATED: {study.nodes} nodes, a job every {result.gap_s:.4g} s, sizes of CV² {study.sizes_cv2:g}; {study.seeds} streams of "
@@ -120,12 +114,10 @@ def _against(arm: ScalingArm) -> list[str]:
 
 
 def reports_document(reports: Sequence[TargetReport]) -> Document:
-    """Scaling that was really done, for programs."""
     return {"simulated": False, "reports": [*map(asdict, reports)]}
 
 
 def reports_page(reports: Sequence[TargetReport]) -> Iterator[Part]:
-    """Write what the choice made of each target."""
     for report in reports:
         about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
         yield Line(f"MEASURED: {about}.")

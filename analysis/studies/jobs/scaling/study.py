@@ -85,7 +85,6 @@ class ScalingArm:
     node_seconds: Effect | None = None
 
     def mean(self, name: str) -> float:
-        """The mean over seeds of one figure."""
         return float(np.mean([getattr(seed, name) for seed in self.seeds]))
 
 
@@ -100,7 +99,6 @@ class ScalingResult:
 
 
 def evaluate(study: ScalingStudy) -> ScalingResult:
-    """Play it all. Raises: Refused, for what cannot be asked."""
     _must_be_possible(study)
     gap_s = _gap_s(study)
     scaled: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}

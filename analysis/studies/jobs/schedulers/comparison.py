@@ -65,13 +65,11 @@ class PolicyArm:
         return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
 
     def mean(self, name: str) -> float | None:
-        """The mean over seeds of one figure; None where a seed has none."""
         values = [getattr(seed, name) for seed in self.seeds]
         return None if None in values else fmean(values)
 
 
 def arms(study: PolicyStudy) -> list[PolicyArm]:
-    """Play all of it. Raises: UnknownName; Refused, for a load that is unstable, and classes or policies that cannot be."""
     study.source.must_be_stable()
     for name in study.policies:
         policies.load(name)
@@ -98,7 +96,6 @@ def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> 
 
 
 def _effect(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
-    """The contrast, its p not adjusted yet."""
     before, after = ([float(getattr(figures_of_seed, metric.name)) for figures_of_seed in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
         return PolicyContrast(None, reason="no wait")

@@ -60,7 +60,6 @@ class PlayedStream:
 
     @property
     def at_once(self) -> frozenset[int]:
-        """The numbers of its jobs that were done in their first attempt."""
         return frozenset(arrival.job.number for arrival in self.coming)
 
 

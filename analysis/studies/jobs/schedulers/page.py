@@ -43,14 +43,12 @@ LEGEND = (
 
 
 def simulated_document(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Document:
-    """A simulation for programs."""
     source = study.source
     about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "baseline": study.baseline, "gap_s": source.gap_s}
     return {**about, "source": asdict(source), "policies": [{**asdict(arm), "grows": arm.grows} for arm in arms]}
 
 
 def simulated_page(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Iterator[Part]:
-    """Write the figures of each policy in simulation, and what they are against the baseline's."""
     source = study.source
     slots = ", ".join(f"{many} {kind}" if kind != "any" else f"{many}" for kind, many in source.slots.items())
     yield Line(
@@ -88,7 +86,6 @@ def _figure(arm: PolicyArm, name: str) -> str:
 
 
 def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
-    """Ratio, its interval and p of each metric; where there is none, why."""
     for at, (name, head) in enumerate(METRIC_HEADS.items()):
         contrast = arm.against[name]
         row = ["", contrast.reason, ""]
@@ -99,12 +96,10 @@ def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
 
 
 def measured_document(places: Sequence[Place]) -> Document:
-    """Policies on real streams, for programs."""
     return {"simulated": False, "places": [*map(asdict, places)]}
 
 
 def measured_page(places: Sequence[Place]) -> Iterator[Part]:
-    """Write what each engine measured, and what the simulator says of the same jobs."""
     for place in places:
         yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
         if len(places) > 1:

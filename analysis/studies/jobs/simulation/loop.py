@@ -44,7 +44,6 @@ class Played:
 
     @property
     def wait_s(self) -> Floats:
-        """From submission to start."""
         return self.start_s - self.submit_s
 
 
@@ -136,7 +135,6 @@ class StreamFigures:
 
 
 def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
-    """Count a stream that was played to its end."""
     counted = slice(int(len(coming) * WARM_UP), None)
     wait_s, service_s = played.wait_s[counted], (played.end_s - played.start_s)[counted]
     response_s = (played.end_s - played.submit_s)[counted]

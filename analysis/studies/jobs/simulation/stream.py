@@ -50,7 +50,6 @@ class TimesLaw:
     cv2: float = 1.0
 
     def times_s(self, uniform: Floats) -> Floats:
-        """Turn numbers from 0 to 1 into times, one each, in seconds."""
         if self.cv2 < _ALIKE:
             return np.full(uniform.shape, self.mean_s)
         if self.cv2 < 1:
@@ -175,7 +174,6 @@ class JobSource:
 
     @property
     def gap_s(self) -> float:
-        """The mean time between two jobs."""
         demand_s = {
             class_.name: {kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf) for kind in self.slots}
             for class_ in self.classes
@@ -196,7 +194,6 @@ class JobSource:
 
 
 def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
-    """The first `many` jobs of a seed, in the order of submission."""
     numbers = _uniform(seed, many)
     submit_s = np.cumsum(TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])).tolist()
     bounds = np.cumsum([class_.probability for class_ in source.classes])

@@ -197,7 +197,6 @@ def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
 
 
 def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
-    """When the last thing happened that was told."""
     submits = (job.submit_s for job in stream.jobs if job.submit_s is not None)
     ends = ((hold.begin_s, hold.end_s) for hold in of_stream)
     return max([0.0, *submits, *(moment for both in ends for moment in both if moment is not None)])

@@ -201,7 +201,6 @@ def _against_twin(arm: FaultArm) -> str:
 
 
 def _network(line: LossyLine) -> str:
-    """How a line's loss slows training down, and by which law."""
     worst = next((row for row in reversed(line.losses) if row.slowdown is not None), None)
     slower = f" {100 * worst.loss:g} % of loss makes a step {figure(worst.slowdown)} times as long." if worst is not None else ""
     law = f" Communication goes as loss^β, β {figure(line.exponent)}: {line.shape}." if line.exponent is not None else f" {line.why}"
@@ -236,7 +235,6 @@ def _soonest(best: BestSystem, first: ClassProfile, named: dict[str, str]) -> st
 
 
 def called(kind: str) -> str:
-    """Say how jobs came."""
     return ARRIVALS.get(kind, f"{kind} arrivals" if kind else "arrivals unknown")
 
 
