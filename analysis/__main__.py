@@ -141,7 +141,6 @@ def _failed(what: object) -> int:
 
 
 def _fault(given: Sequence[str], error: Exception) -> str:
-    """Say in one line where a command broke and on what; the traceback is for whoever mends it."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     where = traceback.extract_tb(error.__traceback__)[-1]

@@ -148,7 +148,6 @@ def _wanted(draft: Comparison, candidate: Arm, options: Options) -> bool:
 
 
 def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
-    """Answer every contrast of one study that is asked for, not yet computed, with its two sides."""
     base_met, candidate_met = met(base, study), met(candidate, study)
     inside = same_runs(base, candidate)
     named = not base.declared or options.relative_to is not None
@@ -238,7 +237,6 @@ Units = tuple[Sequence[tuple["Place", "Cell"]], Sequence[tuple["Place", "Cell"]]
 
 
 def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
-    """Find the only two units of a contrast: one run an arm, or the one cell an arm that formats without blocks have."""
     if pairing.samples is not None and all(len(arm) == 1 for arm in pairing.samples):
         return pairing.samples[0][0], pairing.samples[1][0]
     if len(pairing.pairs) == 1 and not any(run.replicated for arm in arms for run in arm.runs):

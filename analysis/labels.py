@@ -51,7 +51,6 @@ def absolute(metric: Metric, value: float, control: str | None = None) -> str:
 
 
 def amount(metric: Metric, value: float) -> str:
-    """Write a metric's value; times in the unit that leaves a digit or two before the point."""
     if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
         return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"
     scale, unit = unit_of([value])
@@ -72,7 +71,6 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Name each run with how much of it was measured, and the machines they ran on, a line each."""
     lines = [_counts(run) for run in runs[:HEADLINES]]
     if len(runs) > HEADLINES:
         lines.append(f"… and {len(runs) - HEADLINES} runs more")

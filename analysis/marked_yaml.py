@@ -22,8 +22,6 @@ MAX_DEPTH = 4
 
 
 class Value:
-    """One value of a YAML file and where it stands; each method answers it in the shape it must have, or refuses the file."""
-
     def __init__(self, node: yaml.Node, origin: str, name: str = "") -> None:
         self._node, self._origin = node, origin
         self.name = name
@@ -63,7 +61,6 @@ class Value:
         return [Value(node, self._origin, f"an entry of {self.name or 'the file'}") for node in self._node.value]
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        """Answer the named values of a mapping; a name given twice is refused (YAML itself would take the last)."""
         if not isinstance(self._node, yaml.MappingNode):
             self.refuse(f"{self.name or 'the file'} must be names with values, such as max_regression: 3%")
         seen = set()

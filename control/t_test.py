@@ -36,5 +36,4 @@ def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> 
 
 
 def detectable_gain(log_sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    """Smallest gain (a fraction) that a two-sided paired t-test of n blocks finds with the given power."""
     return math.expm1(min(detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n), LARGEST_LOG))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.arms import read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
+from analysis.opening import damaged
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.terms import Refused, UnknownName
 
@@ -68,14 +69,11 @@ def run(args: argparse.Namespace) -> Answer:
     candidates = _read_candidates(args.candidates, refused)
     tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (args.tweaks, args.workloads))
     options = Options(adjustment=args.adjust, relative_to=args.relative_to, tweaksets=tweaksets, workloads=workloads)
-    try:
+    with damaged(args.base, "compared"):
         comparisons = _compare(base, candidates, args.baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
         opinions = _robust(comparisons) if args.robust else ()
         return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=args.base)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        raise Refused(f"{args.base}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
@@ -103,6 +101,6 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
 
 
 def _robust(comparisons: Sequence[Comparison]) -> list[str]:
-    from analysis.robust import lines  # noqa: PLC0415  # scipy's distributions take a second to import
+    from analysis.robust import lines
 
     return lines(comparisons)

@@ -34,8 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    from analysis.studies.describe.answer import answer  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.describe.describe import describe  # noqa: PLC0415
+    from analysis.studies.describe.answer import answer
+    from analysis.studies.describe.describe import describe
 
     refused: list[str] = []
     result: list[tuple[Run, list[Described]]] = []

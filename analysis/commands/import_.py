@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from analysis.importing.document import document
-from analysis.importing.merge import MergeSource, merge
+from analysis.importing.merge import MergeSource, document, merge
 from analysis.load import files_of, find, from_json, load, parsed
 from analysis.opening import read_whole
 from analysis.saving import must_be_a_name, must_be_new, write_whole

@@ -39,8 +39,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    from analysis.studies.monitors import directory, directory_answer  # noqa: PLC0415  # numpy, which --help need not wait for
-    from analysis.studies.monitors.answers import answer  # noqa: PLC0415  # as above
+    from analysis.studies.monitors import directory, directory_answer
+    from analysis.studies.monitors.answers import answer
 
     folders = [Path(name) for name in args.runs if directory.is_it(Path(name))]
     refused: list[str] = []
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead]]]:
-    """Judge every run that tells of monitors; the others are refused, a line each."""
-    from analysis.studies.monitors.study import overheads  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.monitors.study import overheads
 
     result = []
     for one in load_each(names, refused) if names else ():

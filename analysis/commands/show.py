@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    from analysis.ending import answer_of_run  # noqa: PLC0415  # scipy, which --help need not wait for
+    from analysis.ending import answer_of_run
 
     refused: list[str] = []
     arm = read_arm(args.run, refused)

@@ -85,7 +85,6 @@ def split(saved: Run, parsed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _without_tweakset(entry: Mapping[str, Any], cell: Cell, run_id: str) -> dict[str, Any]:
-    """Take the tweak set out of an entry's names; where it came from stays in `extra_info`."""
     written, param = f"{cell.workload}-{cell.tweakset}-b{cell.block}", f"{cell.workload}-b{cell.block}"
     names = {name: str(entry.get(name)) for name in ("name", "fullname")}
     return {

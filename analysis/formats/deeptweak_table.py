@@ -49,7 +49,6 @@ class Rows(NamedTuple):
         _damaged(self.path, self.lines[at], what)
 
     def column(self, name: str) -> Values:
-        """Answer a column as numbers; an empty or NaN cell is missing."""
         place = self.header.index(name)
         values: list[float | None] = []
         for at, row in enumerate(self.rows):
@@ -161,7 +160,6 @@ def _times(rows: Rows) -> tuple[float, ...]:
 
 
 def _starts(rows: Rows, numbers: Sequence[int]) -> list[int]:
-    """Find the first row of each process: after a header, or where the steps are counted from 1 again."""
     starts = {0, *(start for start in rows.starts if start < len(numbers))}
     for at, (before, now) in enumerate(pairwise(numbers), 1):
         if now <= before and at not in starts:

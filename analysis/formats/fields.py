@@ -34,7 +34,6 @@ class Fields:
         return name in self.value
 
     def has(self, name: str) -> bool:
-        """Whether the field is there; null is absent."""
         return self.value.get(name) is not None
 
     def _at(self, name: str) -> str:
@@ -52,7 +51,6 @@ class Fields:
         return Fields(self._get(name), self.origin, self._at(name))
 
     def optional_fields(self, name: str) -> Fields:
-        """Answer an object, an empty one where it is absent."""
         return self.fields(name) if self.has(name) else Fields({}, self.origin, self._at(name))
 
     def items(self, name: str) -> list[tuple[str, Fields]]:
@@ -124,7 +122,6 @@ class Fields:
         return tuple(self._time(f"{name}[{at}]", value, zero=zero) for at, value in enumerate(values))
 
     def counts(self, name: str) -> tuple[int, ...]:
-        """Answer a list of whole numbers, none negative."""
         values = self._list(name)
         if (
             {*map(type, values)} == {int}
@@ -147,7 +144,6 @@ class Fields:
         return {key: inner._number(key, value) for key, value in inner.value.items() if key in known and value is not None}
 
     def numbers(self, name: str) -> dict[str, float]:
-        """Answer the finite numbers of an object; null is absent, as is the object."""
         inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
         return {key: inner._number(key, value) for key, value in inner.value.items() if value is not None}
 

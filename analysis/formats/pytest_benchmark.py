@@ -98,7 +98,6 @@ def _piece(top: Fields) -> str | None:
 
 
 def machine_of(info: Mapping[str, object]) -> dict[str, object]:
-    """Answer pytest-benchmark's machine facts under our names; one that is absent or of another type is left out."""
     cpu = info.get("cpu")
     cpu = cpu if isinstance(cpu, dict) else {}
     texts = {

@@ -19,8 +19,6 @@ CUT = "the log ends in the middle of it, as one does whose writer was killed"
 
 
 class Line(NamedTuple):
-    """One line; `whole` is whether its end is there: the last one of a killed writer may stop inside a number."""
-
     number: int
     text: str
     whole: bool

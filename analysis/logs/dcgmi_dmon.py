@@ -107,7 +107,6 @@ def _columns(rows: Sequence[Mapping[str, float]], fields: Sequence[str]) -> dict
 
 
 def _units(header: str, line: str) -> dict[str, str]:
-    """Give each unit to the field under whose name it stands; names and units are set left, right or in the middle of a column."""
     names = [(one[0], one.start(), one.end()) for one in re.finditer(r"\S+", HEADER.sub(lambda found: " " * len(found[0]), header))]
     if not names:
         return {}

@@ -144,7 +144,6 @@ def _clock_s(one: _Open) -> int:
 
 
 def _process(text: str, columns: Sequence[str]) -> Process | str:
-    """Read a row; or say why not. A command may hold blanks, so what comes after it is read from the end."""
     at = columns.index(COMMAND)
     after = len(columns) - at - 1
     cells = text.split(maxsplit=at)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def bonferroni(ps: Sequence[float]) -> list[float]:
-    """Multiply each p-value by their number m: right however they hang together, and never less strict than Holm."""
     return [min(1.0, len(ps) * p) for p in ps]
 
 

@@ -65,7 +65,6 @@ SHAPES = (
 
 
 def noise(kind: str, n: int, count: int, rng: np.random.Generator) -> Floats:
-    """Make series of noise alone of standard deviation 1 (t3: of its own), shape (count, n)."""
     shape = (count, n + SETTLING)
     series = rng.standard_t(3, shape) if kind.startswith("t3") else rng.standard_normal(shape)
     if "AR(1)" in kind:
@@ -83,7 +82,6 @@ def noise(kind: str, n: int, count: int, rng: np.random.Generator) -> Floats:
 
 
 def shaped(shape: Shape, n: int, count: int, rng: np.random.Generator) -> Floats:
-    """Make series of a shape in its noise, shape (count, n)."""
     series = noise(shape.noise, n, count, rng)
     for level, (begin, end) in zip(shape.levels, pairwise([0, *shape.begins(n), n]), strict=True):
         series[:, begin:end] += level
@@ -91,7 +89,6 @@ def shaped(shape: Shape, n: int, count: int, rng: np.random.Generator) -> Floats
 
 
 def alarm_rate(detect: Detector, series: Floats) -> float:
-    """The share of series in which anything is found."""
     return float(np.mean([bool(detect(one)) for one in series]))
 
 

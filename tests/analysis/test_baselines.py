@@ -51,8 +51,6 @@ def read(made: Made = MADE, change: Callable[[JSON], None] | None = None) -> Run
 
 
 def timed(times: Mapping[str, Sequence[float]], workload: str = "cnn_train") -> Callable[[JSON], None]:
-    """Let every step of an arm's cell take so many seconds, a number a block."""
-
     def change(saved: JSON) -> None:
         for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
             if record["workload"] == workload and record["tweakset"] in times:
@@ -143,7 +141,6 @@ def test_cells_that_did_not_run_side_by_side_are_units_of_their_own() -> None:
 
 
 def slow_copy(saved: JSON) -> None:
-    """Under the first workload stock-again takes 1.3 times as long."""
     for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
         if (record["workload"], record["tweakset"]) == ("cnn_train", "stock-again"):
             record["steps"]["wall_s"], record["metrics"] = [1.3 * one for one in record["steps"]["wall_s"]], {}
@@ -297,7 +294,6 @@ def test_no_key_is_called_where_the_guard_fails(shift: float, baseline: Sequence
 
 
 def test_every_answer_names_the_baseline() -> None:
-    """Two tweak sets that do nothing, all arms within 1 % of each other."""
     run = read(replace(SIX, margin=0.1, seed=2))
     found = compare(run)
     assert f" with {NAME}: " in render(answer_of(found, [run]))

@@ -35,7 +35,6 @@ MADE = Made()
 
 
 def arm(*seeds: int, tweakset: str | None = None, made: Made = MADE, edit: str = "", change: Callable[[JSON], None] | None = None) -> Side:
-    """Runs that are alike but for their seeds, as one arm."""
     found = []
     for seed in seeds:
         saved = saved_run(replace(made, seed=seed))
@@ -48,8 +47,6 @@ def arm(*seeds: int, tweakset: str | None = None, made: Made = MADE, edit: str =
 
 
 def of_stock(change: Callable[[JSON], None]) -> Callable[[JSON], None]:
-    """Change every cell of stock."""
-
     def edited(saved: JSON) -> None:
         for benchmark in saved["benchmarks"]:
             if benchmark["extra_info"]["tweakset"] == "stock":

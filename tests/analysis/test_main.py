@@ -69,7 +69,6 @@ def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
 
 
 def edit(part: str, name: str, value: object, run: JSON) -> None:
-    """Put one value, as a list where a list belongs, into every measured cell."""
     for benchmark in run["benchmarks"]:
         steps, metrics = benchmark["extra_info"]["steps"], benchmark["extra_info"]["metrics"]
         if part == "steps":

@@ -16,7 +16,6 @@ USAGE = {"wall_s": 3.0, "cpu_s": 2.0, "missing": {}}
 
 @pytest.fixture
 def saved() -> dict[str, Any]:
-    """A placebo beside stock and its copy, as version 5 has it."""
     found = saved_run(Made(arms=(STOCK, AGAIN, Arm("placebo"))))
     found["deeptweak"]["schema_version"] = 5
     found["deeptweak"]["tweaksets"]["placebo"]["monitor"] = "placebo"

@@ -21,7 +21,6 @@ MADE = Made(arms=(STOCK, AGAIN, EARLY, LATE), blocks=10, baseline=("stock", "sto
 
 
 def compared(*, sequential: bool) -> dict[str, Comparison]:
-    """A run of ten blocks, of which one arm has the first eight."""
     saved = saved_run(MADE)
     gone = {cell["id"] for cell in saved["deeptweak"]["cells"] if cell["tweakset"] == EARLY.name and cell["block"] > 8}
     saved["deeptweak"]["cells"] = [cell for cell in saved["deeptweak"]["cells"] if cell["id"] not in gone]

@@ -35,7 +35,6 @@ def run(tmp_path: Path) -> Run:
 
 
 def rewritten(run: Run, text: str) -> Run:
-    """The run with another telemetry file, hashed as if it were its own."""
     packed = gzip.compress(text.encode())
     name = str(run.telemetry_file["name"])
     Path(run.origin).with_name(name).write_bytes(packed)

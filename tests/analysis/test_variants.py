@@ -12,7 +12,6 @@ DEFAULTS = {"format": "npz", "readers": 4, "cache": "cold", "checkpoint": "off"}
 
 
 def of(*names: str) -> dict[str, str]:
-    """As in a run of these workloads, with all their parameters saved."""
     given = {name: dict(part.split("=") for part in name.split(":")[1:]) for name in names if "::" not in name}
     return short_names({name: Workload(name, params={**DEFAULTS, **given.get(name, {})}) for name in names})
 

@@ -91,12 +91,6 @@ def _over(values: Sequence[float], few: str) -> Figure | None:
     return Figure(value, value - half, value + half, se)
 
 
-def t_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    value, spread = moments(values)
-    half = t_quantile(1 - ALPHA / 2, len(values) - 1) * spread / len(values) ** 0.5
-    return value, value - half, value + half
-
-
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
     """Second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
     units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]

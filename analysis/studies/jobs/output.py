@@ -48,12 +48,10 @@ def faster(effect: Effect | None, unknown: str) -> str:
 
 
 def inverse(effect: Effect) -> tuple[float, float, float]:
-    """A gain in speed as a ratio of times, with its interval: below 1 is better."""
     return 1 / (1 + effect.gain), 1 / (1 + effect.high), 1 / (1 + effect.low)
 
 
 def unit(times_s: Iterable[float]) -> tuple[float, str]:
-    """Answer by what to multiply seconds, and the unit they then have, so that the longest is readable."""
     from analysis.printing import unit_of  # noqa: PLC0415  # as above
 
     known = [time for time in times_s if time > 0]

@@ -92,7 +92,6 @@ class Job:
 
     @property
     def times(self) -> Times | None:
-        """All its times; None where one was not told."""
         if self.submit_s is None or self.admit_s is None or self.start_s is None or self.end_s is None:
             return None
         return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
@@ -111,8 +110,6 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a job. `begin_s` is its admission, or its start where nobody admits."""
-
     job: int
     number: int
     node: str | None
@@ -125,8 +122,6 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault as it happened, `until_s` None where it has no end of its own."""
-
     name: str
     at_s: float
     until_s: float | None = None
@@ -211,7 +206,6 @@ class Stream:
 
 
 def under(tweakset: str) -> str:
-    """What is said behind a workload of the tweak set it ran under; nothing of the untouched machine and its copy."""
     return "" if tweakset in {STOCK, AGAIN} else f" under {tweakset}"
 
 
@@ -310,7 +304,6 @@ def _stream(run: Run, cell: Cell) -> Stream:
 
 
 def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, float]]]:
-    """The rows of one name, each with the numbers that are known of it."""
     for at, value in enumerate(cell.report.get(name, ())):
         row = Fields(value, run.origin, f"cell {cell.id}, report.{name}[{at}]")
         numbers = Fields({"row": value}, run.origin, row.place).known_numbers("row", CLOCK | AMOUNTS | {"priority"})

@@ -129,7 +129,6 @@ def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable]) -> Floa
 
 
 def base_columns(blocks: Sequence[str]) -> Floats:
-    """The columns every model begins with: the mean, and the blocks' own levels. Shape (rows, blocks)."""
     return np.column_stack([np.ones(len(blocks)), coded_levels(blocks, list(dict.fromkeys(blocks)))])
 
 
@@ -250,22 +249,18 @@ class Frame:
 
     @property
     def replicated(self) -> bool:
-        """Whether points were run often enough to know how far equal cells differ."""
         return self.error_df >= FEWEST_DF
 
     @property
     def error_ms(self) -> float | None:
-        """Mean square of the error; None where nothing was replicated."""
         return self.error_ss / self.error_df if self.replicated else None
 
     @cached_property
     def of_points(self) -> Floats:
-        """The points' own levels as columns: shape (rows, points - 1)."""
         return coded_levels(self.keys, list(dict.fromkeys(self.keys)))
 
     @cached_property
     def freed(self) -> Floats:
-        """The responses with the blocks' own levels taken off."""
         blocks = self.base.shape[1] - 1
         if not blocks:
             return self.y
@@ -277,13 +272,11 @@ class Frame:
         return bool(np.linalg.matrix_rank(columns) == columns.shape[1])
 
     def unit(self, value: float) -> float:
-        """Bring a mean back to the metric's own unit."""
         if self.seen.scale == "raw":
             return value
         return math.exp(value if self.seen.better == "higher" else -value)
 
     def blocks_source(self) -> list[VariationSource]:
-        """The row of the blocks, where there are any."""
         df = self.base.shape[1] - 1
         if not df:
             return []
@@ -343,7 +336,6 @@ class Frame:
         return float(self.freed.mean())
 
     def level(self, name: tuple[str, str], n: int, mean: float, variance: float) -> Level:
-        """Make the record of one level of one factor from its mean on the scale of the analysis."""
         low = high = None
         if self.error_ms is not None:
             half = t_quantile(0.975, self.error_df) * math.sqrt(variance * self.error_ms)
@@ -370,7 +362,6 @@ def _grid(first: DesignFactor, second: DesignFactor) -> list[tuple[str, str]]:
 
 
 def with_interval(term: Term, half: float | None, log: bool) -> Term:  # noqa: FBT001  # the scale of two
-    """Put an interval of so much to either side round a term's effect, and both as gains where effects are logarithms."""
     low, high = (None, None) if half is None else (term.effect - half, term.effect + half)
     gains = [None if not log or value is None else math.expm1(min(value, LARGEST_LOG)) for value in (term.effect, low, high)]
     return replace(term, low=low, high=high, gain=gains[0], gain_low=gains[1], gain_high=gains[2])

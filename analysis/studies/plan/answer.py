@@ -168,7 +168,6 @@ def _bound(p: float) -> str:
 
 
 def command_of(pilot: Run, blocks: int) -> str:
-    """The command of the run that was planned: the pilot's design, tweak sets and workloads, with as many blocks as are needed."""
     return shlex.join(["pytest", *study_files(pilot), *_options(pilot), f"--blocks={blocks}"])
 
 

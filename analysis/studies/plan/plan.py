@@ -15,8 +15,18 @@ import numpy as np
 from analysis.checks import different_data
 from analysis.compare import compare
 from analysis.stats.levels import best_repetitions, levels
-from analysis.stats.power import FEWEST, blocks_needed, pair_spread, spread_interval
-from analysis.stats.sequential import blocks_factor, expected_share, naive_type_i, obrien_fleming, pocock, spending
+from analysis.stats.power import (
+    FEWEST,
+    blocks_factor,
+    blocks_needed,
+    expected_share,
+    naive_type_i,
+    obrien_fleming,
+    pair_spread,
+    pocock,
+    spending,
+    spread_interval,
+)
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused
 from analysis.verdict import ONE_RUN, without_guards
@@ -81,19 +91,16 @@ class Plan:
 
     @property
     def blocks(self) -> int | None:
-        """Blocks that suffice for every workload; None where one needs more than can be counted on."""
         wanted = [need.blocks for need in self.needs]
         return None if None in wanted else max(filter(None, wanted))
 
     @property
     def block_s(self) -> float | None:
-        """Time of one block of all workloads planned for, None where the pilot does not say how long its cells took."""
         times = [need.block_s for need in self.needs]
         return None if None in times else math.fsum(filter(None, times))
 
     @property
     def total_s(self) -> float | None:
-        """Time of all blocks, None where it is not known or beyond counting."""
         return None if self.blocks is None or self.block_s is None else self.blocks * self.block_s
 
     @property
@@ -177,7 +184,6 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
 
 
 def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list[Cell]:
-    """Collect the cells of a workload's comparable arms that did stock's work and have the metric."""
     mine = [
         cell
         for cell in pilot.cells

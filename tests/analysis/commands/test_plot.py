@@ -25,8 +25,6 @@ MADE = Made(arms=(STOCK, AGAIN, Arm("tcp", gain=0.1, requested={"net.x": "1"})),
 
 @pytest.fixture
 def plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """Run the command; answers exit code, stdout and stderr."""
-
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main(["plot", *map(str, arguments), "--output", str(tmp_path / "plots")])
         return (code, *capsys.readouterr())
@@ -77,7 +75,6 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
 
 
 def test_a_copy_of_a_run_is_drawn_once(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """Beside itself it would look like a second measurement that agrees."""
     _, out, _ = plot(saved_file(tmp_path, MADE), saved_file(tmp_path, MADE, "copy.json"), "--picture", "summary", "--json")
     assert len(json.loads(out)["summary"]) == 3
 

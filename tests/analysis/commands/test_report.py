@@ -60,7 +60,6 @@ def test_json_says_path_size_verdicts_and_pictures(tmp_path: Path, capsys: pytes
 
 
 def test_a_design_is_answered_with_its_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On the terminal, for programs, and on the page: the very words of `effects`."""
     path = designed_file(tmp_path, "ablation", Keys({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.0}), ablation(2), Made(blocks=4))
     (found,) = effects_of(load(path))
     _, output = report(tmp_path, path)

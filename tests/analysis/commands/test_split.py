@@ -24,7 +24,6 @@ MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"}, broke
 
 
 def stock_compare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """pytest-benchmark's own command line."""
     program = "from pytest_benchmark.cli import main; main()"
     return subprocess.run([sys.executable, "-c", program, "compare", *words], cwd=folder, capture_output=True, text=True, check=False)
 

@@ -32,7 +32,6 @@ STATS = ("benchmarks", 0, "stats")
 
 
 def changed(place: tuple[str | int, ...], value: object = None, *, gone: bool = False) -> JSON:
-    """GOOD with another value in a place, or without it."""
     saved: Any = copy.deepcopy(GOOD)
     part = saved
     for step in place[:-1]:
@@ -104,7 +103,6 @@ def test_years_of_files_are_read_alike(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["4.0.0", "5.3.1"])
 def test_times_are_utc_wherever_the_reader_lives(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    """Before version 5 they were so without saying it."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:

@@ -48,7 +48,6 @@ def utils(log: nvidia_smi_csv.SmiLog) -> dict[str, list[float]]:
 def test_what_was_written_is_read(  # noqa: PLR0913  # what a log may be
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, names: list[str], ticks: int, *, stamped: bool, index: bool, units: bool
 ) -> None:
-    """By index, by times, or by the number of GPUs; with and without units in the cells; [N/A] is NaN and nothing else is."""
     written = [data.draw(st.lists(UTIL, min_size=len(names), max_size=len(names))) for _ in range(ticks)]
     made = Smi(names, written, stamped=stamped, index=index, cell_units=units)
     log = read(tmp_path_factory.mktemp("log"), made.text(), gpus=len(names))
@@ -101,7 +100,6 @@ def test_a_row_that_is_lost_or_mangled_gives_no_other_row_to_a_neighbour(
 
 @pytest.mark.parametrize("stamped", [True, False])
 def test_a_header_in_the_middle_begins_a_tick(tmp_path: Path, *, stamped: bool) -> None:
-    """nvidia-smi was killed in the middle of a tick and started again into the same file."""
     lines = own(4, stamped=stamped).lines()
     log = read(tmp_path, "\n".join([*lines[:8], *lines]) + "\n")
     assert utils(log) == {"0": [0.0] * 6, "1": [1.0] * 6, "2": [2.0] * 5, "3": [3.0] * 5, "4": [4.0] * 5}

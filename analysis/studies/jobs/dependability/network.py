@@ -145,7 +145,6 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
 
 
 def _counts(cell: Cell, origin: str) -> dict[str, float] | None:
-    """TCP's counters over all steps; None where a step does not tell all of them."""
     rows = cell.report.get("network", ())
     place = f"cell {cell.id}, report.network"
     steps = [Fields({"row": row}, origin, f"{place}[{at}]").known_numbers("row", COUNTS) for at, row in enumerate(rows)]
@@ -288,7 +287,6 @@ def _at(loss: float, cells: Sequence[TrainedCell], spent: ByLevel, slower: Ratio
 
 
 def _predicted(loss: float, cells: Sequence[TrainedCell]) -> tuple[float | None, float | None]:
-    """Seconds that the gradients of a step take one way, by Mathis and by Padhye."""
     rtt_s, mss, sent = (_mean_of(getattr(cell, name) for cell in cells) for name in ("rtt_s", "mss_bytes", "gradient_bytes"))
     if loss == 0 or rtt_s is None or mss is None or sent is None:
         return None, None

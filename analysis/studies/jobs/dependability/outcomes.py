@@ -110,7 +110,6 @@ def _all_down_s(away: Sequence[tuple[float, float, str]], nodes: int) -> float:
 
 
 def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
-    """The jobs that both met: of one number, class, size and planned submission."""
     others = {job.number: job for job in twin.jobs}
     pairs = [(job, others[job.number]) for job in stream.jobs if job.number in others]
     return [
@@ -121,7 +120,6 @@ def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
 
 
 def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
-    """Mean response of jobs that both streams got done: the twin's, and the stream's. None where there are none, or they took no time."""
     both = [(other.response_s, job.response_s) for job, other in pairs]
     known = [(before, after) for before, after in both if before is not None and after is not None]
     if not known:
@@ -192,7 +190,6 @@ def _struck(fault: Fault, hit: Sequence[Attempt]) -> bool:
 
 
 def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
-    """The attempts that it ended: of its job or, where it has none, of all on its node."""
     if fault.job is None and fault.node is None:
         return []
     begun = [attempt for attempt in stream.attempts if attempt.begin_s is not None and attempt.begin_s < fault.at_s]

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which model, for a new what, and what its intervals promise to cover."""
-
     model: str
     by: By
     level: float
@@ -66,7 +64,6 @@ def learner(table: FactorTable, by: By, name: str) -> Learner:
 
 
 def by_of(table: FactorTable) -> By:
-    """By what to leave groups out: configurations, or runs where there are too few of these."""
     many = len(np.unique(table.configurations)) >= tables.LEAST
     return "configuration" if many else "run"
 
@@ -226,7 +223,6 @@ def _work_alone(row: Measurement) -> float:
 
 
 def _ordered(predicted: Floats, measured: Floats, own: Flags, known: Flags) -> float:
-    """The share of pairs with a job of a class that were predicted in the right order; one half is chance."""
     judged = own & known
     above = np.sign(predicted[judged][:, None] - predicted[known]) * np.sign(measured[judged][:, None] - measured[known])
     pairs = above[above != 0]

@@ -52,7 +52,6 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
 
 
 def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurement]:
-    """Draw so many rows at most: of every configuration and run equally many, as far as it has them."""
     if len(rows) <= most:
         return list(rows)
     groups: dict[tuple[str, str], list[int]] = {}
@@ -65,7 +64,6 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> Points:
-    """Write points that were asked for as a table's columns. Raises: Refused, for a number that is none."""
     numbers: dict[str, Floats] = {}
     for name in like.points.numbers:
         for point in factors:
@@ -151,8 +149,6 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CodedNumber:
-    """How one number is coded: its logarithm or itself, less `centre`, over `scale`; and the range in which it was seen."""
-
     log: bool
     centre: float
     scale: float

@@ -51,7 +51,6 @@ def enough(groups: int, level: float) -> bool:
 
 
 def calibrated(table: FactorTable, by: By, learner: Learner, most: int = tables.INNER) -> Calibrated:
-    """Fit a model to all but each fold, and note its errors there. Raises: TooFew, Refused."""
     units = table.units(by)
     fold = tables.folds(units, most)
     off = np.full(len(fold), np.nan)
@@ -140,7 +139,6 @@ class _LeaveOut:
     level: float
 
     def held_out(self, name: str, learner: Learner, *, sure: bool = True) -> tuple[HeldOut, str]:
-        """What a model says of rows left out, with intervals if it is to be sure; and why it could not, where it could not."""
         table, units = self.table, self.table.units(self.by)
         predicted, low, high = (np.full(len(table.values), np.nan) for _ in range(3))
         why = ""
@@ -165,7 +163,6 @@ class _LeaveOut:
 
 
 def in_unit(seen: Floats, table: FactorTable) -> Floats:
-    """Answer values in the response's unit; an end that is infinitely far is none (NaN)."""
     with np.errstate(over="ignore"):
         values = np.exp(seen) if table.log else seen
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
@@ -183,8 +180,6 @@ LEAST_GROUPS = 3  # groups, for an interval of their mean
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What was measured, in which groups, dealt into how many folds, and whether errors are those of logarithms."""
-
     measured: Floats
     units: Texts
     folds: int
@@ -260,7 +255,6 @@ def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[floa
 
 
 def _difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
-    """Test by how much errors are smaller, shape (groups,); the verdict is what it is if p stands."""
     count = len(smaller)
     if count < LEAST_GROUPS:
         return None
@@ -334,8 +328,6 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a model said of rows it never saw, NaN where it could not; all of shape (rows,), in the response's unit."""
-
     model: str
     predicted: Floats
     low: Floats

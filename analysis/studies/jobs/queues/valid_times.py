@@ -44,7 +44,6 @@ class Columns:
 
 
 def columns(stream: Stream) -> Columns:
-    """Sort the jobs of a stream and say what is wrong with them."""
     known = [job for job in stream.jobs if job.submit_s is not None]
     by_number = sorted(known, key=lambda job: job.number)
     jobs = sorted(by_number, key=lambda job: job.submit_s or 0.0)
@@ -192,7 +191,6 @@ def cycles(times: Columns) -> np.ndarray:
 
 
 def _complete(submit: np.ndarray, end: np.ndarray) -> int:
-    """How many of the first jobs have all left before the next one came, or before nobody knows."""
     latest = np.maximum.accumulate(end) if len(end) else end
     following = np.concatenate([submit[1:], [np.inf]])
     whole = np.flatnonzero(np.isfinite(latest) & (latest <= following))

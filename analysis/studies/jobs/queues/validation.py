@@ -85,7 +85,6 @@ def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
 
 
 def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()) -> PredictedWaits:
-    """Add percentiles, and shares within times, to a prediction of a queue that turns nobody away. Raises: Refused, for what is none."""
     responses = shares if prediction.queue.model.startswith("M/M/") else ()
     return replace(
         prediction,
@@ -96,7 +95,6 @@ def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence
 
 
 def value_of(sums: dict[str, float], servers: int, at: int, name: str) -> float | None:
-    """Answer one number of one model (`at` in the order of `models`) out of sums; None where there is no stationary one."""
     inputs = inputs_of(sums, servers)
     if inputs is None:
         return None
@@ -223,7 +221,6 @@ def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
 
 
 def _by_priority(fit: Fit, servers: int, margin: float, *, judged: bool, short: bool) -> list[ModelCheck]:
-    """Hold Cobham's waits against those of every priority."""
     held = []
     for priority in fit.priorities:
         ratio = estimate(partial(_of_priority, fit=fit, servers=servers, priority=priority), fit.units)

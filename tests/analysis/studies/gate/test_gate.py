@@ -67,7 +67,6 @@ def test_too_little_data_is_undecided_and_says_how_many_blocks_would_do() -> Non
 
 
 def test_nothing_to_judge_is_undecided() -> None:
-    """The gate never passes by default."""
     assert answer(replace(MADE, arms=(STOCK,))).ruling == "undecided"
 
 

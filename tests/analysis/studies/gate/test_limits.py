@@ -37,7 +37,6 @@ def written(folder: Path, text: str) -> Path:
 
 
 def answer(reading: Callable[[T], float], given: T) -> float | str:
-    """What reading gave: a share, or the sentence it was refused with."""
     try:
         return reading(given)
     except Refused as error:
@@ -77,7 +76,6 @@ def test_one_line_is_enough(tmp_path: Path) -> None:
     "name", ["../runs/stock.json", "stock.json", "stock.json:stock", "baselines/", "runs/*_stock.json", "/srv/stock.json"]
 )
 def test_a_saved_baseline_is_found_from_the_files_own_folder(tmp_path: Path, name: str) -> None:
-    """Whoever runs the gate, from wherever, means the same file."""
     limits = read(written(tmp_path, f'max_regression: 3%\nbaseline: "{name}"\n'))
     assert limits.baseline_tweakset is None
     assert limits.baseline_run == str(tmp_path / name)
@@ -140,7 +138,6 @@ NOT_UNDERSTOOD = (
 def test_what_is_not_understood_is_refused_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """As is a file that is not there, or that holds no text."""
     monkeypatch.chdir(tmp_path)
     Path("latin.yml").write_bytes(b"# ok\nbaseline: caf\xe9\n")
     complaints: dict[str, str] = {}
@@ -177,7 +174,6 @@ def test_both_is_primary_and_second() -> None:
 
 @given(st.integers(1, 9999))
 def test_a_percentage_is_read_to_its_last_digit(hundredths: int) -> None:
-    """1 to 9999 hundredths of a percent; the value is the float nearest to the share, as if it were written 0.0123."""
     assert parse_percent(f"{hundredths / 100:.2f} %") == hundredths / 10_000
 
 

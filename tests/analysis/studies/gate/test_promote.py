@@ -35,7 +35,6 @@ def written(folder: Path, run: JSON, name: str = "new.json") -> Path:
 
 
 def promoted(capsys: pytest.CaptureFixture[str], path: Path, target: Path, *words: str) -> JSON:
-    """Gate `tuned` against the stock of its run; it passes. Answers the JSON."""
     command = ["gate", f"{path}:stock", f"{path}:tuned", "--max-regression", "5%", "--promote-to", str(target), "--json", *words]
     assert main(command) == 0
     said: JSON = json.loads(capsys.readouterr().out)

@@ -30,7 +30,6 @@ classes:
 
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder the tests run in, so that names of files have no path."""
     here = tmp_path_factory.mktemp("predict")
     measured = as_csv(rows(runs=12))
     twin = as_csv(rows()).splitlines()
