@@ -141,7 +141,6 @@ PARTS = st.lists(st.text("abcdefgh=_.0123", min_size=1, max_size=40), min_size=1
 
 @given(PARTS, st.integers(20, 100))
 def test_a_long_name_is_broken_between_its_parameters_and_nowhere_else(parts: list[str], width: int) -> None:
-    """Each further line begins with a colon; only a parameter that is itself wider stands out."""
     name = ":".join(parts)
     first, *further = in_lines(name, width).split("\n")
     assert first + "".join(line.removeprefix("  ") for line in further) == name

@@ -235,7 +235,6 @@ def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
 
 @pytest.mark.parametrize(("gain", "code"), [(0.0, 0), (-0.3, 1)])
 def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float, code: int) -> None:
-    """Its tweak set is as fast as in the saved run, or loses nearly a third of its speed."""
     made = replace(MADE, arms=(STOCK, AGAIN, replace(MINE, gain=gain)), seed=2, margin=0.1)
     text, found = ending(saved_run(made), Keeper(Limits(0.1), before_and_after()[0]))
     assert found == code
@@ -257,7 +256,6 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
 
 @pytest.mark.parametrize("sequential", [False, True])
 def test_effects_are_those_of_compare(*, sequential: bool) -> None:
-    """Also where an arm was decided after six of eight blocks."""
     run = read(SIX)
     if sequential:
         cells = tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("cnn_train", "mine") or cell.block <= 6)
@@ -333,7 +331,6 @@ def test_only_different_untouched_arms_can_be_declared(arms: Sequence[str]) -> N
 
 
 def test_what_is_calibrated_is_what_compare_does() -> None:
-    """The arrays of `calibrate` against a saved run with the same times."""
     seconds = np.exp(np.random.default_rng(3).normal(0, 0.05, (8, 4)))
     arms = ("stock", "stock-again", "mine", "other")
     times_s = dict(zip(arms, seconds.T.tolist(), strict=True))

@@ -57,7 +57,6 @@ def test_skipped_cells_are_read_with_their_reason() -> None:
 
 
 def test_what_a_newer_writer_adds_is_passed_over() -> None:
-    """An unknown field is no reason to refuse a file of a known version."""
     run = changed(("benchmarks", 0, "extra_info", "weather"), "fine")
     assert from_json(run, "here").cells == from_json(GOOD, "here").cells
 
@@ -102,7 +101,6 @@ def test_what_putting_the_machine_back_took_is_reported() -> None:
 
 
 def copied(since: int, step_s: float | None = None) -> JSON:
-    """Two blocks of stock with the same times from one step on; with `step_s`, every step of both took that long."""
     run = copy.deepcopy(GOOD)
     one, other = [part["extra_info"] for part in run["benchmarks"] if part["extra_info"]["tweakset"] == "stock"][:2]
     if step_s:

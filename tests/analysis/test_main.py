@@ -133,7 +133,6 @@ def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.Capt
 
 @pytest.mark.parametrize("words", [["show"], []])
 def test_a_run_alone_is_shown_as_its_study_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
-    """A run of no study: its verdicts; one that was taken apart: which key; one that read files: its input."""
     path = str(saved_file(tmp_path, MADE))
     main(["compare", path])
     compared = capsys.readouterr().out

@@ -34,7 +34,6 @@ def test_what_a_monitor_cost_and_the_process_used_is_there_as_it_was_saved(saved
 
 
 def test_an_arm_with_a_monitor_is_no_second_copy_of_stock(saved: dict[str, Any]) -> None:
-    """It changes no setting, and yet it is what is asked about."""
     found = {one.tweakset: one for one in compare(from_json(saved, "here"))}
     assert found["stock-again"].untouched
     assert not found["placebo"].untouched

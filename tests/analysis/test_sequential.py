@@ -66,7 +66,6 @@ def test_stopping_when_enough_is_known_calls_no_more_false_alarms() -> None:
 
 
 def test_the_rule_needs_its_own_run() -> None:
-    """A run of fixed blocks is judged as ever."""
     found = compare(from_json(saved_run(replace(MADE, seed=2)), "made up"))
     assert all(one.primary is None or one.primary.design == "paired" for one in found)
     assert not any("96 %" in note for one in found for note in one.notes)

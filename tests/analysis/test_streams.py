@@ -199,7 +199,6 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ['"deeptweak"', '"run_id"'])
 def test_a_name_that_stands_twice_is_refused(tmp_path: Path, place: str) -> None:
-    """The last would be believed here, and the first elsewhere."""
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_run(Made())).replace(place, f"{place}: null, {place}", 1))
     with pytest.raises(Unreadable, match="twice"):

@@ -27,7 +27,6 @@ def test_what_all_have_alike_is_not_said_and_what_a_name_implies_is() -> None:
 
 
 def test_numbers_and_switches_are_said_with_their_name() -> None:
-    """What one alone has is said there only."""
     assert of("io:readers=0", "io:readers=2", "io:readers=2:checkpoint=on") == {
         "io:readers=0": "readers=0",
         "io:readers=2": "readers=2",

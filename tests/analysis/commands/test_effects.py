@@ -227,7 +227,6 @@ def test_a_bad_table_is_one_line(capsys: pytest.CaptureFixture[str], snapshot: S
 
 
 def test_a_bad_request_of_a_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """Of effects that are aliased, under letters and names that hold colons; of points that contradict their tweak sets, too."""
     run = ablated(tmp_path)
     saved_file(tmp_path, Made(blocks=3), "matrix.json")
     designed_file(tmp_path, "fractional", FOUR, fraction(3, (0, 1, 2)), MADE)

@@ -112,7 +112,6 @@ def test_the_same_node_measured_again_is_another_block(tmp_path: Path) -> None:
 
 
 def stock_arms(folder: Path, blocks: int = 5, *, turns: bool = True, keep_data: bool = True) -> list[str]:
-    """Words that import two tweak sets of stock files; the second is a quarter faster."""
     words: list[str] = []
     for at, (name, level_s) in enumerate((("stock", 0.002), ("faster", 0.0015))):
         minutes = [2 * block + at if turns else blocks * at + block for block in range(blocks)]

@@ -33,7 +33,6 @@ def plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tu
 
 
 def test_everything_that_can_be_drawn_is_written_and_named(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """Made without a GPU: all but energy, and both tables; no picture of another design, nor of what nobody reported."""
     path = sampled_file(tmp_path, MADE, gpus=0)
     code, out, err = plot(path, "--format", "svg")
     written = {path.name for path in (tmp_path / "plots").iterdir()}

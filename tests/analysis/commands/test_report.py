@@ -111,7 +111,6 @@ def test_a_copy_is_no_second_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_what_cannot_be_reported_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Nothing to read, more runs than fit beside each other (they are for history), and an output that is no report of ours."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
     before = Path("run.json").read_bytes()

@@ -39,7 +39,6 @@ def answers(*messages: object) -> list[Json]:
 
 
 def test_a_dispatcher_gets_to_know_what_to_start() -> None:
-    """Shortest first; a job that failed is submitted again."""
     start = {"number": 3, "kind": ANY}
     assert answers(
         SJF,

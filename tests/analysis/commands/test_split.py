@@ -99,7 +99,6 @@ BROKEN = Made(arms=(Arm("stock", broken=dict.fromkeys((1, 2, 3), ("failed", "out
 def test_a_run_that_cannot_be_split_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Nothing measured, a name that leads out of the folder, no tweak sets, a benchmark without its cell, and its own source."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, BROKEN, "broken.json")
     saved_file(tmp_path, Made(arms=(STOCK, Arm("../../etc/cron")), blocks=3), "path.json")

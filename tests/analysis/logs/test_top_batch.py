@@ -105,7 +105,6 @@ def test_midnight_is_passed(tmp_path: Path) -> None:
 def test_a_clock_that_goes_back_is_midnight_only_if_the_pause_is_like_the_others(
     tmp_path: Path, clocks: tuple[str, ...], times_s: tuple[float | None, ...]
 ) -> None:
-    """Two logs in one file are no log of a day."""
     text = "".join(BLOCK.format(clock=clock, load="1.22") + "PID %CPU COMMAND\n1 5.0 python\n\n" for clock in clocks)
     log = read(tmp_path, text)
     assert [None if math.isnan(one.time_s) else one.time_s for one in log.snapshots] == list(times_s)

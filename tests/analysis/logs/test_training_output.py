@@ -64,7 +64,6 @@ def test_a_training_that_did_not_end_has_no_time_and_never_none_at_all(tmp_path:
 
 
 def test_what_cannot_be_is_left_out(tmp_path: Path) -> None:
-    """More right than there are, no time at all, and another program's words; a loss that diverged is what was printed."""
     damage = "Test set: Average loss: 0.1, Accuracy: 9/8 (112%)\ntime:  0\nWarning: old driver\n"
     log = read(tmp_path, damage + "Train Epoch: 1 [0/60000 (0%)]\tLoss: nan\ntime:  5\n")
     assert (log.tests, log.time_s, [line.split(":")[0] for line in log.ignored]) == ((), 5.0, ["line 1", "line 2", "line 3"])

@@ -52,7 +52,6 @@ def test_a_change_is_placed_anew_where_that_leaves_a_last_level_of_three_points(
 
 
 def test_a_change_with_evidence_of_just_the_limit_does_not_convince(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One step is asked after several were: these convince, and that has to exceed the limit too."""
     series = [10.0, 10.1, 9.9, 9.7, 9.9, 9.7, 10.0, 10.4, 9.9, 9.8, 10.9, 10.9, 10.8, 10.5, 10.8, 11.0, 10.4, 10.7, 10.2, 10.4]
     tame = without_outliers(np.array(series))
     one = step_evidence(tame, most=1).log_bayes_factor
@@ -101,7 +100,6 @@ def test_outliers_hide_no_change(outliers: tuple[int, ...]) -> None:
     [((0, 4, 0), [30, 60]), ((0, 4, 8), [30, 60]), ((0, 4, 0, 4), [30, 60, 90]), ((0, 5, 10, 5, 0, 7), [30, 60, 90, 120, 150])],
 )
 def test_several_changes_are_all_found(levels: tuple[float, ...], expected: list[int]) -> None:
-    """Up and down, a staircase, a comb, and more steps than are searched for at once."""
     (series,) = shaped(Levels("", levels), 30 * len(levels), 1, np.random.default_rng(11))
     assert at(series) == expected
 
@@ -184,7 +182,6 @@ def test_pulling_outliers_in_never_reaches_beyond_the_values(values: list[float]
 
 @given(st.lists(st.integers(-3, 3), min_size=SHORTEST, max_size=60))
 def test_coarse_clocks_give_an_answer_too(values: list[int]) -> None:
-    """Many equal values, levels without noise, all in a row: every change is inside, in order, and apart from the next."""
     indices = [0, *(point.index for point in change_points([float(value) for value in values]).points), len(values)]
     assert all(later - earlier >= 3 for earlier, later in pairwise(indices))
 

@@ -132,7 +132,6 @@ BAND = scipy.stats.binom.ppf([0.005, 0.995], SESSIONS, 0.05)
 
 
 def missed(processes: int, tau: float, mu: float, *, of_these: bool, seed: int = 1) -> int:
-    """How many intervals do not hold the truth: that of these very processes, or of processes of this kind."""
     rng = np.random.default_rng([seed, processes, round(tau * 1e4)])
     count = 0
     for _ in range(SESSIONS):
@@ -165,7 +164,6 @@ def test_with_few_it_says_nothing_of_others() -> None:
 
 
 def test_means_of_processes_are_compared_where_there_are_enough() -> None:
-    """Five processes of two pairs: what `paired_effect` says of their geometric means."""
     rng = np.random.default_rng(3)
     base, other = np.exp(rng.normal(0, 0.1, (2, 5, 2)))
     before, after = (np.exp(np.log(arm).mean(axis=1)).tolist() for arm in (base, other))

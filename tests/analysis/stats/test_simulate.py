@@ -85,7 +85,6 @@ def numbered(*, interleaved: bool) -> Sessions:
 
 
 def test_what_rules_begin_with() -> None:
-    """A heap of all steps; a few neighbouring runs, others in each session; ten runs of history and what came after them."""
     sessions = numbered(interleaved=False)
     assert sessions.blocks == 12
     assert pooled(sessions).shape == (4, 2, 24)
@@ -153,7 +152,6 @@ def test_families_on_arrays_are_adjusted_as_lists_are(families: list[list[float]
 
 
 def test_the_first_contrasts_of_families_made_side_by_side() -> None:
-    """Contrasts come one after the other, each for all families; families are the last axis."""
     one, other = (many.paired_effects(np.random.default_rng(seed).normal(0, 1, (5, 6)), 0.03) for seed in (1, 2))
     both = many.side_by_side([one, other])
     assert both.p.shape == (5, 2)

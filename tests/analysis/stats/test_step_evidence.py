@@ -84,7 +84,6 @@ def test_a_staircase_is_climbed_step_by_step(steps: int) -> None:
 
 
 def test_steps_stand_apart() -> None:
-    """Both edges of an episode of one point less than the shortest are never taken together."""
     series = np.random.default_rng(4).normal(size=60)
     series[30 : 30 + SHORTEST_EPISODE - 1] += 20
     assert step_evidence(series).splits != (30, 30 + SHORTEST_EPISODE - 1)

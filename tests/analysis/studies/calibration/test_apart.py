@@ -85,7 +85,6 @@ def test_the_page_shows_what_comes_out() -> None:
 
 @pytest.mark.parametrize("slower", [1.0, 2.0])
 def test_files_of_real_runs_in_order_of_time_get_such_verdicts(slower: float) -> None:
-    """Each cell a saved run of its own, eight old ones against eight new: with the times at which they really ran."""
     verdicts = []
     for run, cells in stretches():
         for at in range(0, len(cells) - LEAST + 1, 4):

@@ -119,7 +119,6 @@ def test_three_percent_is_found_with_ten_blocks_at_a_run_cv_of_two_percent() -> 
 
 
 def test_tables_give_every_rule_the_same_sessions_and_ours_what_the_arrays_say() -> None:
-    """A scenario's numbers are its own: asked for with others or alone, and with the seed it is given."""
     rates, alone = single_rates(5, 400), single_rates(5, 400, [scenario for scenario in SCENARIOS if scenario.name == "+3 %"])
     at = rates.columns.index("+3 %")
     assert {rule: row[at] for rule, row in rates.rows.items()} == {rule: row[0] for rule, row in alone.rows.items()}

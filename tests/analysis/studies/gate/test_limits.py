@@ -44,7 +44,6 @@ def answer(reading: Callable[[T], float], given: T) -> float | str:
 
 
 def test_the_nearest_limit_holds(tmp_path: Path) -> None:
-    """A metric's own, else its workload's, else the default."""
     limits = read(written(tmp_path, FILE))
     assert limits.limit_of("cnn_train", "step_time_p10_s") == 0.03
     assert limits.limit_of("ddp_train", "step_time_p10_s") == 0.10
@@ -60,7 +59,6 @@ def test_what_is_gated_and_against_what(tmp_path: Path) -> None:
 
 
 def test_a_metric_with_a_limit_of_its_own_is_gated(tmp_path: Path) -> None:
-    """Otherwise its line would stand in the file and hold nothing."""
     limits = read(written(tmp_path, FILE))
     assert limits.metrics_of("lora_finetune") == ("primary", "step_time_p10_s", "throughput_samples_per_s")
     assert limits.metrics_of("ddp_train") == ("primary",)
@@ -156,7 +154,6 @@ def test_what_is_not_understood_is_refused_with_its_line(
 def test_names_that_the_runs_do_not_have_are_said_with_those_they_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """A limit on a misspelled workload guards nothing."""
     monkeypatch.chdir(tmp_path)
     of_file = read(written(Path(), FILE))
     metrics = read(written(Path(), "max_regression: 3%\nmetrics: [both, step_time]\nworkloads: {a: {latency: 3%}}\n"))

@@ -191,7 +191,6 @@ def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
 
 
 def test_the_file(snapshot: SnapshotAssertion) -> None:
-    """Names, reasons, numbers in full, and absent where not known; warnings; without a single case it would count as passed."""
     answer = gate(ruled("regression", reason="too slow."), ruled("undecided"), ruled(), warnings=("interrupted.", "another"))
     assert junit(answer) == snapshot(name="of each ruling")
     assert junit(gate()) == snapshot(name="nothing compared")

@@ -83,7 +83,6 @@ def unedited(_run: JSON) -> None:
 def test_a_run_that_was_not_judged_whole_stays_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], made: Made, edit: Callable[[Any], None], said: str
 ) -> None:
-    """The ruling is a pass and stays one; the old baseline stays as it was."""
     run = saved_run(made)
     edit(run)
     target = tmp_path / "baseline.json"

@@ -168,7 +168,6 @@ def test_one_metric_can_be_asked_for() -> None:
 
 
 def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_own_metric() -> None:
-    """Two nights of whole cells, then two in turns: a design that changed is no change of the machine."""
     runs = [
         replace(from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"), run_id=f"run-{day}")
         for day, change in ((1, dict), (2, dict), (3, in_turns), (4, in_turns))

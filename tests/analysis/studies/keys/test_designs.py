@@ -62,7 +62,6 @@ def cut(saved: JSON, ran: Callable[[JSON], bool]) -> None:
 
 
 def conclude(saved: JSON, text: str, stage: str) -> None:
-    """A design that went on by itself: its first block was searched, the others confirm."""
     ours = saved["deeptweak"]
     stages = [{"block": cell["block"], "stage": stage if cell["block"] == 1 else "confirmation"} for cell in ours["cells"]]
     ours["design"]["conclusion"] = {"text": text, "done": True, "cells": stages}
@@ -219,7 +218,6 @@ def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
 
 @pytest.mark.parametrize("kind", ["factorial", "ablation"])
 def test_the_answer_never_covers_keys_that_cannot_be_judged(kind: str) -> None:
-    """All cells with the first key are lost: nothing is said of it, and nothing promised."""
     points = factorial(3) if kind == "factorial" else ablation(3)
     broken = {(name, block): ("failed", "gone") for name, on in points.items() if 0 in on for block in range(1, 7)}
     keys = Keys({"a.one": -0.3, "a.two": 0.0, "a.three": 0.0}, broken=broken)
@@ -245,7 +243,6 @@ def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
 
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
 def test_lost_cells_are_named_and_the_rest_is_analysed(kind: str, snapshot: SnapshotAssertion) -> None:
-    """One cell failed and one tweak set was refused everywhere: effects stay near what they are, less sharp, and it is said why."""
     points = ablation(4) if kind == "ablation" else factorial(4)
     lost = "profile.only-0" if kind == "ablation" else "profile.p04"
     broken = {(lost, block): ("skipped", "the kernel refuses it") for block in range(1, 5)} | {("profile", 2): ("failed", "out of memory")}
@@ -305,7 +302,6 @@ def test_the_family_is_the_study_all_its_workloads_together() -> None:
 
 
 def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None:
-    """Gains are of speed either way: a mean step time's and its throughput's are one and the same."""
     run = run_of("factorial", Keys(FOUR), factorial(4))
     (by_rate,) = effects_of(run)
     (by_time,) = effects_of(run, metric="step_time_mean_s")
@@ -342,7 +338,6 @@ def test_a_search_is_believed_by_its_confirmation_and_never_beyond_the_interval(
 
 
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
-    """A factorial of three levels and two: each level of a key against the first, over the others, and F tests for the whole key."""
     rng = np.random.default_rng(5)
     factors = (DesignFactor("vm.swappiness", "A", ("as found", "1", "60")), DesignFactor("vm.dirty_ratio", "B", ("as found", "5")))
     rows = [

@@ -44,7 +44,6 @@ def fractions(draw: st.DrawFn) -> np.ndarray:
 
 @given(fractions())
 def test_words_are_exactly_the_products_that_never_change(points: np.ndarray) -> None:
-    """Against trying every product of factors, for any fraction, its generators' signs and the order of its runs."""
     factors = points.shape[1]
     constant = [
         effect
@@ -237,7 +236,6 @@ def analysed(design: str, laid: Laid, keys: int) -> Effects:
     ids=["IV", "III", "screening"],
 )
 def test_notes_and_points_agree(design: str, points: Points, options: Options) -> None:
-    """Letters, generators with their signs, aliases, resolution: for every number of keys."""
     for keys in range(3, 13):
         factors = [Varied("p", f"vm.key{at}", "sysctl", (None, "1")) for at in range(keys)]
         laid = points(TweakSet("p"), factors, options)

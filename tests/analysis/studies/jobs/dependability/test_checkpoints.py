@@ -254,7 +254,6 @@ def test_what_a_seed_plays_is_the_same_again() -> None:
 
 
 def test_what_cannot_be_played_is_refused(snapshot: SnapshotAssertion) -> None:
-    """The last but one: a day without a failure, which will not come."""
     found = {}
     for case, asked in {
         "no work": CheckpointPlan(5, 1440, 0),

@@ -239,7 +239,6 @@ def test_what_bounds_a_step(
 
 
 def test_timeouts_are_counted_by_the_step(tmp_path: Path) -> None:
-    """Five in each of three steps."""
     found = network.trained([saved(tmp_path, MadeLine(lambda _: 0.01, timeouts=lambda _: 5.0))], [])
     assert {one.timeouts for one in found} == {5}
 

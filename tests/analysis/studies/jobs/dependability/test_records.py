@@ -35,7 +35,6 @@ def read(made: Any) -> tuple[list[Stream], list[str]]:  # noqa: ANN401  # JSON
 
 
 def changed(change: Callable[[dict[str, list[dict[str, Any]]]], object]) -> tuple[list[Stream], list[str]]:
-    """What is read of a run whose only cell tells something else."""
     told = report(KILLS)
     change(told)
     return read(told_run({(KILLS.workload, 1): told}))

@@ -226,7 +226,6 @@ FLOODED = [Fault("flood", 1, 2)]
 
 
 def met(block: int, response_s: float, policy: str = "", *, done: int = 3) -> Stream:
-    """Three jobs of its own, so many of which are done, and two of the flood, which take ten times as long if the policy is not fifo."""
     own = [job(at, at, at + response_s, "done" if at < done else "failed") for at in range(3)]
     floods = [job(at, 1, 1 + (100 if policy else 10)) for at in (3, 4)]
     made = stream(own + floods, faults=FLOODED, fault="flood", block=block)

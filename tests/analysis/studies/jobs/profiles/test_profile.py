@@ -111,13 +111,6 @@ def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:  # noqa: AN
     assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
 
 
-def test_two_runs_have_no_interval(profiled: Any) -> None:  # noqa: ANN401
-    told = {(HALF, "stock", at): report([job(runs=at)]) for at in (1, 2)}
-    found = one(profiled(told))["time_s"]
-    assert (found["low"], found["high"]) == (None, None)
-    assert "3 runs" in found["why"]
-
-
 def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:  # noqa: ANN401
     """Each run is 1 s or so slower than the last, and the better system is twice as fast in each: pairs see only that."""
     told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
@@ -222,7 +215,6 @@ def run_of(kind: str) -> Path:
 
 
 def moved(folder: Path, kind: str, *, elsewhere: bool, renamed: bool = False) -> Path:
-    """A run once more: of another machine and by another name, by another name alone, or a mere copy."""
     told: Any = parsed(run_of(kind))
     if elsewhere:
         told["machine_info"]["deeptweak"]["mem_total_bytes"] *= 4
@@ -248,7 +240,6 @@ def test_runs_of_two_machines_are_refused(command: str, kind: str, tmp_path: Pat
 
 @pytest.mark.parametrize(("command", "kind"), [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))])
 def test_a_copy_changes_nothing_and_is_said(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By its own name, or by another: no two runs take the very same times."""
     renamed = command.endswith("report")
     assert main([*command.split(), str(run_of(kind)), "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
@@ -280,7 +271,6 @@ def test_a_copy_gives_a_law_no_further_jobs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", ["whole", "part"])
 def test_of_a_run_that_was_resumed_the_whole_counts(first: str, tmp_path: Path) -> None:
-    """The file that its first session saved has two of five blocks; whichever is named first."""
     told: Any = parsed(run_of("faults"))
     told["benchmarks"] = [one for one in told["benchmarks"] if one["extra_info"]["block"] <= 2]
     told["deeptweak"]["cells"] = [one for one in told["deeptweak"]["cells"] if one["block"] <= 2]

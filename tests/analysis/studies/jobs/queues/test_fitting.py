@@ -86,7 +86,6 @@ def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
 
 
 def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
-    """Sums are of what is known: an unfinished job counts among arrivals alone."""
     made = Stream("made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1)
     found = {name: float(values.sum()) for name, values in units([columns(made)]).sums.items()}
     assert (found["gap_n"], found["gap_s"], found["wait_n"], found["wait_s"]) == (2, 2.0, 2, 0.5)

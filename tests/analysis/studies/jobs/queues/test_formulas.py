@@ -153,7 +153,6 @@ def test_what_would_be_enough_is_said() -> None:
 
 @given(rate=RATES, load=LOADS, servers=st.integers(1, 20), share=st.floats(0.01, 0.999))
 def test_percentiles_of_waits_and_responses_give_their_share_back(rate: float, load: float, servers: int, share: float) -> None:
-    """The response by numeric integration over the wait; the wait's tail by its formula."""
     service = load * servers / rate
     found = mmc(Inputs(rate, service, servers))
     assume(found.p_wait > 1e-12)  # else nobody waits, and its tail has no digits
@@ -189,7 +188,6 @@ def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(l
 
 
 def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
-    """Ten times too much for one server: nine tenths are turned away."""
     found = formulas.mmck(Inputs(10, 1), 1000)
     assert found.loss == pytest.approx(0.9)
     assert found.rate_per_s == pytest.approx(1)

@@ -125,7 +125,6 @@ def test_jobs_of_any_size_take_equally_long_where_a_number_of_replicas_exists() 
 
 
 def test_every_way_meets_the_same_jobs() -> None:
-    """With nothing to choose (one size, no noise to speak of) all are alike, seed by seed."""
     found = study.evaluate(replace(ASKED, sizes_cv2=0.0, noise=1e-9, seeds=2, jobs=100))
     assert len({one.seeds for one in found.arms}) == 1
     assert found.arms[1].node_seconds is None
@@ -157,7 +156,6 @@ def test_from_times_to_a_law_to_replicas_to_what_it_is_worth(
 
 
 def test_times_come_out_of_saved_runs_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Jobs that were not done are left out and counted."""
     run = saved_run(Made())
     jobs = [
         {"job": at, "replicas": one.replicas, "work": one.work, "start_s": 10.0, "end_s": 10.0 + one.time_s, "outcome": "done"}

@@ -77,8 +77,6 @@ def saved(folder: Path, *reports: dict[str, Any]) -> Path:
 
 @pytest.fixture
 def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
-    """What a report says of the one place of these streams."""
-
     def report(*reports: dict[str, Any]) -> dict[str, Any]:
         assert main(["schedule", "report", str(saved(tmp_path, *reports)), "--json"]) == 0
         (place,) = json.loads(capsys.readouterr().out)["places"]
@@ -148,7 +146,6 @@ def test_a_job_that_was_tried_again_has_no_part(reported: Reported) -> None:
 
 
 def given_up(policy: str, seed: int, jobs: int) -> dict[str, Any]:
-    """A stream whose jobs of the longest waits were given up."""
     made = stream(policy, seed)
     longest = sorted(made["job"], key=lambda row: row["submit_s"] - row["admit_s"])[:jobs]
     for row in longest:

@@ -194,7 +194,6 @@ def test_the_least_slack_counts_from_the_latest_moment_to_start() -> None:
 
 
 def test_shares_are_fair_between_tenants_not_between_jobs() -> None:
-    """Tenant a came with three jobs before b's two: they take turns."""
     jobs = [Job(at, 0, tenant=tenant) for at, tenant in enumerate("aaabb")]
     assert order("fair_share", *jobs) == [0, 3, 1, 4, 2]
     assert order("fair_share", *jobs, slots=2) == [0, 3, 1, 4, 2]
@@ -270,7 +269,6 @@ jobs_of = st.lists(
 @pytest.mark.parametrize("policy", policies.names())
 @given(jobs=jobs_of)
 def test_no_policy_loses_a_job_or_gives_a_slot_twice(policy: str, jobs: list[tuple[float, float, int, str, int]]) -> None:
-    """Whatever comes, every job starts after it came, ends, and at no moment more slots of a kind are held than there are."""
     slots = {"gpu": 3, "cpu": 4}
     stream = [
         coming(at, submit_s, {"gpu": takes_s, "cpu": 2 * takes_s}, replicas=replicas, tenant=tenant, class_=tenant, priority=priority)
@@ -324,7 +322,6 @@ def test_a_job_of_several_replicas_takes_and_gives_back_as_many_slots_and_predic
 
 
 def within(values: Sequence[float], expected: float, errors: float = 3.5) -> bool:
-    """Whether the mean over seeds is where it should be, by its own standard error."""
     return abs(fmean(values) - expected) < errors * stdev(values) / math.sqrt(len(values))
 
 
@@ -365,7 +362,6 @@ def test_waits_by_priority_are_cobhams() -> None:
 
 
 def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
-    """Start times by simpy's own PriorityResource: another queue, another way of waiting."""
     clock = simpy.Environment()
     resource = simpy.PriorityResource(clock, slots)
     starts_s = [0.0] * len(stream)
