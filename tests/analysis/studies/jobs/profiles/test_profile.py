@@ -111,6 +111,13 @@ def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:  # noqa: AN
     assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
 
 
+def test_two_runs_have_no_interval(profiled: Any) -> None:  # noqa: ANN401
+    told = {(HALF, "stock", at): report([job(runs=at)]) for at in (1, 2)}
+    found = one(profiled(told))["time_s"]
+    assert (found["low"], found["high"]) == (None, None)
+    assert "3 runs" in found["why"]
+
+
 def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:  # noqa: ANN401
     """Each run is 1 s or so slower than the last, and the better system is twice as fast in each: pairs see only that."""
     told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
