@@ -141,7 +141,6 @@ def _failed(what: object) -> int:
 
 
 def _fault(given: Sequence[str], error: Exception) -> str:
-    """Say in one line where a command broke and on what; the traceback is for whoever mends it."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     where = traceback.extract_tb(error.__traceback__)[-1]
@@ -161,7 +160,6 @@ def _module(name: str) -> str:
 
 
 def command_of(name: str) -> str:
-    """A command as it is typed, by its module."""
     return name.rstrip("_").replace("_", "-")  # `import` is a word of Python's own, and a module has no dash
 
 

@@ -35,8 +35,6 @@ class Interval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A text with a meaning, as a cell of a table."""
-
     text: str
     tone: Tone = ""
 
@@ -106,7 +104,6 @@ class Answer:
 
 
 def bullets(lines: Iterable[str], mark: str = "•", tone: Tone = "") -> list[Line]:
-    """Sentences of a list."""
     return [Line(text, mark, tone) for text in lines]
 
 
@@ -138,7 +135,6 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 
 def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
-    """A table of text; its first `left` columns stand left."""
     return Table([Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows])
 
 

@@ -53,7 +53,6 @@ class Side:
 
     @property
     def runs(self) -> frozenset[str]:
-        """The runs these cells are of."""
         return frozenset(run for run, _ in self.cells)
 
 
@@ -136,7 +135,6 @@ def same_runs(arm: Arm, other: Arm) -> bool:
 
 
 def both(*arms: Arm) -> Arm:
-    """The runs of several arms as one, each run once."""
     return Arm("", tuple({id(run): run for arm in arms for run in arm.runs}.values()))
 
 
@@ -158,7 +156,6 @@ def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
 
 
 def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
-    """Collect the cells of a tweak set or a declared baseline over an arm's runs; None where it has none."""
     together = declared_baseline(arm, study)
     if together and tweakset == baseline_name(arm, study):
         arms = [one for name in together if (one := side(arm, study, workload, name)) is not None]
@@ -247,5 +244,4 @@ def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
 
 
 def studies(arms: Iterable[Arm]) -> list[str]:
-    """Names of all studies, each once."""
     return list(dict.fromkeys(name for arm in arms for run in arm.runs for name in run.studies))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def primary_of(run: Run, study: str, workload: str) -> Metric:
-    """Find the metric a run declared for a workload, or else for the study."""
     return (run.workloads[workload].primary if workload in run.workloads else None) or run.studies[study].primary
 
 

@@ -129,7 +129,6 @@ def different_data(baseline: Cell, candidate: Cell) -> str | None:
 
 
 def _plan(cell: Cell) -> list[str]:
-    """Which jobs a stream was to have, and when; nothing for what is no stream."""
     return sorted(repr([row.get(name) for name in ("job", "class", "planned_submit_s", "work")]) for row in cell.report.get("job", ()))
 
 
@@ -161,7 +160,6 @@ def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | N
 
 
 def hardware(run: Run) -> dict[str, str]:
-    """What a run says of its machine that no tweak can change; what it does not say is absent."""
     facts = {name: str(run.machine[name]) for name in ("cpu_model", "cpu_count") if run.machine.get(name)}
     memory = run.machine.get("mem_total_bytes")
     if isinstance(memory, int | float):

@@ -148,7 +148,6 @@ def _wanted(draft: Comparison, candidate: Arm, options: Options) -> bool:
 
 
 def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
-    """Answer every contrast of one study that is asked for, not yet computed, with its two sides."""
     base_met, candidate_met = met(base, study), met(candidate, study)
     inside = same_runs(base, candidate)
     named = not base.declared or options.relative_to is not None
@@ -189,7 +188,6 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
 
 
 def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], metrics: Sequence[str]) -> Comparison:
-    """Take the effects of one contrast, not yet judged; or say why it is not comparable."""
     base, candidate = sides
     if base is None:
         return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
@@ -239,7 +237,6 @@ Units = tuple[Sequence[tuple["Place", "Cell"]], Sequence[tuple["Place", "Cell"]]
 
 
 def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
-    """Find the only two units of a contrast: one run an arm, or the one cell an arm that formats without blocks have."""
     if pairing.samples is not None and all(len(arm) == 1 for arm in pairing.samples):
         return pairing.samples[0][0], pairing.samples[1][0]
     if len(pairing.pairs) == 1 and not any(run.replicated for arm in arms for run in arm.runs):
@@ -248,7 +245,6 @@ def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
 
 
 def _undecidable(draft: Comparison, alone: Units, read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
-    """Describe what has no replicates: the ratio that was seen, and no verdict."""
     base, candidate = (unit_value(draft.primary_metric, unit, read) for unit in alone)
     ratio = candidate / base if draft.primary_metric.better == "higher" else base / candidate
     draft = replace(draft, observed=ratio - 1, observed_baseline=base)
@@ -258,7 +254,6 @@ def _undecidable(draft: Comparison, alone: Units, read: Reader, arms: tuple[Arm,
 
 
 def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing, read: Reader) -> Effect | None:
-    """Take the effect in the first of some metrics that the cells have."""
     for metric in metrics:
         try:
             return effect_of(metric, pairing, draft.margin, read)

@@ -38,8 +38,6 @@ SPEED = ("step_time", "throughput", "samples_per_s", "mb_per_s", "duration", "la
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A gain with its 95 % interval, as fractions."""
-
     value: float
     low: float
     high: float
@@ -60,20 +58,16 @@ class Names:
             self.common = ", ".join(filter(None, [self.common, f"tweak set {names.pop()}"]))
 
     def workload(self, comparison: Comparison) -> str:
-        """Its workload without what all have in common."""
         return self._workloads[comparison.workload]
 
     def parts(self, comparison: Comparison) -> list[str]:
-        """What tells a comparison from the others, in the order of `heads`."""
         every = {"workload": self.workload(comparison), "run": self._stems[comparison.candidate_run], "tweak set": comparison.tweakset}
         return [every[head] for head in self.heads]
 
     def name(self, comparison: Comparison) -> str:
-        """The same in one text."""
         return ", ".join(self.parts(comparison))
 
     def short(self, comparison: Comparison) -> str:
-        """The same without the workload, for a list that is headed by it; the workload, where that is all there is."""
         parts = self.parts(comparison)
         return ", ".join(parts[1:]) if self.heads[0] == "workload" and len(parts) > 1 else ", ".join(parts)
 
@@ -166,7 +160,6 @@ def _effects(claims: Sequence[Comparison], names: Names) -> str:
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Those that claim a difference, the largest first."""
     claims = [comparison for comparison in comparisons if comparison.verdict in CLAIMS]
     return sorted(claims, key=lambda claim: -abs(math.log1p(claim.primary.gain)) if claim.primary else 0.0)
 
@@ -222,7 +215,6 @@ def _study(study: str, asked: Sequence[Comparison], *, every: bool) -> Iterable[
 
 
 def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool = False) -> list[str]:
-    """Names in a line each workload, on request with what would have been seen."""
     lists: dict[str, list[str]] = {}
     for comparison in comparisons:
         suffix = f" ({size(comparison.mde)} %)" if mde and comparison.mde is not None else ""
@@ -233,7 +225,6 @@ def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool =
 
 
 def _who(comparisons: Sequence[Comparison], names: Names) -> str:
-    """Those of one tweak set together: `isolate (cnn_train, ddp_train)`."""
     places: dict[str, list[str]] = {}
     for comparison in comparisons:
         *where, name = names.parts(comparison)
@@ -246,7 +237,6 @@ def _some(texts: Sequence[str]) -> list[str]:
 
 
 def _relation(comparisons: Sequence[Comparison]) -> str:
-    """What gains are relative to, where one baseline serves all."""
     comparison = comparisons[0]
     if len({other.baseline for other in comparisons}) > 1:
         return f"of each with its like in {comparison.baseline_run}"
@@ -284,7 +274,6 @@ def _table(shown: Sequence[Comparison], names: Names) -> Table:
 
 
 def _rows(comparisons: Sequence[Comparison]) -> Table:
-    """Every contrast with its raw values."""
     columns: dict[str, Callable[[Comparison], object]] = {
         "study": lambda comparison: comparison.study,
         "workload": lambda comparison: comparison.workload,
@@ -309,7 +298,6 @@ def _rows(comparisons: Sequence[Comparison]) -> Table:
 
 
 def _verdict(comparison: Comparison) -> Word:
-    """A word beside the number: `21.8 % faster`, `same (+0.4 %)`, `can't tell (+3.2 %)`."""
     tones: Mapping[str, Tone] = {"improved": "good", "regressed": "bad", "equivalent": "", "inconclusive": "open"}
     if comparison.observed is not None:
         return Word(f"one run {unsigned(abs(comparison.observed))} {_words([comparison])[comparison.observed < 0]}", "open")
@@ -328,7 +316,6 @@ def _size(comparison: Comparison) -> str:
 
 
 def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
-    """What a gain and a loss are called."""
     return (
         ("faster", "slower") if all(comparison.primary_metric.name.startswith(SPEED) for comparison in comparisons) else ("better", "worse")
     )

@@ -41,7 +41,6 @@ class Disturbance:
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
         return (
             f"Disturbed: {self.who} {unsigned(self.median)} of the CPUs (median of {self.cells} cells; up to {unsigned(self.most)}, in "
             f"block {self.block}), more than {unsigned(self.limit)} in {self.disturbed} of them. Intervals are as wide as that makes "
@@ -77,7 +76,6 @@ def share_of_others(run: Run, cell: Cell) -> float | None:
 
 
 def _counted(cell: Cell) -> list[tuple[float, float]]:
-    """CPU seconds of others and seconds of the steps, of each slice in which others were seen."""
     return [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
 
 

@@ -64,8 +64,11 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     message = _text(run, color=color)
     if gate is None:
         return message, 0
-    from analysis.studies.gate.answer import answer  # noqa: PLC0415
-    from analysis.studies.gate.gate import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
+    from analysis.studies.gate.gate import (  # noqa: PLC0415  # scipy's tests take a second to import
+        EXIT,
+        answer,
+        judge,
+    )
 
     own = Arm(OWN, (run,))
     base = gate.baseline or own

@@ -44,7 +44,6 @@ class Machine:
 
 
 def machine_of(facts: Mapping[str, object]) -> Machine:
-    """Pick out the hardware from a run's machine facts."""
     model, count, memory = (facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes"))
     return Machine(
         cpu_model=model if isinstance(model, str) else None,
@@ -61,7 +60,6 @@ class Machines:
         self.known: list[Machine] = []
 
     def number_of(self, facts: Mapping[str, object]) -> int:
-        """Answer the number of the machine that a run was made on."""
         machine = machine_of(facts)
         for number, one in enumerate(self.known):
             if one.same_as(machine):

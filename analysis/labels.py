@@ -38,7 +38,6 @@ UNITS = {"samples_per_s": " samples/s", "tokens_per_s": " tokens/s", "_s_per_ste
 
 
 def label_of(metric: Metric | str) -> str:
-    """A metric's short name: its own, where it has none."""
     name = metric if isinstance(metric, str) else metric.name
     return LABELS.get(name, (name, ""))[0]
 
@@ -52,7 +51,6 @@ def absolute(metric: Metric, value: float, control: str | None = None) -> str:
 
 
 def amount(metric: Metric, value: float) -> str:
-    """Write a metric's value; times in the unit that leaves a digit or two before the point."""
     if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
         return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"
     scale, unit = unit_of([value])
@@ -73,7 +71,6 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Name each run with how much of it was measured, and the machines they ran on, a line each."""
     lines = [_counts(run) for run in runs[:HEADLINES]]
     if len(runs) > HEADLINES:
         lines.append(f"… and {len(runs) - HEADLINES} runs more")
@@ -89,7 +86,6 @@ def _counts(run: Run) -> str:
 
 
 def machine_of(run: Run) -> str:
-    """Kernel, processor and place of a run."""
     facts = [form.format(one_line(run.machine[name])) for name, form in MACHINE.items() if run.machine.get(name)]
     where = place_of(run)
     return (", ".join(facts) or "machine unknown") + (f"\n{where[0].upper()}{where[1:]}" if where else "")

@@ -58,7 +58,6 @@ def from_json(saved: object, origin: str) -> Run:
 
 
 def is_deeptweak(folder: Path) -> bool:
-    """Whether a folder is a DeepTweak configuration, or one above such."""
     return (folder / "benchmark.csv").is_file() or any(folder.glob("*/benchmark.csv"))
 
 
@@ -109,7 +108,6 @@ def _no_run_in(folder: Path) -> str:
 
 
 def files_of(run: Run) -> list[Path]:
-    """Answer the files a run was read from: its own, or those of a DeepTweak directory, manifests included."""
     path = Path(run.origin)
     if not path.is_dir():
         return [path]

@@ -22,8 +22,6 @@ MAX_DEPTH = 4
 
 
 class Value:
-    """One value of a YAML file and where it stands; each method answers it in the shape it must have, or refuses the file."""
-
     def __init__(self, node: yaml.Node, origin: str, name: str = "") -> None:
         self._node, self._origin = node, origin
         self.name = name
@@ -38,11 +36,9 @@ class Value:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether names belong to it."""
         return isinstance(self._node, yaml.MappingNode)
 
     def text(self) -> str:
-        """Answer a single value as it is written."""
         if not isinstance(self._node, yaml.ScalarNode):
             self.refuse(f"{self.name} must be a single value")
         if not self._node.value.strip():
@@ -50,7 +46,6 @@ class Value:
         return str(self._node.value)
 
     def each(self) -> list[Value]:
-        """Answer the single values of a list; one that is empty or has a value twice is refused."""
         if not isinstance(self._node, yaml.SequenceNode) or not self._node.value:
             self.refuse(f"{self.name} must be a list with something in it, such as [one, another]")
         result: dict[str, Value] = {}
@@ -61,13 +56,11 @@ class Value:
         return list(result.values())
 
     def entries(self) -> list[Value]:
-        """Answer the entries of a list, whatever each is."""
         if not isinstance(self._node, yaml.SequenceNode):
             self.refuse(f"{self.name or 'the file'} must be a list: lines that begin with a dash")
         return [Value(node, self._origin, f"an entry of {self.name or 'the file'}") for node in self._node.value]
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        """Answer the named values of a mapping; a name given twice is refused (YAML itself would take the last)."""
         if not isinstance(self._node, yaml.MappingNode):
             self.refuse(f"{self.name or 'the file'} must be names with values, such as max_regression: 3%")
         seen = set()

@@ -52,7 +52,6 @@ def metrics_of(steps: Steps) -> dict[str, float]:
 
 
 def disagreements(saved: Mapping[str, float], computed: Mapping[str, float]) -> list[str]:
-    """Say where the file's own metrics are not what its steps give; the computed ones are used."""
     return [
         f"the file says {name} = {value:.6g}, its steps give {computed[name]:.6g}; the steps are believed."
         for name, value in saved.items()

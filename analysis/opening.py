@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import stat
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .terms import Refused, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LARGEST_BYTES = 512 * 1024**2  # the largest saved run known has 40 MB
 
@@ -60,7 +65,18 @@ def resolved(path: Path | str) -> Path:
 
 
 def reason_of(error: Exception) -> str:
-    """Answer what the system said, without the path it adds."""
     if isinstance(error, RuntimeError):
         return "its links lead in a circle"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+@contextmanager
+def damaged(origin: object, use: str) -> Iterator[None]:
+    """What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+
+    Raises: Refused.
+    """
+    try:
+        yield
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Refused(f"{origin}: cannot be {use} ({type(error).__name__}: {error}); the file is damaged or was edited.") from error

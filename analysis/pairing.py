@@ -9,21 +9,23 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from .arms import parts
 from .checks import different_data
+from .plain import moment
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import NotComparable
-from .turns import clock_of, must_be_near_in_time, seconds, side_by_side
 from .wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .arms import Place, Side
     from .stats.effect import Times
     from .terms import Cell, Effect, Metric
+
 
 STOCK = "stock"
 MINIMUM_UNITS = 3
@@ -80,7 +82,6 @@ class Pairing:
 
     @property
     def processes(self) -> list[list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]]:
-        """The pairs of each process in which settings were alternated; none where they were not."""
         result: dict[tuple[str, int | None], list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]] = {}
         for entry in self.pairs:
             place, cell = entry[1]
@@ -89,7 +90,6 @@ class Pairing:
 
     @property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
-        """All cells that count, baseline's and candidate's; of each arm where several are the baseline."""
         if self.samples is None:
             base = [part for (_, cell), _ in self.pairs for part in parts(cell)]
             return base, [other for _, (_, other) in self.pairs]
@@ -191,13 +191,11 @@ def _missing(base: Side, candidate: Side) -> dict[str, list[int]]:
 
 
 def _measured(side: Side) -> list[tuple[Place, Cell]]:
-    """The measured cells by run and block, those of several arms that are the baseline one by one."""
     ordered = sorted(side.cells.items(), key=lambda item: item[0])
     return [(place, part) for place, cell in ordered if cell.outcome == "measured" for part in parts(cell)]
 
 
 def _units(side: Side) -> list[list[tuple[Place, Cell]]]:
-    """A cell each; segments of one process together."""
     result: dict[tuple[str, int], list[tuple[Place, Cell]]] = {}
     for place, cell in _measured(side):
         result.setdefault((place[0], place[1] if cell.process is None else -cell.process), []).append((place, cell))
@@ -284,12 +282,10 @@ def _values(metric: Metric, pairing: Pairing, side: int, value: Callable[[Place,
 
 
 def unit_value(metric: Metric, unit: Sequence[tuple[Place, Cell]], value: Callable[[Place, Cell, Metric], float]) -> float:
-    """Geometric mean over the cells of one run."""
     return math.exp(math.fsum(math.log(value(place, cell, metric)) for place, cell in unit) / len(unit))
 
 
 def pair_notes(pairing: Pairing) -> list[str]:
-    """Say what a reader must know of the units: too few of them, some left out, drift not held equal."""
     notes = [pairing.caveat] if pairing.caveat else []
     if pairing.samples is None:
         notes += [SEQUENTIAL] if pairing.sequential else []
@@ -304,3 +300,47 @@ def pair_notes(pairing: Pairing) -> list[str]:
         notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} an arm one odd run can decide.")
         notes += [BORROWED.format("one run" if min(n, m) == 1 else "two runs")] if min(n, m) < MINIMUM_UNITS else []
     return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]
+
+
+WAY_OUT = "Let both take turns, or compare --relative-to a tweak set that both have."
+UNKNOWN_TURNS = f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT}"
+FAR_APART = (
+    "the time between base and candidate is {:.3g} times as long as the runs of either arm span: what such a time does to the machine "
+    f"they cannot show. {WAY_OUT}"
+)
+
+
+def side_by_side(pairs: Iterable[tuple[tuple[Place, Cell], tuple[Place, Cell]]]) -> bool:
+    """Whether each block's cells ran one after the other, as far as these arms go: drift falls on all."""
+    every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
+    cells = [entry for entry in every if entry[1].process is None]
+    cells.sort(key=lambda cell: (cell[0][0], cell[1].node or "", cell[1].order))
+    return len(list(groupby(place for place, _ in cells))) == len({place for place, _ in cells})
+
+
+def seconds(started_utc: str) -> float:
+    """When that was; not a number where it is not known."""
+    stamp = moment(started_utc)
+    return stamp.timestamp() if stamp else math.nan
+
+
+def clock_of(cells: Sequence[Cell]) -> Callable[[Cell], float]:
+    """Find what tells when cells of one run were measured: their own times, or their place in its order where not each has one."""
+    if len({cell.started_utc for cell in cells} - {None}) == len(cells):
+        return lambda cell: seconds(cell.started_utc or "")
+    return lambda cell: cell.order
+
+
+def must_be_near_in_time(times: Times) -> None:
+    """Check that the order of time is known, and that the arms are no farther apart than one of them reaches.
+
+    Raises: NotComparable.
+    """
+    every = sorted((time, arm) for arm, own in enumerate(times) for time in own)
+    gaps = [(after - before, number != other) for (before, number), (after, other) in pairwise(every)]
+    if not all(gap > 0 for gap, _ in gaps):
+        raise NotComparable(UNKNOWN_TURNS)
+    between = max(gap for gap, across in gaps if across)
+    reach = max(own[-1] - own[0] for own in times)
+    if between > reach:
+        raise NotComparable(FAR_APART.format(between / reach))

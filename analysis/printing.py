@@ -40,7 +40,6 @@ def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool 
 
 
 def in_lines(name: str, width: int = WIDTH) -> str:
-    """A name that is wider than the page, broken between its parameters (`io_train:format=raw` `:cache=warm`)."""
     lines = [""]
     for part in re.split(r"(?=:)", name):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -50,7 +49,6 @@ def in_lines(name: str, width: int = WIDTH) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time for people: `45 s`, `12 min`, `3.4 h`, `2.1 days`."""
     if seconds < 120:
         return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
     if seconds < 120 * 60:
@@ -59,7 +57,6 @@ def duration(seconds: float) -> str:
 
 
 def tiny(p: float) -> str:
-    """Write a p-value that may be very small, where how small is of interest."""
     return probability(p) if p >= 0.001 else f"{p:.1e}"
 
 

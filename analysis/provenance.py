@@ -44,8 +44,6 @@ OWN = ("tweak set ", "workload ")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that is known of a run's surroundings, as text."""
-
     group: str
     key: str
     value: str
@@ -61,7 +59,6 @@ class ProvenanceChange:
 
 
 def facts(run: Run) -> list[Fact]:
-    """Collect what a run says of its machine, its kernel, its packages and its plan, in the order of `GROUPS`."""
     return [*_machine(run), *_tunables(run), *_measured(run)]
 
 
@@ -123,7 +120,6 @@ def _shown(name: str, value: object) -> str:
 
 
 def _tunables(run: Run) -> Iterator[Fact]:
-    """Kernel values as the run first found them, before any tweak set of its own had touched them."""
     result: dict[str, str] = {}
     for cell in run.cells:
         if cell.applied is None:
@@ -137,7 +133,6 @@ def _tunables(run: Run) -> Iterator[Fact]:
 
 
 def _measured(run: Run) -> Iterator[Fact]:
-    """The plan and what was run by it."""
     yield Fact("plan", "commit", run.commit or "not versioned")
     if run.replicated:
         yield Fact("plan", "seed", str(run.design.seed))

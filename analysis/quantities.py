@@ -24,7 +24,6 @@ class Quantity:
     scale: float = 1.0
 
     def columns(self, names: Collection[str]) -> list[str]:
-        """Find the columns it is made of among those there are; none, where it was not measured."""
         return list(_matching(self.patterns, tuple(names)))
 
     def combined(self, values: Sequence[float | None]) -> float | None:
@@ -36,7 +35,6 @@ class Quantity:
         return total * self.scale
 
     def over_time(self, columns: Mapping[str, Sequence[float | None]]) -> list[float | None] | None:
-        """Answer its values sample by sample, None where nothing of it was measured."""
         names = self.columns(columns)
         if len(names) == 1:
             values = [None if value is None else value * self.scale for value in columns[names[0]]]
@@ -47,7 +45,6 @@ class Quantity:
 
 @lru_cache(maxsize=1024)
 def _matching(patterns: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
-    """The same columns are asked for cell by cell."""
     result = (sorted(name for name in names if re.fullmatch(pattern, name)) for pattern in patterns)
     return next((matches for matches in result if matches), [])
 

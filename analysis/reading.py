@@ -24,7 +24,6 @@ class Reader:
         self.control = control
 
     def __call__(self, place: Place, cell: Cell, metric: Metric) -> float:
-        """Answer the number. Raises: NotComparable, where one of the two was not measured or no ratio can be taken of it."""
         value = _value(cell, metric)
         if self.control is None:
             return value
@@ -48,7 +47,6 @@ class Reader:
             must_have_done_its_jobs(cells)
 
     def moved(self, runs: tuple[frozenset[str], frozenset[str]], metric: Metric) -> float:
-        """By how much the control itself changed between the runs of two arms, as a gain."""
         if self.control is None:
             raise ValueError("there is no control that could move")
         base, candidate = (
@@ -73,7 +71,6 @@ def reader(arms: tuple[Arm, Arm], draft: Comparison) -> Reader:
 
 
 def metric_named(name: str) -> Metric:
-    """Find which way a metric runs: rates (`…_per_s`) and utilisations (`au_…`) are better high; times, energies and CPU are costs."""
     return Metric(name, "higher" if is_rate(name) or name.startswith("au_") else "lower")
 
 

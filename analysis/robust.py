@@ -38,7 +38,6 @@ class Opinion:
 
 
 def opinion(effect: Effect) -> Opinion:
-    """Judge one effect by ranks: signed ranks and Walsh averages of paired blocks, Mann-Whitney's test of two samples and their shift."""
     flip_p = None
     if effect.design != "two-sample":
         gains = log_gains(effect.metric, effect.values_baseline, effect.values_candidate)

@@ -17,21 +17,26 @@ if TYPE_CHECKING:
     from .__main__ import Command
     from .answer import Answer
 
+    Run = Callable[[argparse.Namespace], Answer | int]
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A step that is no file of its own: what `arguments` adds, what `run` does, whose docstring is the description."""
 
-    run: Callable[[argparse.Namespace], Answer | int]
+    run: Run
     arguments: Callable[[argparse.ArgumentParser], None]
     HELP: str
     EXAMPLE: str
     ANSWERS: bool = True
 
 
-def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:
-    """What a step adds that takes saved runs and nothing else."""
+def step(arguments: Callable[[argparse.ArgumentParser], None], help_: str, example: str) -> Callable[[Run], Step]:
+    """Make a step of a function; it goes by the function's name."""
+    return lambda run: Step(run, arguments, help_, example)
 
+
+def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:
     def add(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("runs", metavar="RUN", nargs="+", help=what)
 
@@ -39,19 +44,15 @@ def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:
 
 
 class Steps:
-    """The steps in a package (`analysis.studies.power.commands`): a file each has what a file of `commands/` has.
-
-    A module in the package's place has them in `STEPS`, each named as its function.
-    """
+    """Those of a module of `commands/`, or the files of a package (`analysis.studies.power.commands`), each like such a module."""
 
     def __init__(self, name: str) -> None:
         self._module = import_module(name)
-        self._steps: dict[str, Step] = {step.run.__name__: step for step in getattr(self._module, "STEPS", ())}
+        self._steps: dict[str, Step] = {each.run.__name__: each for each in vars(self._module).values() if isinstance(each, Step)}
         folders = [] if self._steps else list(self._module.__path__)
         self.names = sorted(self._steps) or sorted(path.stem for folder in folders for path in Path(folder).glob("[!_]*.py"))
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Give each step a parser of its own."""
         parsers = parser.add_subparsers(required=True, metavar="STEP")
         for name in self.names:
             step = self._step(name)
@@ -70,7 +71,6 @@ class Steps:
             one.set_defaults(step=name)
 
     def run(self, args: argparse.Namespace) -> Answer | int:
-        """Do the step asked for. Raises: Refused."""
         return self._step(args.step).run(args)
 
     def _step(self, name: str) -> Command | Step:

@@ -44,13 +44,11 @@ def step_time_mean_s(cells: Sequence[Cell]) -> float | None:
 
 
 def time_weighted(cells: Sequence[Cell], value_of: Callable[[Cell], float | None]) -> float | None:
-    """Average what each cell has over its measured time; cells without it are left out, None where all are."""
     known = [(value, seconds) for cell in cells if (value := value_of(cell)) is not None and (seconds := measured_s(cell)) is not None]
     return math.fsum(value * seconds for value, seconds in known) / math.fsum(seconds for _, seconds in known) if known else None
 
 
 def measured_s(cell: Cell) -> float | None:
-    """Answer the time of a cell's measured steps, in seconds; None where it is not known. Steps that overlap last no longer than all."""
     if cell.steps is None or cell.steps.overlap:
         return cell.window_s[1] - cell.window_s[0] if cell.steps is not None and cell.window_s is not None else None
     return math.fsum(cell.steps.wall_s[cell.steps.warmup :])
@@ -86,7 +84,6 @@ def changes(run: Run, name: str) -> list[SummaryChange]:
 
 
 def sections(changed: Sequence[SummaryChange]) -> dict[str, int]:
-    """Count changes by section, those without any left out."""
     counts = Counter(change.section for change in changed)
     return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
 
@@ -101,13 +98,11 @@ POWER, ENERGY = re.compile(r"(gpu\d+)_power_w_mean"), re.compile(r"(gpu\d+)_ener
 
 
 def power_w(cell: Cell) -> float | None:
-    """Answer the mean power of all GPUs together, in watts; None where it was not measured."""
     result = [value for name, value in cell.telemetry.items() if POWER.fullmatch(name)]
     return math.fsum(result) if result else None
 
 
 def energy_j(cell: Cell) -> float | None:
-    """Answer the energy that all GPUs took in the measured steps, in joules; None where it was not measured."""
     counted = {match[1]: value for name, value in cell.telemetry.items() if (match := ENERGY.fullmatch(name))}
     watts = {match[1]: value for name, value in cell.telemetry.items() if (match := POWER.fullmatch(name))}
     seconds = measured_s(cell)
@@ -165,7 +160,6 @@ class SummaryRow:
 
 
 def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[SummaryRow]:
-    """Make the rows of all runs; workloads and tweak sets stand in the order in which a run lists them, the baseline first."""
     said = {
         (comparison.candidate_run, comparison.study, comparison.workload, comparison.tweakset): comparison
         for comparison in comparisons
@@ -183,7 +177,6 @@ def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Summ
 
 
 def machine_of(run: Run) -> str:
-    """Name the machine a run was made on: its GPUs, else its processor, else what the run calls itself."""
     parts = gpus_of(run.machine)
     if not parts and run.machine.get("cpu_model"):
         count = run.machine.get("cpu_count")
@@ -221,7 +214,6 @@ def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Summ
 
 
 def mean_of(quantity: Quantity, cell: Cell) -> float | None:
-    """Answer the mean of a quantity over a cell's measured steps, from its saved summary; None where there is none."""
     means = {name.removesuffix("_mean"): value for name, value in cell.telemetry.items() if name.endswith("_mean")}
     return quantity.combined([means[name] for name in quantity.columns(means)])
 
@@ -265,7 +257,6 @@ RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain
 
 
 def answer(rows: Sequence[SummaryRow]) -> Answer:
-    """A table for each workload of each run, one across them where there are several, and every field as CSV."""
     places = by_place(rows)
     result = {
         text: [f"{row.workload} {one}" for group in places.values() for row, one in _named(group, word)] for word, text in ACROSS.items()
@@ -285,7 +276,6 @@ def answer(rows: Sequence[SummaryRow]) -> Answer:
 
 
 def by_place(rows: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
-    """Group rows by workload and run, named as a heading names them."""
     several_studies = len({row.study for row in rows}) > 1
     result: dict[str, list[SummaryRow]] = {}
     for row in rows:
@@ -295,7 +285,6 @@ def by_place(rows: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
 
 
 def across(rows: Sequence[SummaryRow]) -> list[list[object]]:
-    """Answer one line a workload and run: which sets were shown to be faster or slower, and how many were not decided."""
     lines: list[list[object]] = []
     for group in by_place(rows).values():
         first, base = group[0], next((row for row in group if row.verdict == "baseline"), None)
@@ -310,7 +299,6 @@ def _named(group: Sequence[SummaryRow], word: str) -> list[tuple[SummaryRow, str
 
 
 def _table(group: Sequence[SummaryRow]) -> Table:
-    """The columns of which any row has something."""
     shown = {name: column for name, column in COLUMNS.items() if any(getattr(row, name) not in (None, "") for row in group)}
     return Table(
         list(shown.values()),

@@ -30,8 +30,6 @@ class NotComparable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured quantity; `name` carries the unit (`step_time_p10_s`), `better` its good direction."""
-
     name: str
     better: Better
 
@@ -63,8 +61,6 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting a tweak set asks for, as written in its manifest. `kind` is sysctl, ulimit, service, boot, environment or process."""
-
     kind: str
     key: str
     value: str

@@ -70,7 +70,6 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
 
 
 def _planned(run: Run, gain: float) -> tuple[int | None, float | None, bool | None]:
-    """The blocks and seconds that it takes to see a gain, and whether that is less than a day; None where nothing can be planned."""
     from analysis.studies.plan.plan import Goal, plan  # noqa: PLC0415  # only a run that saw nothing needs it
 
     try:

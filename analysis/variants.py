@@ -33,7 +33,6 @@ def short_names(workloads: Mapping[str, Workload]) -> dict[str, str]:
 
 
 def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str, list[str]]:
-    """The words that tell each from the others; what only one of them has is said there and nowhere else."""
     given = {name: dict(part.split("=", 1) for part in name.split(":")[1:]) for name in names}
     mentioned = Counter(key for own in given.values() for key in own)
     level = {name: {key: given[name].get(key, str(workloads[name].params.get(key, ""))) for key in mentioned} for name in names}
@@ -45,5 +44,4 @@ def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str,
 
 
 def _said(key: str, level: str) -> str:
-    """A word speaks for itself; a number or a switch does not."""
     return f"{key}={level}" if _NUMBER.fullmatch(level) or level in {"on", "off"} else level

@@ -53,7 +53,6 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
 
 
 def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
-    """Leave out the contrasts between arms of the baseline; where there is nothing else, they stay."""
     return [contrast for contrast in contrasts if not contrast.guard] or contrasts
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from argparse import ArgumentTypeError
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from .terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from .terms import Effect, Run
 
@@ -44,13 +45,11 @@ def fewest_blocks(run: Run) -> int:
 
 
 def blocks_of(run: Run) -> str:
-    """How many blocks it has; from the fewest to the most of its workloads, where these differ."""
     span = f"{fewest} to " if (fewest := fewest_blocks(run)) < run.design.blocks else ""
     return f"{span}{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
 
 
 def gpus_of(machine: Mapping[str, object]) -> list[str]:
-    """Name a machine's GPUs, equal ones together: `2 × NVIDIA A100`. Where nobody noted how many there are, no number is said."""
     gpus = machine.get("gpus")
     there = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
     names = [str(record.get("name")) for record in there]
@@ -73,12 +72,10 @@ def studies_own(run: Run) -> bool:
 
 
 def percent(fraction: float) -> str:
-    """Write a signed change: 0.0123 is `+1.2 %`."""
     return f"{number(fraction)} %"
 
 
 def number(fraction: float, decimals: int = 1) -> str:
-    """Write a signed change without its unit, for a column whose head says percent."""
     if abs(fraction) >= LARGEST:
         return f"{fraction * 100:+.1e}"
     rounded = round(fraction * 100, decimals)
@@ -86,34 +83,28 @@ def number(fraction: float, decimals: int = 1) -> str:
 
 
 def speed(fraction: float) -> str:
-    """Write a gain in words: 0.105 is `10.5 % faster`, whichever way the metric underneath runs."""
     return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}"
 
 
 def interval(effect: Effect) -> str:
-    """Write an effect's 95 % interval: `-0.4 to +1.2 %`."""
     return f"{number(effect.low)} to {percent(effect.high)}"
 
 
 def unsigned(fraction: float) -> str:
-    """Write a size: 0.031 is `3.1 %`; a margin of 0.03 is `3 %`."""
     if fraction >= LARGEST:
         return f"over {LARGEST * 100:.0f} %"
     return f"{fraction * 100:.1f}".removesuffix(".0") + " %"
 
 
 def exactly(fraction: float) -> str:
-    """Write a size that somebody typed, as they did: 0.0205 is `2.05 %`."""
     return f"{fraction * 100:.6g} %"
 
 
 def spoken(verdict: str) -> str:
-    """A verdict as people are told it; files and programs have its own word."""
     return SPOKEN.get(verdict, verdict)
 
 
 def size(fraction: float) -> str:
-    """Write a size for a column whose head says percent."""
     return f">{LARGEST * 100:.0f}" if fraction >= LARGEST else f"{fraction * 100:.1f}"
 
 
@@ -125,19 +116,27 @@ def digits(value: float, most: int = 4) -> str:
 
 
 def probability(p: float) -> str:
-    """Write a p-value: two digits, never 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
 
 
 def ended(text: str) -> str:
-    """End a line with one full stop, whether or not it came with its own."""
     return f"{text.rstrip('.')}."
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """Write block numbers: `block 3`, `blocks 1, 2`."""
     ordered = sorted(numbers)
     return f"block{'s' if len(ordered) > 1 else ''} {', '.join(map(str, ordered))}"
+
+
+def whole(least: int = 0, most: int = 1_000_000_000) -> Callable[[str], int]:
+    """Make what argparse reads a whole number with."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text[:10]) <= most:
+            raise ArgumentTypeError(f"{text!r} is no whole number from {least} up")
+        return int(text)
+
+    return parse
 
 
 def parse_percent(text: str) -> float:

@@ -14,7 +14,6 @@ PRESET = 1  # of xz: 9 MB of memory and a third of a second for the main job; 6 
 
 
 def pack(lines: Iterable[str]) -> bytes:
-    """Compress lines; the same lines give the same bytes."""
     return lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=PRESET)
 
 
@@ -34,7 +33,6 @@ def to_columns(value: object) -> object:
 
 
 def to_rows(value: Any) -> Any:  # noqa: ANN401  # JSON
-    """The other way round. Raises: AttributeError, TypeError, ValueError, for what are no columns of equal length."""
     if isinstance(value, dict):
         if value.keys() == {COLUMNS}:
             columns = value[COLUMNS]

@@ -73,8 +73,6 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Replicas for a job of that size. `within`: predicted to take the target, give or take the tolerance; `why` says why not."""
-
     work: float
     replicas: int
     predicted_s: float
@@ -83,7 +81,6 @@ class Choice:
 
 
 def fits(points: Sequence[TimedJob]) -> list[Fit]:
-    """Both laws, the better one first by AICc. Raises: Refused, where the points cannot tell of scaling."""
     numbers = {point.replicas for point in points}
     if len(numbers) < 2:
         raise Refused(f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls with them cannot be told.")
@@ -176,7 +173,6 @@ def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float
 
 
 def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
-    """What is on a bound, to a millionth of its scale (the search stays inside and only comes near), and what was held."""
     lines = [
         f"{text} is on its bound, {bound:g}"
         for text, unit in scale.items()

@@ -12,14 +12,12 @@ LARGEST_LOG = 700.0  # its exponential is still a float
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """Return the p-quantile of Student's t with `df` degrees of freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415  # a fifth of a second that reading a file need not pay
 
     return float(stdtrit(df, p))
 
 
 def t_tail(t: float, df: float) -> float:
-    """Return the probability that Student's t exceeds `t`."""
     from scipy.special import stdtr  # noqa: PLC0415
 
     return float(stdtr(df, -t))
@@ -38,5 +36,4 @@ def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> 
 
 
 def detectable_gain(log_sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    """Smallest gain (a fraction) that a two-sided paired t-test of n blocks finds with the given power."""
     return math.expm1(min(detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n), LARGEST_LOG))

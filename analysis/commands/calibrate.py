@@ -6,12 +6,14 @@ stock-again) of the saved runs that are named. docs/calibration.md holds what it
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from analysis.load import load
+from analysis.wording import whole
 
 if TYPE_CHECKING:
+    import argparse
+
     from analysis.answer import Answer
 
 ANSWERS = True
@@ -29,31 +31,18 @@ FEWEST_TRIALS = 100  # under which a rate of 5 % cannot be told from 0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="*", metavar="RUN.json", help="saved runs with stock and stock-again in at least 5 blocks")
-    parser.add_argument("--trials", type=_trials, default=TRIALS, metavar="N", help="sessions a scenario (default: %(default)s)")
-    parser.add_argument("--seed", type=_whole, default=1, metavar="N", help="the same seed gives the same tables (default: %(default)s)")
-
-
-def _trials(text: str) -> int:
-    count = _whole(text)
-    if count < FEWEST_TRIALS:
-        raise argparse.ArgumentTypeError(f"{count} trials show no rate of 5 %; at least {FEWEST_TRIALS}")
-    return count
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 up")
-    return int(text)
+    parser.add_argument(
+        "--trials", type=whole(FEWEST_TRIALS), default=TRIALS, metavar="N", help="sessions a scenario (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=whole(), default=1, metavar="N", help="the same seed gives the same tables (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Measure all rates."""
     # numpy and scipy: a second that `--help` need not take.
-    from analysis.studies.calibration.answer import answer  # noqa: PLC0415
-    from analysis.studies.calibration.rates import calibrate  # noqa: PLC0415
-    from analysis.studies.calibration.real_noise import real_noise  # noqa: PLC0415
+    from analysis.studies.calibration.answer import answer
+    from analysis.studies.calibration.rates import calibrate
+    from analysis.studies.calibration.real_noise import real_noise
 
     real = tuple(real_noise(load(name), args.seed, args.trials) for name in args.runs)
     return answer(calibrate(args.seed, args.trials, real), rules=args.markdown)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.arms import read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
+from analysis.opening import damaged
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.terms import Refused, UnknownName
 
@@ -40,7 +41,6 @@ Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be use
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("base", metavar="BASE", help="what to compare with")
     parser.add_argument("candidates", metavar="CAND", nargs="*", help="what to compare")
     parser.add_argument(
@@ -64,24 +64,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Compare."""
     refused: list[str] = []
     base = read_arm(args.base, refused)
     candidates = _read_candidates(args.candidates, refused)
     tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (args.tweaks, args.workloads))
     options = Options(adjustment=args.adjust, relative_to=args.relative_to, tweaksets=tweaksets, workloads=workloads)
-    try:
+    with damaged(args.base, "compared"):
         comparisons = _compare(base, candidates, args.baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
         opinions = _robust(comparisons) if args.robust else ()
         return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=args.base)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        raise Refused(f"{args.base}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
-    """Read each candidate; one that cannot be read is named and the others are compared all the same."""
     result: list[Arm] = []
     for name in names:
         try:
@@ -106,6 +101,6 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
 
 
 def _robust(comparisons: Sequence[Comparison]) -> list[str]:
-    from analysis.robust import lines  # noqa: PLC0415  # scipy's distributions take a second to import
+    from analysis.robust import lines
 
     return lines(comparisons)

@@ -30,14 +30,12 @@ Exit code 0: described. 2: bad usage, or no file can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs, quoted globs, folders of them, DeepTweak directories")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Describe the runs, one after the other."""
-    from analysis.studies.describe.answer import answer  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.describe.describe import describe  # noqa: PLC0415
+    from analysis.studies.describe.answer import answer
+    from analysis.studies.describe.describe import describe
 
     refused: list[str] = []
     result: list[tuple[Run, list[Described]]] = []

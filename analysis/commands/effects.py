@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.arms import must_have
 from analysis.load import load
+from analysis.opening import damaged
 from analysis.plain import one_line
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused, UnknownName
@@ -36,7 +37,6 @@ Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, 
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("run", metavar="RUN", help="a saved run, or a .csv table")
     parser.add_argument("--workload", metavar="NAMES", default="", help="only these workloads, separated by commas")
     parser.add_argument("--metric", metavar="NAME", help="another metric than the one declared before the run")
@@ -56,25 +56,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Take the effects."""
     path = Path(args.run)
-    try:
+    with damaged(args.run, "analysed"):
         if path.suffix.lower() == ".csv" and not path.is_dir():
             saved, result = None, _of_table(path, args)
         else:
             saved = load(path)
             result = _of_run(saved, args)
-        from analysis.studies.keys.answers import answer  # noqa: PLC0415  # statsmodels takes a second to import
+        from analysis.studies.keys.answers import answer
 
         return answer(result, saved)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        raise Refused(f"{args.run}: cannot be analysed ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
 
 
 def _of_table(path: Path, args: argparse.Namespace) -> list[Effects]:
-    from analysis.studies.keys.csv_table import Columns, read_table  # noqa: PLC0415
-    from analysis.studies.keys.effects import of_table  # noqa: PLC0415  # statsmodels takes a second to import
+    from analysis.studies.keys.csv_table import Columns, read_table
+    from analysis.studies.keys.effects import of_table
 
     for option in ("workload", "metric"):
         if getattr(args, option):
@@ -88,8 +84,8 @@ def _of_table(path: Path, args: argparse.Namespace) -> list[Effects]:
 
 
 def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
-    from analysis.studies.keys.effects import effects_of  # noqa: PLC0415  # statsmodels takes a second to import
-    from analysis.studies.keys.observed import letters  # noqa: PLC0415
+    from analysis.studies.keys.effects import effects_of
+    from analysis.studies.keys.observed import letters
 
     for option in ("response", "factors", "block", "better", "log"):
         if getattr(args, option):
@@ -138,12 +134,11 @@ def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
 
 
 def _only(result: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[Effects]:
-    """Keep the effects asked for; all of them were adjusted together before."""
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace
 
     if not wanted:
         return list(result)
-    from analysis.studies.keys.sentence import answered  # noqa: PLC0415
+    from analysis.studies.keys.sentence import answered
 
     sets = [frozenset(entry) for entry in wanted]
     return [

@@ -51,13 +51,11 @@ class ExportedFigure(NamedTuple):
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs; more than one for otava alone")
     parser.add_argument("--to", required=True, choices=FORMATS, help="Bencher's metric format, github-action-benchmark's JSON, Otava's CSV")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it. Raises: Refused."""
     runs = [load(path) for path in find(args.runs)]
     if args.to == "otava":
         print(otava(runs), end="")
@@ -72,7 +70,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def figures(run: Run) -> Iterator[ExportedFigure]:
-    """Those of a run, in the order in which workloads and tweak sets stand in it."""
     values: dict[tuple[str, str, str], list[float]] = {}
     for cell in run.cells:
         metric = _metric(run, cell.study, cell.workload)

@@ -17,8 +17,7 @@ from analysis.plain import inert_json
 from analysis.saving import write_whole
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
-from analysis.studies.gate.answer import answer
-from analysis.studies.gate.gate import EXIT, judge
+from analysis.studies.gate.gate import EXIT, answer, judge
 from analysis.studies.gate.promote import Promotion, place, promote
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -50,7 +49,6 @@ In GitHub Actions the step summary and annotations are written too.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("baseline", metavar="BASELINE", help="what the candidate must not be slower than")
     parser.add_argument("candidate", metavar="CAND", help="what is judged")
     parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
@@ -69,7 +67,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge, write what was asked for, and answer with the exit code."""
     limits = _limits(args)
     refused: list[str] = []
     base, candidate = (read_arm(name, refused) for name in (args.baseline, args.candidate))
@@ -98,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _say(args: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) -> str | None:
     """Print what the gate says, and the runner's commands where there is a runner. Returns: why that could not be done."""
-    from analysis.studies.gate.ci import workflow_commands  # noqa: PLC0415  # only where somebody reads them
+    from analysis.studies.gate.markdown import workflow_commands
 
     commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if args.json:
@@ -143,9 +140,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 
 def _write(args: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:
-    """Write for those who do not read logs. Returns: what could not be written and why; it changes no ruling."""
-    from analysis.studies.gate.ci import junit  # noqa: PLC0415  # only where somebody reads them
-    from analysis.studies.gate.markdown import markdown, site_of  # noqa: PLC0415
+    from analysis.studies.gate.markdown import junit, markdown, site_of
 
     page = markdown(gate, runs, args.comment_key, site_of(os.environ))
     unwritten = []

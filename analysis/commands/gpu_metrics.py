@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.wording import whole
+
 if TYPE_CHECKING:
     import argparse
 
@@ -28,24 +30,15 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs, folders of logs, summary tables (mean.csv)")
-    parser.add_argument("--sms", metavar="N", type=count, help="SMs of the GPU (default: as recorded, or by its name)")
+    parser.add_argument("--sms", metavar="N", type=whole(1, 100_000), help="SMs of the GPU (default: as recorded, or by its name)")
     parser.add_argument("--gpu", metavar="K", help="the GPU of the logs that ran the kernels (default: the busiest)")
     parser.add_argument("--plot", metavar="DIR", type=Path, help="draw heat maps and relations into this folder")
     parser.add_argument("--tables", metavar="DIR", type=Path, help="write each statistic of every cell into this folder, a CSV file each")
 
 
-def count(text: str) -> int:
-    """Read a number of SMs. Raises: ValueError, which argparse says."""
-    if not text.isdecimal() or not 0 < int(text[:9]) <= 100_000:
-        raise ValueError
-    return int(text)
-
-
 def run(args: argparse.Namespace) -> Answer:
-    """Say what the grids show, each by itself."""
-    from analysis.studies.gpu import answer, sources  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.gpu import answer, sources
 
     result = sources.gathered(args.runs, gpu=args.gpu, sms=args.sms)
     files = sources.tables(result.grids, args.tables) if args.tables is not None else {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from analysis.load import load_each
 from analysis.streams import complain
 from analysis.terms import Refused
+from analysis.wording import whole
 
 if TYPE_CHECKING:
     from analysis.answer import Answer
@@ -37,21 +38,16 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders")
     parser.add_argument("--metric", metavar="NAME", help="look at this metric (default: throughput and a low quantile of step time)")
     parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's of its own block: drift cancels")
     parser.add_argument("--acknowledged", type=Path, metavar="FILE", help="changes that are known (YAML, see docs/history.md)")
     parser.add_argument("--fail-on-regression", action="store_true", help="exit 1 on a recent change for the worse")
-    parser.add_argument("--recent", type=_count, default=20, metavar="N", help="recent: among a series' last N runs (default: %(default)s)")
+    parser.add_argument(
+        "--recent", type=whole(1), default=20, metavar="N", help="recent: among a series' last N runs (default: %(default)s)"
+    )
     parser.add_argument("--plot", type=_picture, metavar="FILE", help="draw the series that changed: .png, .svg or .pdf")
     parser.add_argument("--all", action="store_true", help="list every change and every refused file")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 up")
-    return int(text)
 
 
 def _picture(text: str) -> Path:
@@ -62,11 +58,9 @@ def _picture(text: str) -> Path:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Look for changes, and draw them where that is asked for."""
     # numpy, which --help need not wait for.
-    from analysis.studies.history.acknowledged import acknowledge, read  # noqa: PLC0415
-    from analysis.studies.history.answer import answer  # noqa: PLC0415
-    from analysis.studies.history.history import gather, judge, regressions  # noqa: PLC0415
+    from analysis.studies.history.answer import acknowledge, answer, read
+    from analysis.studies.history.history import gather, judge, regressions
 
     entries = read(args.acknowledged) if args.acknowledged else []
     refused: list[str] = []
@@ -102,10 +96,10 @@ def _only_ascii() -> bool:
 
 
 def _draw(history: History, path: Path) -> None:
-    from analysis.plots.history import draw  # noqa: PLC0415  # matplotlib, only for pictures
-    from analysis.plots.scene import NothingToDraw  # noqa: PLC0415
-    from analysis.plots.style import written  # noqa: PLC0415
-    from analysis.saving import write_whole  # noqa: PLC0415
+    from analysis.plots.history import draw
+    from analysis.plots.scene import NothingToDraw
+    from analysis.plots.style import written
+    from analysis.saving import write_whole
 
     try:
         figure = draw(history)

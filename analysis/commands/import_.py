@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from analysis.importing.document import document
-from analysis.importing.merge import MergeSource, merge
+from analysis.importing.merge import MergeSource, document, merge
 from analysis.load import files_of, find, from_json, load, parsed
 from analysis.opening import read_whole
 from analysis.saving import must_be_a_name, must_be_new, write_whole
@@ -39,7 +38,6 @@ Exit code 0: saved. 2: bad usage, or a file cannot be used; nothing was written.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="a DeepTweak directory, or a file of stock pytest-benchmark")
     parser.add_argument(
         "--tweakset",
@@ -55,7 +53,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read all sources, and save them as one run or not at all."""
     output: Path = args.output
     must_be_new(output, force=args.force)
     for name in (one for one, *_ in args.tweakset):
@@ -79,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _named(args: argparse.Namespace) -> Iterator[tuple[str | None, list[Path]]]:
-    """Answer tweak set → sources, as they stand on the command line."""
     groups: list[tuple[str, list[str]]] = [(name, paths) for name, *paths in args.tweakset]
     bare = [name for name, paths in groups if not paths]
     if len(bare) > 1 or bool(bare) > bool(args.sources):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.wording import whole
+
 if TYPE_CHECKING:
     import argparse
 
@@ -28,24 +30,15 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs, DLIO result folders or folders of them, published tables")
     parser.add_argument("--mlperf", action="store_true", help="say what each setting lacks to be a submission to MLPerf Storage v2.0")
     parser.add_argument("--plot", metavar="DIR", type=Path, help="draw every picture of input into this folder")
-    parser.add_argument("--exclude-start", metavar="N", type=steps, help="steps left out of steady figures at an epoch's start")
-    parser.add_argument("--exclude-end", metavar="N", type=steps, help="the same at its end; otherwise as each run says (1 and 0)")
-
-
-def steps(text: str) -> int:
-    """Read a count of steps. Raises: ValueError, which argparse says."""
-    if not text.isdecimal() or len(text) > 9:
-        raise ValueError
-    return int(text)
+    parser.add_argument("--exclude-start", metavar="N", type=whole(), help="steps left out of steady figures at an epoch's start")
+    parser.add_argument("--exclude-end", metavar="N", type=whole(), help="the same at its end; otherwise as each run says (1 and 0)")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Answer what the runs say, each source by itself."""
-    from analysis.studies.io.dlio_study import Excluded  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.io.sources import answer_of  # noqa: PLC0415  # as above
+    from analysis.studies.io.dlio_study import Excluded
+    from analysis.studies.io.sources import answer_of
 
     return answer_of(args.runs, Excluded(args.exclude_start, args.exclude_end), rules=args.mlperf, plot=args.plot)

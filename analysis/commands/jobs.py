@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from analysis.steps import Steps
+from typing import TYPE_CHECKING
+
+from analysis.steps import Steps, step, takes_runs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"
@@ -11,5 +18,54 @@ example:
   python -m analysis jobs profile .benchmarks/*/0001_profile.json
   python -m analysis jobs hyper --help
 """
-_STEPS = Steps("analysis.studies.jobs.profiles.commands")
+
+
+@step(
+    takes_runs("saved runs of streams of jobs"),
+    "where the time of jobs goes, by class and system; the best system",
+    """\
+example:
+  python -m analysis jobs profile .benchmarks/*/0001_profile.json
+
+Exit code 0: profiled, whatever was found. 2: bad usage, or no job that was done.
+""",
+)
+def profile(args: argparse.Namespace) -> Answer:
+    """Where the time of jobs goes, class by class and system by system, and which system runs each class soonest.
+
+    Reads saved runs of streams of jobs; cells of equal workload and tweak set are one system, and blocks of a run its replicates. Response
+    time is divided into waiting for a slot, start-up, computing, held back by the CPU limit, and neither (other processes, disks, other
+    replicas).
+    """
+    from analysis.studies.jobs.profile import answer
+    from analysis.studies.jobs.replicates import replicates_of
+
+    refused: list[str] = []
+    return answer(replicates_of(args.runs, refused), refused)
+
+
+@step(
+    takes_runs("saved runs of streams of jobs that learn"),
+    "time to an accuracy by hyper-parameters: points, the best, effects",
+    """\
+example:
+  python -m analysis jobs hyper .benchmarks/*/0001_hyper.json
+
+Exit code 0: analysed, whatever was found. 2: bad usage, or no job that learns.
+""",
+)
+def hyper(args: argparse.Namespace) -> Answer:
+    """How soon jobs that learn reach their accuracy, by hyper-parameters: every point of the grid, the best one, and effects.
+
+    Reads saved runs of streams of `train` jobs with an `accuracy`, over which some parameters were varied (--vary batch=16,64). A point
+    whose jobs do not all reach the accuracy has no mean time to it, and never wins. Effects and their analysis of variance are of ratios.
+    """
+    from analysis.studies.jobs.hyper import answer
+    from analysis.studies.jobs.replicates import replicates_of
+
+    refused: list[str] = []
+    return answer(replicates_of(args.runs, refused), refused)
+
+
+_STEPS = Steps(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -35,14 +35,12 @@ Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs of bench_monitoring_overhead, folders of a study's logs")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Say what each run or folder shows."""
-    from analysis.studies.monitors import directory, directory_answer  # noqa: PLC0415  # numpy, which --help need not wait for
-    from analysis.studies.monitors.answers import answer  # noqa: PLC0415  # as above
+    from analysis.studies.monitors import directory, directory_answer
+    from analysis.studies.monitors.answers import answer
 
     folders = [Path(name) for name in args.runs if directory.is_it(Path(name))]
     refused: list[str] = []
@@ -55,8 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead]]]:
-    """Judge every run that tells of monitors; the others are refused, a line each."""
-    from analysis.studies.monitors.study import overheads  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.monitors.study import overheads
 
     result = []
     for one in load_each(names, refused) if names else ():

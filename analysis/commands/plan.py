@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.load import load
+from analysis.opening import damaged
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
@@ -30,7 +31,6 @@ LEAST_EFFECT = 0.0001
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("pilot", metavar="PILOT.json", help="a saved run of the same workloads and tweak sets on the same machine")
     parser.add_argument("--effect", required=True, metavar="PERCENT", help="smallest change of speed that matters, such as 3%%")
     parser.add_argument("--power", type=float, default=0.8, metavar="SHARE", help="how often it shall be found (default: %(default)s)")
@@ -39,9 +39,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Plan the run."""
-    from analysis.studies.plan.answer import answer  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.plan.plan import Goal, looks_of, plan  # noqa: PLC0415
+    from analysis.studies.plan.answer import answer
+    from analysis.studies.plan.plan import Goal, looks_of, plan
 
     if not 0.5 <= args.power <= 0.999:
         raise Refused(f"--power {args.power}: how often the effect shall be found, from 0.5 to 0.999.")
@@ -49,13 +48,8 @@ def run(args: argparse.Namespace) -> Answer:
         raise Refused(f"--blocks {args.blocks}: fewer than 3 are never compared.")
     pilot = load(args.pilot)
     goal = Goal(_effect(args.effect), args.power, args.blocks)
-    try:
+    with damaged(args.pilot, "planned from"):
         result = plan(pilot, goal)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        raise Refused(
-            f"{args.pilot}: cannot be planned from ({type(error).__name__}: {error}); the file is damaged or was edited."
-        ) from error
     looks = None
     if args.looks is not None:
         if result.blocks is None:

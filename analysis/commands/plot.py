@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
+from analysis.opening import damaged
 from analysis.saving import write_whole
 from analysis.terms import Refused
 from analysis.wording import ended
@@ -49,7 +50,6 @@ class Written:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
     parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="only this picture; may be given several times")
     parser.add_argument("--output", type=Path, default=Path("plots"), metavar="DIR", help="folder to write to (default: %(default)s)")
@@ -57,19 +57,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files and name them."""
     refused: list[str] = []
     runs = list({one.run_id: one for one in load_each(args.runs, refused)}.values())  # a copy of a run is no second one
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if not runs:
         raise Refused(f"{', '.join(args.runs)}: no run could be read, so there is nothing to draw.")
-    try:
+    with damaged(", ".join(one.origin for one in runs), "drawn"):
         files, missing, rows = _write(runs, args)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        names = ", ".join(one.origin for one in runs)
-        raise Refused(f"{names}: cannot be drawn ({type(error).__name__}: {error}); a file is damaged or was edited.") from error
     if not files:
         raise Refused("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
     print(_as_json(files, missing, rows, refused) if args.json else _as_text(files, missing, rows), end="", flush=True)
@@ -77,10 +72,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[SummaryRow]]:
-    from analysis.plots import DROPPED, fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
-    from analysis.plots.scene import NothingToDraw, scene_of  # noqa: PLC0415  # as above
-    from analysis.plots.style import written  # noqa: PLC0415  # as above
-    from analysis.summary import rows_of  # noqa: PLC0415  # only of use with the pictures
+    from analysis.plots import DROPPED, fitting, pictures
+    from analysis.plots.scene import NothingToDraw, scene_of
+    from analysis.plots.style import written
+    from analysis.summary import rows_of
 
     known = pictures() if args.picture else fitting(runs)
     unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
@@ -107,8 +102,8 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
 
 
 def _tables(rows: Sequence[SummaryRow], folder: Path) -> list[Written]:
-    from analysis.render import csv, markdown  # noqa: PLC0415  # as above
-    from analysis.summary import answer  # noqa: PLC0415  # as above
+    from analysis.render import csv, markdown
+    from analysis.summary import answer
 
     text = "One row a tweak set and workload: throughput, step time, telemetry, parameters, verdict."
     return [
@@ -123,10 +118,10 @@ def _save(path: Path, content: bytes, name: str, answers: str) -> Written:
 
 
 def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow]) -> str:
-    from textwrap import fill  # noqa: PLC0415  # as above
+    from textwrap import fill
 
-    from analysis.render.text import for_stdout  # noqa: PLC0415  # as above
-    from analysis.summary import answer  # noqa: PLC0415  # as above
+    from analysis.render.text import for_stdout
+    from analysis.summary import answer
 
     lines = [for_stdout(answer(rows))] if rows else []
     lines += [f"{file.path} ({file.size_bytes / 1000:.0f} kB)" for file in files]
@@ -135,7 +130,6 @@ def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[S
 
 
 def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow], refused: Sequence[str]) -> str:
-    """Say the same for programs; the fields are those of `Written` and `SummaryRow`, units in their names."""
     said = {
         "files": [asdict(file) for file in files],
         "not_drawn": missing,

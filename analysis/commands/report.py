@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
+from analysis.opening import damaged
 from analysis.terms import Refused
 from analysis.wording import spoken
 
@@ -38,14 +39,12 @@ MOST_RUNS = 10  # beside each other on one page; `history` is for more
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
     parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE", help="where to write (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page and say where it is and what it found."""
-    from analysis.report.saving import must_be_replaceable, save  # noqa: PLC0415  # as below
+    from analysis.report.saving import must_be_replaceable, save
 
     must_be_replaceable(args.output)
     refused: list[str] = []
@@ -61,11 +60,8 @@ def run(args: argparse.Namespace) -> int:
         raise Refused(f"{len(runs)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
     gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
     try:
-        page = _page(runs, command, refused)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        names = ", ".join(one.origin for one in runs)
-        raise Refused(f"{names}: cannot be reported ({type(error).__name__}: {error}); a file is damaged or was edited.") from error
+        with damaged(", ".join(one.origin for one in runs), "reported"):
+            page = _page(runs, command, refused)
     finally:
         gc.enable()
     size = save(page.html, args.output)
@@ -74,8 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _index(args: argparse.Namespace, runs: Sequence[Run], command: str, refused: Sequence[str]) -> int:
-    """Write the index of a folder and say what is in it."""
-    from analysis.report.index import write_index  # noqa: PLC0415  # as above
+    from analysis.report.index import write_index
 
     size, lines = write_index(runs, Path(args.runs[0]), args.output, command, refused)
     if args.json:
@@ -99,7 +94,7 @@ def _distinct(runs: Iterable[Run], refused: list[str]) -> list[Run]:
 
 
 def _page(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
-    from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib and jinja2, which --help need not wait for
+    from analysis.report.page import page_of
 
     return page_of(runs, command, refused)
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from analysis.steps import Steps
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.steps import Steps, step, takes_runs
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "replicas for jobs: fit laws of speed-up, choose, simulate"
@@ -11,5 +21,135 @@ example:
   python -m analysis scale fit profile.csv
   python -m analysis scale simulate --help
 """
-_STEPS = Steps("analysis.studies.jobs.scaling.commands")
+
+
+def _add_fit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs, or CSV: replicas, work, time_s")
+
+
+@step(
+    _add_fit,
+    "laws of speed-up, fitted to measured times",
+    """\
+examples:
+  python -m analysis scale fit profile.csv
+  python -m analysis scale fit .benchmarks/*/0001_scaling.json --json > law.json
+
+Exit code 0: fitted. 2: bad usage, or nothing that tells how time falls with replicas.
+""",
+)
+def fit(args: argparse.Namespace) -> Answer:
+    """Fit Amdahl's law and Gunther's to measured times: what a unit of work costs, what no replica shortens, what they cost each other.
+
+    Reads saved runs of streams of jobs (those that were done, with their size), and CSV with the columns replicas, time_s and, where sizes
+    differ, work. The better law, by AICc, comes first. The error is that of jobs whose number of replicas and size were left out of the
+    fit.
+    """
+    from analysis.studies.jobs.scaling.measured import fitted
+
+    return fitted(args.runs)
+
+
+def _add_law(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("law", metavar="LAW", type=Path, help="what `scale fit --json` wrote, or cost_s, serial, crosstalk, startup_s")
+    parser.add_argument("--target-s", type=float, required=True, metavar="S", help="how long every job is to take")
+
+
+def _add_choose(parser: argparse.ArgumentParser) -> None:
+    _add_law(parser)
+    parser.add_argument("--work", required=True, metavar="W,…", help="sizes, in the unit of the fit")
+    parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas, at most (default: %(default)s)")
+
+
+@step(
+    _add_choose,
+    "replicas for jobs of some sizes, so that all take equally long",
+    """\
+example:
+  python -m analysis scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
+
+Exit code 0: chosen; a size that no number of replicas fits is said. 2: bad usage.
+""",
+)
+def choose(args: argparse.Namespace) -> Answer:
+    """Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted."""
+    from analysis.studies.jobs.scaling.measured import choices, law
+
+    fitted = law(args.law)
+    if not (0 < args.target_s < float("inf") and 1 <= args.most <= 1_000_000):
+        raise Refused("--target-s is above 0, --most from 1 to 1000000.")
+    return choices(fitted, args.target_s, args.most, _sizes(args.work))
+
+
+def _sizes(text: str) -> list[float]:
+    try:
+        sizes = [float(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or not all(size > 0 and isfinite(size) for size in sizes):
+        raise Refused(f"--work {text}: sizes above 0 are expected, such as 0.5,1,8.")
+    return sizes
+
+
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
+    _add_law(parser)
+    parser.add_argument("--nodes", type=int, default=1000, metavar="N", help="there are (default: %(default)s)")
+    parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas of one job (default: %(default)s)")
+    parser.add_argument("--load", type=float, default=0.7, metavar="RHO", help="part of the nodes that is busy (default: %(default)s)")
+    parser.add_argument("--sizes-cv2", type=float, default=1.0, metavar="X", help="of the sizes of jobs (default: %(default)s)")
+    parser.add_argument("--noise", type=float, default=0.03, metavar="SD", help="sd of log(time / law's time) (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=5000, metavar="N", help="of each stream (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=20, metavar="N", help="streams (default: %(default)s)")
+
+
+@step(
+    _add_simulate,
+    "replicas chosen for each job against one number for all, simulated",
+    """\
+examples:
+  python -m analysis scale simulate law.json --target-s 60
+  python -m analysis scale simulate law.json --target-s 60 --nodes 64 --most 16 --load 0.5 --json
+
+Exit code 0: simulated, whatever came of it. 2: bad usage, or a load under which no wait has a mean.
+""",
+)
+def simulate(args: argparse.Namespace) -> Answer:
+    """Evaluate scaling in simulation: replicas chosen for each job so that all take the target, against one number of replicas for all.
+
+    The law that chooses is fitted to a small profile with the noise of --noise, not given. Sizes have the mean 1 and --sizes-cv2; jobs come
+    at random (Poisson), so that the nodes are busy to --load under the way of scaling that asks most of them. A seed is one stream of jobs.
+    """
+    from analysis.studies.jobs.scaling.measured import law
+    from analysis.studies.jobs.scaling.study import ScalingStudy, simulated
+
+    if not (20 <= args.jobs <= 10_000_000 and 1 <= args.seeds <= 10_000 and 3 <= args.most <= args.nodes <= 10_000_000):
+        raise Refused("--jobs is 20 or more, --seeds 1 or more, --most 3 or more and no more than --nodes.")
+    if not (0 < args.target_s < float("inf") and 0 <= args.sizes_cv2 <= 1000 and 0 < args.noise <= 1):
+        raise Refused("--target-s is above 0, --sizes-cv2 from 0 to 1000, --noise above 0 and at most 1.")
+    names = ("target_s", "nodes", "most", "load", "sizes_cv2", "noise", "jobs", "seeds")
+    return simulated(ScalingStudy(law(args.law), **{name: getattr(args, name) for name in names}))
+
+
+@step(
+    takes_runs("saved runs of streams of jobs"),
+    "replicas chosen for each job against one number for all, on real jobs",
+    """\
+example:
+  python -m analysis scale report .benchmarks/*/0001_scaling.json
+
+Exit code 0: analysed, whatever was found. 2: bad usage, or nothing was chosen.
+""",
+)
+def report(args: argparse.Namespace) -> Answer:
+    """Replicas that were chosen for each job, so that all run equally long, against one number for all: on real jobs, the same for both.
+
+    Reads saved runs of streams of jobs, some with `target_s`. Says how many jobs ran for the target ±10 %, what they took of the nodes, how
+    far the law was off that chose, and what was measured to fit it. Streams are paired by their jobs.
+    """
+    from analysis.studies.jobs.scaling.measured import reported
+
+    return reported(args.runs)
+
+
+_STEPS = Steps(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

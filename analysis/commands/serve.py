@@ -53,12 +53,10 @@ Exit code 0: every line was answered. 2: a line could not be used.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Nothing can be asked here: all is said in the lines."""
     del parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer standard input until it ends."""
     del args
     return serve(sys.stdin, lambda answer: print(json.dumps(answer, allow_nan=False), flush=True))
 
@@ -81,8 +79,8 @@ def serve(lines: Iterable[str], write: Callable[[Json], None]) -> int:
 
 
 def _schedule(first: Json) -> Served:
-    from control.scheduling.scheduler import Scheduler  # noqa: PLC0415  # --help need not wait for it
-    from control.scheduling.terms import Job  # noqa: PLC0415  # as above
+    from control.scheduling.scheduler import Scheduler
+    from control.scheduling.terms import Job
 
     policy, slots = _fields(first, {"policy": str, "slots": Mapping[str, int]})
     scheduler = Scheduler(policy, slots)
@@ -101,7 +99,7 @@ def _schedule(first: Json) -> Served:
 
 
 def _scale(first: Json) -> Served:
-    from control import scaling  # noqa: PLC0415  # numpy and scipy
+    from control import scaling
 
     target_s, most, classes = _fields(first, {"target_s": float, "most": int, "classes": Mapping[str, list[scaling.TimedJob]]})
     if not target_s > 0 or most < 1 or not classes:
@@ -120,8 +118,8 @@ def _scale(first: Json) -> Served:
 
 
 def _power(first: Json) -> Served:
-    from analysis.studies.power import parameters  # noqa: PLC0415  # numpy
-    from control.power import algorithms, terms  # noqa: PLC0415  # as above
+    from analysis.studies.power import parameters
+    from control.power import algorithms, terms
 
     path = first.pop("parameters", None)
     question: terms.Question = _record(terms.Question, first, "question")
@@ -181,7 +179,6 @@ def _object(line: str) -> Json:
 
 
 def _fields(message: Json, kinds: Mapping[str, Any]) -> list[Any]:
-    """The values of an object that has these fields and no other. Raises: Refused."""
     unknown = [name for name in message if name not in kinds]
     if unknown:
         raise Refused(f"No field {unknown[0]!r:.80}; there are {', '.join(kinds)}.")

@@ -28,13 +28,11 @@ Exit code 0: shown, whatever was found. 2: bad usage, or the file cannot be used
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("run", metavar="RUN", help="a saved run")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Ask the run's own study, or compare."""
-    from analysis.ending import answer_of_run  # noqa: PLC0415  # scipy, which --help need not wait for
+    from analysis.ending import answer_of_run
 
     refused: list[str] = []
     arm = read_arm(args.run, refused)

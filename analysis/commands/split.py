@@ -38,14 +38,12 @@ KEPT_OF_CELL = ("group", "options", "stats")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be asked."""
     parser.add_argument("run", type=Path, metavar="RUN.json", help="a file saved by `pytest benchmarks/ --benchmark-save=NAME`")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for TWEAKSET.json; made where it is not there")
     parser.add_argument("--force", action="store_true", help="overwrite files in DIR")
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Write all files, or none."""
     content = parsed(args.run)
     saved = from_json(content, str(args.run))
     if saved.format != "deeptweak":
@@ -87,7 +85,6 @@ def split(saved: Run, parsed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _without_tweakset(entry: Mapping[str, Any], cell: Cell, run_id: str) -> dict[str, Any]:
-    """Take the tweak set out of an entry's names; where it came from stays in `extra_info`."""
     written, param = f"{cell.workload}-{cell.tweakset}-b{cell.block}", f"{cell.workload}-b{cell.block}"
     names = {name: str(entry.get(name)) for name in ("name", "fullname")}
     return {

@@ -82,7 +82,6 @@ class ColumnFact(NamedTuple):
 
 
 def column_of(written: str) -> FileColumn | None:
-    """Find what a column means; None for one that is not known."""
     if written in OF_HOST:
         return OF_HOST[written]
     found = OF_GPU.fullmatch(written)

@@ -35,8 +35,6 @@ Remark = tuple[str, tuple[str, ...]]
 
 
 class Configuration(NamedTuple):
-    """One folder, read."""
-
     tweakset: TweakSet
     cells: tuple[Cell, ...]
     remarks: tuple[Remark, ...]
@@ -153,7 +151,6 @@ def _digest(cells: Sequence[Cell]) -> str:
 
 
 def _params(cells: Sequence[Cell]) -> dict[str, object]:
-    """What must be equal where another node's run is compared: what is constant in all configurations."""
     seen: dict[str, set[object]] = {name: {cell.facts.get(name) for cell in cells} for name in CONSTANTS.values()}
     seen["batch_size"] = {count for cell in cells if cell.steps for count in cell.steps.samples}
     return {name: values.pop() for name, values in seen.items() if len(values) == 1 and None not in values}
@@ -183,7 +180,6 @@ def _baseline(tweaksets: Sequence[TweakSet]) -> str:
 
 
 def _remarks(result: Sequence[Configuration]) -> Iterator[str]:
-    """Say each remark once, with the columns and the configurations it is about."""
     about: dict[Remark, list[str]] = {}
     for configuration in result:
         for remark in configuration.remarks:

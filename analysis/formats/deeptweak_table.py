@@ -46,11 +46,9 @@ class Rows(NamedTuple):
     starts: frozenset[int]
 
     def refuse(self, at: int, what: str) -> NoReturn:
-        """Say what is wrong in a row."""
         _damaged(self.path, self.lines[at], what)
 
     def column(self, name: str) -> Values:
-        """Answer a column as numbers; an empty or NaN cell is missing."""
         place = self.header.index(name)
         values: list[float | None] = []
         for at, row in enumerate(self.rows):
@@ -131,7 +129,6 @@ def processes(rows: Rows, wanted: Collection[str]) -> list[Process]:
 
 
 def _numbers(rows: Rows) -> tuple[int, ...]:
-    """Answer the number of each step as it was written; where it was not, they are counted."""
     if "step" not in rows.header:
         return tuple(range(1, len(rows.rows) + 1))
     return _whole(rows, "step")
@@ -163,7 +160,6 @@ def _times(rows: Rows) -> tuple[float, ...]:
 
 
 def _starts(rows: Rows, numbers: Sequence[int]) -> list[int]:
-    """Find the first row of each process: after a header, or where the steps are counted from 1 again."""
     starts = {0, *(start for start in rows.starts if start < len(numbers))}
     for at, (before, now) in enumerate(pairwise(numbers), 1):
         if now <= before and at not in starts:

@@ -28,14 +28,12 @@ class Fields:
         self.value: Mapping[str, object] = value
 
     def refuse(self, what: str, remedy: str = "the file is damaged or was edited: measure again, or take it from its source") -> NoReturn:
-        """Say what is wrong at this place."""
         raise Unreadable(f"{self.origin}: {self.place or 'the file'} {what}; {remedy}.")
 
     def __contains__(self, name: str) -> bool:
         return name in self.value
 
     def has(self, name: str) -> bool:
-        """Whether the field is there; null is absent."""
         return self.value.get(name) is not None
 
     def _at(self, name: str) -> str:
@@ -50,15 +48,12 @@ class Fields:
         self.refuse(f"has {name} = {_shown(value)}, where {wanted} belongs")
 
     def fields(self, name: str) -> Fields:
-        """Answer an object."""
         return Fields(self._get(name), self.origin, self._at(name))
 
     def optional_fields(self, name: str) -> Fields:
-        """Answer an object, an empty one where it is absent."""
         return self.fields(name) if self.has(name) else Fields({}, self.origin, self._at(name))
 
     def items(self, name: str) -> list[tuple[str, Fields]]:
-        """Answer the named objects in an object."""
         inner = self.fields(name)
         return [(key, Fields(value, self.origin, f"{inner.place}[{key!r}]")) for key, value in inner.value.items()]
 
@@ -69,16 +64,13 @@ class Fields:
         return value
 
     def each(self, name: str) -> list[Fields]:
-        """Answer a list of objects."""
         return [Fields(value, self.origin, f"{self._at(name)}[{index}]") for index, value in enumerate(self._list(name))]
 
     def optional_mapping(self, name: str) -> Mapping[str, object]:
-        """Answer an object as it is; empty where it is absent."""
         value = self.value.get(name)
         return {} if value is None else value if type(value) is dict else self.fields(name).value
 
     def text(self, name: str) -> str:
-        """Answer a text."""
         value = self._get(name)
         if not isinstance(value, str):
             self._wrong(name, value, "a text")
@@ -87,33 +79,27 @@ class Fields:
         return value
 
     def optional_text(self, name: str) -> str | None:
-        """Answer a text, None where it is absent."""
         return self.text(name) if self.has(name) else None
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Answer a list of texts."""
         return tuple(value if isinstance(value, str) else self._wrong(name, value, "a text") for value in self._list(name))
 
     def one_of(self, name: str, words: tuple[str, ...]) -> str:
-        """Answer one of some words."""
         value = self._get(name)
         if not isinstance(value, str) or value not in words:
             self._wrong(name, value, f"one of {', '.join(words)}")
         return value
 
     def flag(self, name: str) -> bool:
-        """Answer true or false."""
         value = self._get(name)
         if not isinstance(value, bool):
             self._wrong(name, value, "true or false")
         return value
 
     def whole(self, name: str) -> int:
-        """Answer a whole number that is not negative."""
         return self._count(name, self._get(name), "a whole number")
 
     def positive(self, name: str) -> float:
-        """Answer a finite number above 0."""
         return self._number(name, self._get(name), above=0)
 
     def up_to(self, name: str, most: float) -> float | None:
@@ -136,7 +122,6 @@ class Fields:
         return tuple(self._time(f"{name}[{at}]", value, zero=zero) for at, value in enumerate(values))
 
     def counts(self, name: str) -> tuple[int, ...]:
-        """Answer a list of whole numbers, none negative."""
         values = self._list(name)
         if (
             {*map(type, values)} == {int}
@@ -159,7 +144,6 @@ class Fields:
         return {key: inner._number(key, value) for key, value in inner.value.items() if key in known and value is not None}
 
     def numbers(self, name: str) -> dict[str, float]:
-        """Answer the finite numbers of an object; null is absent, as is the object."""
         inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
         return {key: inner._number(key, value) for key, value in inner.value.items() if value is not None}
 
@@ -194,6 +178,5 @@ def _all_times(values: Sequence[float]) -> bool:
 
 
 def _shown(value: object) -> str:
-    """Show a value shortly enough for one line."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

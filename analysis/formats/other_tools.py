@@ -130,7 +130,6 @@ def _asv(top: Fields) -> JSON:
 
 
 def _asv_times(top: Fields, name: str, known: Mapping[str, object]) -> Iterator[tuple[str, Sequence[float]]]:
-    """Times of each combination of a benchmark's parameters: its samples where they were kept, else its one result."""
     lists = known.get("params")
     combinations = list(itertools.product(*lists)) if isinstance(lists, list) and all(isinstance(one, list) for one in lists) else [()]
     samples = known.get("samples")

@@ -42,7 +42,6 @@ SLACK = 1 + 1e-9
 
 
 def recognises(saved: Mapping[str, object]) -> bool:
-    """Whether parsed JSON is of this format."""
     return "benchmarks" in saved and "machine_info" in saved
 
 
@@ -99,7 +98,6 @@ def _piece(top: Fields) -> str | None:
 
 
 def machine_of(info: Mapping[str, object]) -> dict[str, object]:
-    """Answer pytest-benchmark's machine facts under our names; one that is absent or of another type is left out."""
     cpu = info.get("cpu")
     cpu = cpu if isinstance(cpu, dict) else {}
     texts = {

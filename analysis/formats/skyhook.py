@@ -30,8 +30,6 @@ SERVICE = re.compile(r"service_(.+?)(?:\.service)?\.conf")
 
 
 class ManifestSetting(NamedTuple):
-    """A setting and the package it stands in."""
-
     setting: Setting
     package: str
 

@@ -50,7 +50,6 @@ class Told:
 
 
 def tell(rows: Sequence[Row], gpus: int | None = None) -> Told:
-    """Find each row's place. `gpus` is how many there are, where that is known from elsewhere."""
     ticks = _by_time(rows)
     size = _size(ticks)
     if size and gpus in (None, size):
@@ -100,7 +99,6 @@ def _by_time(rows: Sequence[Row]) -> list[list[int]]:
 
 
 def _size(ticks: Sequence[Sequence[int]]) -> int | None:
-    """How many rows nearly every tick has; the last may be cut short."""
     if len(ticks) < FEWEST_TICKS:
         return None
     size, times = Counter(map(len, ticks)).most_common(1)[0]
@@ -181,7 +179,6 @@ def _order(rows: Sequence[Row], size: int) -> tuple[str, ...]:
 
 
 def _tick(rows: Sequence[Row], at: int, size: int) -> Sequence[Row]:
-    """The rows from a place on that may be one tick: a header ends it."""
     last = min(at + size, len(rows))
     return rows[at : next((other for other in range(at + 1, last) if rows[other].begins), last)]
 
@@ -191,7 +188,6 @@ def _signs(rows: Sequence[Row], at: int, size: int) -> tuple[str, ...]:
 
 
 def _next(rows: Sequence[Row], at: int, order: tuple[str, ...] | None) -> int:
-    """Where the next whole tick begins, if it can be known by its names, or a header does."""
     while at < len(rows) and not rows[at].begins and (order is None or _signs(rows, at, len(order)) != order):
         at += 1
     return at

@@ -19,8 +19,6 @@ CUT = "the log ends in the middle of it, as one does whose writer was killed"
 
 
 class Line(NamedTuple):
-    """One line; `whole` is whether its end is there: the last one of a killed writer may stop inside a number."""
-
     number: int
     text: str
     whole: bool
@@ -33,7 +31,6 @@ class Ignored:
         self.said: list[str] = []
 
     def __call__(self, line: Line, reason: str) -> None:
-        """Note one line."""
         self.said.append(f"line {line.number}: {reason}: {one_line(line.text, SHOWN)!r}")
 
 
@@ -59,6 +56,5 @@ def number_in(text: str) -> float | None:
 
 
 def none_of_it(path: Path, what: str, ignored: Ignored) -> Unreadable:
-    """Make the refusal of a file in which no row could be read."""
     first = f"; the first of {len(ignored.said)} lines left out: {ignored.said[0]}" if ignored.said else ""
     return Unreadable(f"{path}: no sample of {what} in it{first}. Name a log of it, or record it again.")

@@ -44,7 +44,6 @@ class DcgmiLog:
     ignored: tuple[str, ...]
 
     def samples(self, entity: str) -> int:
-        """How many rows there are of an entity."""
         return max((len(column) for column in self.entities[entity].values()), default=0)
 
 
@@ -89,7 +88,6 @@ def read(path: Path) -> DcgmiLog:
 
 
 def _values(text: str, fields: Sequence[str]) -> dict[str, float] | str:
-    """Read a row's values; or say why not."""
     cells = text.split()
     if not fields:
         return "a row before any header"
@@ -109,7 +107,6 @@ def _columns(rows: Sequence[Mapping[str, float]], fields: Sequence[str]) -> dict
 
 
 def _units(header: str, line: str) -> dict[str, str]:
-    """Give each unit to the field under whose name it stands; names and units are set left, right or in the middle of a column."""
     names = [(one[0], one.start(), one.end()) for one in re.finditer(r"\S+", HEADER.sub(lambda found: " " * len(found[0]), header))]
     if not names:
         return {}

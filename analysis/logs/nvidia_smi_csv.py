@@ -107,7 +107,6 @@ def read(path: Path, *, columns: Sequence[str] = (), gpus: int | None = None) ->
 
 
 def _rows(lines: Sequence[Line], names: tuple[str, ...], ignored: Ignored) -> tuple[list[_Row | None], dict[str, str]]:
-    """Split lines into cells, None for a line that is no row; with the units of the columns, "" where none is said."""
     rows: list[_Row | None] = []
     units = dict.fromkeys(names, "")
     begins = True
@@ -139,7 +138,6 @@ def _rows(lines: Sequence[Line], names: tuple[str, ...], ignored: Ignored) -> tu
 
 
 def _heads(cells: Sequence[str]) -> dict[str, str] | None:
-    """Read a header: names and units of columns; None for any other line."""
     if HEAD.fullmatch(cells[0]) is None:
         return None
     result = [HEAD.fullmatch(cell) for cell in cells]
@@ -160,14 +158,12 @@ def _is_numeric(name: str, cells: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)  # most cells of a log are alike
 def _value(cell: str) -> tuple[float | None, str | None]:
-    """Read a cell's number and the unit behind it, None for what is not there."""
     found = CELL.fullmatch(cell)
     number = number_in(found[1]) if found else None
     return (None, None) if found is None or number is None else (number, found[2])
 
 
 def _wrong(row: _Row, name: str, units: Mapping[str, str], numeric: set[str]) -> str | None:
-    """Say what is wrong with a cell."""
     cell = row.cells.get(name)
     if cell is None or name not in numeric:
         return None
@@ -178,7 +174,6 @@ def _wrong(row: _Row, name: str, units: Mapping[str, str], numeric: set[str]) ->
 
 
 def _keys(rows: Sequence[_Row | None], gpus: int | None) -> tuple[list[str | None], str]:
-    """Name each row's GPU, None where nobody can know, and say how."""
     for name in KEYS:
         keys = [row and row.cells.get(name) for row in rows]
         if any(keys) and all(row is None or (key and not ABSENT.fullmatch(key)) for row, key in zip(rows, keys, strict=True)):

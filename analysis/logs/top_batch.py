@@ -69,8 +69,6 @@ class TopLog:
 
 
 class _Open:
-    """A snapshot that is being read."""
-
     def __init__(self, line: int, clock: str, load: float) -> None:
         self.line, self.clock, self.load = line, clock, load
         self.table = False
@@ -146,7 +144,6 @@ def _clock_s(one: _Open) -> int:
 
 
 def _process(text: str, columns: Sequence[str]) -> Process | str:
-    """Read a row; or say why not. A command may hold blanks, so what comes after it is read from the end."""
     at = columns.index(COMMAND)
     after = len(columns) - at - 1
     cells = text.split(maxsplit=at)
@@ -178,7 +175,6 @@ def _seconds(row: Mapping[str, str]) -> float:
 
 
 def _bytes(text: str) -> float:
-    """A size in KiB, or with its unit behind it (`3.0g`)."""
     found = SIZE.fullmatch(text)
     number = _number(found[1]) if found else None
     return math.nan if found is None or number is None else number * KIB[found[2].lower()] * 1024

@@ -32,7 +32,6 @@ class Test:
 
     @property
     def accuracy(self) -> float:
-        """The share that was right."""
         return self.correct / self.samples
 
 

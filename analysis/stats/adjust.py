@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def bonferroni(ps: Sequence[float]) -> list[float]:
-    """Multiply each p-value by their number m: right however they hang together, and never less strict than Holm."""
     return [min(1.0, len(ps) * p) for p in ps]
 
 
@@ -48,7 +47,6 @@ def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
 
 
 def benjamini_yekutieli(ps: Sequence[float]) -> list[float]:
-    """Adjust as Benjamini & Hochberg do, times 1 + 1/2 + … + 1/m: right however the contrasts hang together (2001)."""
     harmonic = sum(1 / rank for rank in range(1, len(ps) + 1))
     return _step_up(ps, lambda rank, m: harmonic * m / rank)
 

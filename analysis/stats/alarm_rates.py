@@ -49,7 +49,6 @@ class Shape:
     noise: str = "white"
 
     def begins(self, n: int) -> list[int]:
-        """The first point of each new level in n points."""
         return [round(n * at) for at in self.at or (part / len(self.levels) for part in range(1, len(self.levels)))]
 
 
@@ -66,7 +65,6 @@ SHAPES = (
 
 
 def noise(kind: str, n: int, count: int, rng: np.random.Generator) -> Floats:
-    """Make series of noise alone of standard deviation 1 (t3: of its own), shape (count, n)."""
     shape = (count, n + SETTLING)
     series = rng.standard_t(3, shape) if kind.startswith("t3") else rng.standard_normal(shape)
     if "AR(1)" in kind:
@@ -84,7 +82,6 @@ def noise(kind: str, n: int, count: int, rng: np.random.Generator) -> Floats:
 
 
 def shaped(shape: Shape, n: int, count: int, rng: np.random.Generator) -> Floats:
-    """Make series of a shape in its noise, shape (count, n)."""
     series = noise(shape.noise, n, count, rng)
     for level, (begin, end) in zip(shape.levels, pairwise([0, *shape.begins(n), n]), strict=True):
         series[:, begin:end] += level
@@ -92,7 +89,6 @@ def shaped(shape: Shape, n: int, count: int, rng: np.random.Generator) -> Floats
 
 
 def alarm_rate(detect: Detector, series: Floats) -> float:
-    """The share of series in which anything is found."""
     return float(np.mean([bool(detect(one)) for one in series]))
 
 
@@ -111,12 +107,10 @@ def watched_rates(detect: Detector, series: Floats) -> tuple[float, float]:
 
 
 def ours(series: Floats) -> list[int]:
-    """The change points of `changepoint`."""
     return [point.index for point in change_points(series).points]
 
 
 def detectors() -> Mapping[str, Detector]:
-    """Ours, and those of other tools that are installed, each with its defaults."""
     known: dict[str, tuple[str, Callable[..., Detector]]] = {
         "Otava": ("otava.analysis", _otava),
         "ruptures": ("ruptures", _ruptures),

@@ -109,7 +109,6 @@ def without_outliers(series: Floats) -> Floats:
 
 
 def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[int]:
-    """Cut where steps convince, and ask each part again, where fewer are left to find."""
     if len(series) < SHORTEST or _constant(series):
         return []
     evidence = step_evidence(series, most)
@@ -138,7 +137,6 @@ def _settled(series: Floats, splits: list[int]) -> list[Evidence]:
 
 
 def _between(series: Floats, splits: list[int]) -> list[Evidence]:
-    """The evidence for a single step between the neighbours of each change."""
     edges = [0, *splits, len(series)]
     result = []
     for begin, split, end in zip(edges, splits, edges[2:], strict=False):

@@ -131,7 +131,7 @@ def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
     """
     import numpy as np  # noqa: PLC0415  # not needed to read a file
 
-    from .in_time import step_in_time  # noqa: PLC0415
+    from .step_evidence import step_in_time  # noqa: PLC0415
 
     sign = 1.0 if effect.metric.better == "higher" else -1.0
     arms = zip(times, (effect.values_baseline, effect.values_candidate), strict=True)
@@ -198,7 +198,6 @@ def _gain(log_gain: float) -> float:
 
 
 def moments(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation; the deviation of a single value is 0: it has none to show."""
     n = len(values)
     mean = math.fsum(values) / n
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else 0.0
@@ -220,8 +219,6 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over blocks with its 95 % interval by Student's t; a single block has none."""
-
     value: float
     low: float | None
     high: float | None
@@ -229,7 +226,6 @@ class Mean:
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:
-    """Mean of one value a block with its interval; None of no values."""
     if len(values) < 2:
         return Mean(values[0], None, None, 1) if values else None
     return Mean(*interval(values), len(values))

@@ -35,8 +35,6 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as large one mean is as another, with its 95 % interval."""
-
     ratio: float
     low: float
     high: float

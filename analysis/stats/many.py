@@ -17,7 +17,7 @@ from scipy.stats import wilcoxon
 from control.t_test import ALPHA
 
 from .effect import FEW
-from .in_time import step_in_time
+from .step_evidence import step_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,6 @@ class Effects:
 
 
 def log_gains(sessions: Sessions, quantile: float | None = None) -> Floats:
-    """Log ratio of baseline to candidate, shape (sessions, blocks): of the mean step time, that is of throughput, or of a quantile."""
     logs = _logs(sessions, quantile)
     return logs[..., 0] - logs[..., 1]
 
@@ -52,7 +51,6 @@ def _logs(sessions: Sessions, quantile: float | None) -> Floats:
 
 
 def effects(sessions: Sessions, margin: float, quantile: float | None = None) -> Effects:
-    """Compare the arms of each session as `compare` does: by block where they ran side by side, else as one series in time."""
     if sessions.interleaved:
         return paired_effects(log_gains(sessions, quantile), margin)
     logs = _logs(sessions, quantile)
@@ -60,7 +58,6 @@ def effects(sessions: Sessions, margin: float, quantile: float | None = None) ->
 
 
 def paired_effects(gains: Floats, margin: float) -> Effects:
-    """Paired t over the blocks, the last axis: as `effect.paired_effect`."""
     blocks = gains.shape[-1]
     return _t_test(gains.mean(axis=-1), gains.std(axis=-1, ddof=1) / math.sqrt(blocks), blocks - 1, margin)
 
@@ -100,19 +97,16 @@ def _t_test(mean: Floats, error: Floats, df: Floats | float, margin: float) -> E
 
 
 def signed_rank_p(gains: Floats) -> Floats:
-    """Two-sided p by signed ranks over the blocks, the last axis: as `robust.opinion`."""
     return np.asarray(wilcoxon(gains, axis=-1).pvalue)
 
 
 def holm(ps: Floats) -> Floats:
-    """As `adjust.holm`, each family along the last axis."""
     order = np.argsort(ps, axis=-1)
     raised = np.take_along_axis(ps, order, -1) * np.arange(ps.shape[-1], 0, -1)
     return _put_back(np.minimum(1, np.maximum.accumulate(raised, axis=-1)), order)
 
 
 def benjamini_hochberg(ps: Floats) -> Floats:
-    """As `adjust.benjamini_hochberg`, each family along the last axis."""
     m = ps.shape[-1]
     order = np.argsort(-ps, axis=-1)  # the largest first: each may not exceed those before it
     raised = np.take_along_axis(ps, order, -1) * m / np.arange(m, 0, -1)
@@ -142,10 +136,8 @@ def rulings(effects: Effects, limit: float) -> npt.NDArray[np.int64]:
 
 
 def side_by_side(effects: Sequence[Effects]) -> Effects:
-    """Make families, along a new last axis, of contrasts that were computed one after the other."""
     return Effects(*(np.stack([getattr(effect, field.name) for effect in effects], axis=-1) for field in fields(Effects)))
 
 
 def first(effects: Effects, size: int) -> Effects:
-    """Keep the first contrasts of every family."""
     return Effects(*(getattr(effects, field.name)[..., :size] for field in fields(Effects)))

@@ -55,7 +55,6 @@ class Shift:
 
 
 def mann_whitney(x: Values, y: Values) -> RankTest:
-    """Test whether one of two independent samples tends to larger values. Source: Mann & Whitney 1947; scipy's."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     both = np.concatenate([x, y])
     distinct = len(np.unique(both))

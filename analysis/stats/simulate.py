@@ -51,7 +51,6 @@ def simulate(machine: Machine, slower: float, count: int, rng: np.random.Generat
 
 
 def log_levels(machine: Machine, shape: tuple[int, int, int], rng: np.random.Generator) -> Floats:
-    """Log of each run's level, shape (sessions, blocks, arms): arms in random order inside each block."""
     count, blocks, arms = shape
     runs = blocks * arms
     in_time = machine.run_cv * _run_effects(machine, (count, runs), rng)
@@ -61,7 +60,6 @@ def log_levels(machine: Machine, shape: tuple[int, int, int], rng: np.random.Gen
 
 
 def _run_effects(machine: Machine, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-    """Draw effects of standard deviation 1, in time order along axis 1."""
     if machine.tails is None:
         effects = rng.standard_normal(shape)
     else:
@@ -93,12 +91,10 @@ class Sessions:
 
     @property
     def blocks(self) -> int:
-        """How many runs an arm has."""
         return int(self.steps_s.shape[1])
 
 
 def run_means(sessions: Sessions) -> Floats:
-    """Mean step time of each run, shape (sessions, blocks, 2)."""
     return np.asarray(sessions.steps_s.mean(axis=-1))
 
 

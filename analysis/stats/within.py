@@ -45,8 +45,6 @@ class Welch:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """Largest difference `d` between two cumulative distributions (Kolmogorov-Smirnov), from 0 to 1, and its two-sided p."""
-
     d: float
     p: float
 
@@ -85,8 +83,6 @@ class Omnibus:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Do several arms differ at all, by their ranks within blocks? Friedman's χ², its p, and over how many blocks and arms."""
-
     chi2: float
     p: float
     blocks: int
@@ -198,7 +194,6 @@ def kolmogorov_smirnov(x: Values, y: Values) -> Distance:
 
 
 def welch(x: Values, y: Values) -> Welch:
-    """Compare two means whose spreads may differ (Welch 1947), as if steps were independent."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     difference = float(x.mean() - y.mean())
     if not (np.ptp(x) or np.ptp(y)):
@@ -209,7 +204,6 @@ def welch(x: Values, y: Values) -> Welch:
 
 
 def omnibus(samples: Sequence[Values]) -> Omnibus | None:
-    """Test whether any of several runs differs from the others, as if steps were independent; None where nothing varies."""
     if not any(np.ptp(sample) for sample in samples):
         return None
     means, ranks = scipy.stats.f_oneway(*samples), scipy.stats.kruskal(*samples)

@@ -49,5 +49,4 @@ def all_studies() -> tuple[Study, ...]:
 
 
 def of(run: Run) -> Iterator[Study]:
-    """The studies that a run belongs to."""
     return (study for study in all_studies() if study.tells_of(run))

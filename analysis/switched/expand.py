@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def is_switched(run: Run) -> bool:
-    """Whether settings were alternated inside processes of this run."""
     return any(cell.segments for cell in run.cells)
 
 

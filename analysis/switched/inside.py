@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+import statistics
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
 from analysis.wording import percent, probability
 from control.t_test import ALPHA
 
-from .carry_over import carry_over
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analysis.pairing import Pairing
     from analysis.reading import Reader
-    from analysis.terms import Comparison
+    from analysis.terms import Cell, Comparison
 
 
 SETTINGS = ("settings alternated", "what a setting does at a program's start")
@@ -65,7 +68,6 @@ def outlasts(comparison: Comparison) -> bool:
 
 
 def outlasting(comparison: Comparison) -> str:
-    """Why nothing is concluded then."""
     early, late, p = comparison.carry_over or (0.0, 0.0, 1.0)
     return (
         f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of the segments and {percent(late)} in the "
@@ -79,3 +81,92 @@ def _processes(count: int) -> str:
 
 def _these(count: int) -> str:
     return "this process" if count == 1 else f"these {count} processes"
+
+
+FEWEST_STEPS = 4  # a half of fewer than two is no half
+FEWEST_PAIRS = 6  # of fewer no signed-rank test ever says less than 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOver:
+    """The typical gain in the first and in the second half of the segments, fractions, and whether they differ by more than chance.
+
+    `p_halves` is of their difference, `p_place` of a steady change of the gain from step to step; `p` is the smaller of the two, doubled
+    because two were tried.
+    """
+
+    early: float
+    late: float
+    p_halves: float
+    p_place: float
+    p: float
+
+
+def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
+    """Test pairs of segments, the baseline's first; None where they are too few or too short.
+
+    Two signed-rank tests over the pairs, which a stalled step here and there does not blind: of the difference between the halves' medians
+    of the log gain, and of its slope over the steps. The middle step of an odd number belongs to neither half.
+    """
+    gains = [_step_gains(*pair) for pair in pairs]
+    gains = [gain for gain in gains if len(gain) >= FEWEST_STEPS]
+    if len(gains) < FEWEST_PAIRS or len({len(gain) for gain in gains}) > 1:
+        return None
+    half, middle = len(gains[0]) // 2, (len(gains[0]) - 1) / 2
+    early, late = ([statistics.median(gain[part]) for gain in gains] for part in (slice(half), slice(-half, None)))
+    p_halves = signed_rank_p([after - before for before, after in zip(early, late, strict=True)])
+    p_place = signed_rank_p([math.fsum((at - middle) * gain for at, gain in enumerate(group)) for group in gains])
+    return CarryOver(
+        early=math.expm1(statistics.median(early)),
+        late=math.expm1(statistics.median(late)),
+        p_halves=p_halves,
+        p_place=p_place,
+        p=min(1.0, 2 * min(p_halves, p_place)),
+    )
+
+
+def _step_gains(result: Cell, under: Cell) -> list[float]:
+    """Log of how many times faster each counted step was under the tweak set."""
+    entry, other = (cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under))
+    return [math.log(before / after) for before, after in zip(entry, other, strict=True)]
+
+
+EXACT = 25  # differences, up to which sign patterns are counted out; above, the normal distribution agrees to two digits
+
+
+def signed_rank_p(differences: Sequence[float]) -> float:
+    """Two-sided p. Zeros are left out; equal sizes share ranks, and the p is then the normal distribution's. 1 where nothing is left."""
+    left = sorted((value for value in differences if value != 0), key=abs)
+    n = len(left)
+    if n == 0:
+        return 1.0
+    ranks, ties = _ranks([abs(value) for value in left])
+    above = math.fsum(rank for rank, value in zip(ranks, left, strict=True) if value > 0)
+    low = min(above, n * (n + 1) / 2 - above)
+    if n <= EXACT and not ties:
+        return min(1.0, 2 * _at_most(n, round(low)))
+    variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
+    z = max(0.0, n * (n + 1) / 4 - low - 0.5) / math.sqrt(variance)
+    return math.erfc(z / math.sqrt(2))
+
+
+def _ranks(sizes: Sequence[float]) -> tuple[list[float], int]:
+    """Rank sorted sizes from 1, and answer the sum of t³ - t over groups of t equal ones."""
+    ranks: list[float] = []
+    ties = 0
+    while len(ranks) < len(sizes):
+        first = len(ranks)
+        count = sum(1 for size in sizes[first:] if size == sizes[first])
+        ranks += [first + (count + 1) / 2] * count
+        ties += count**3 - count
+    return ranks, ties
+
+
+@lru_cache(maxsize=4096)
+def _at_most(n: int, most: int) -> float:
+    """The share of the 2^n sign patterns whose positive ranks sum to at most so much."""
+    counts = [1] + [0] * most
+    for rank in range(1, n + 1):
+        for at in range(most, rank - 1, -1):
+            counts[at] += counts[at - rank]
+    return float(sum(counts) / 2**n)

@@ -10,23 +10,23 @@ and undecided on synthetic machines stands in docs/adaptive.md.
 
 from __future__ import annotations
 
-from math import exp, isfinite, log, log1p
+from math import exp, expm1, isfinite, log, log1p
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from . import Json, Trial, slugs
 from .belief import LEAST, comparisons, prior, smallest, uneven, unknown, weigh, whole
-from .bisection_report import failing, sentence
 from .confirmation import differences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
     from . import Factor
     from .belief import Belief
     from .confirmation import Difference
+
 
 PER_BLOCK, CONFIRMATIONS = 4, 3
 NAMED, SUSPECTED, LIKELY, ACQUITS = 0.95, 0.9, 0.5, 0.5
@@ -51,7 +51,6 @@ class Bisection:
         self._beliefs: dict[int, Belief] = {}
 
     def ask(self) -> Trial | None:
-        """The next cell; the same until it is told."""
         if self._verdict() is not None:
             return None
         if not self._plan:
@@ -70,12 +69,10 @@ class Bisection:
         self._logs.append(log(cost) if cost is not None and isfinite(cost) and cost > 0 else None)
 
     def _measured(self, cells: int | None = None) -> tuple[list[Keys], list[int], list[float]]:
-        """Of the first so many cells, or of all, those that were measured: keys, block and log cost of each."""
         told = [(self._asked[at], self.blocks[at], value) for at, value in enumerate(self._logs[:cells]) if value is not None]
         return [keys for keys, _, _ in told], [block for _, block, _ in told], [value for _, _, value in told]
 
     def _after(self, cells: int) -> Belief:
-        """Belief after that many cells; worked out when it is wanted."""
         if cells not in self._beliefs:
             measured = self._measured(cells)
             self._beliefs[cells] = weigh(*measured) if comparisons(measured[1]) else prior(len(self.factors))
@@ -119,7 +116,6 @@ class Bisection:
         return [self._none(), tuple(1 - on for on in self._none())]
 
     def _name(self, keys: Keys) -> str:
-        """As an ablation would call it, where it is one of its points."""
         if not any(keys):
             return "stock"
         if all(keys):
@@ -133,7 +129,6 @@ class Bisection:
     # What it stands at.
 
     def verdict(self) -> tuple[str | None, str]:
-        """What it came to, None while it goes on, and the most suspected key."""
         return self._verdict(), self.factors[self._suspect()].name
 
     def _none(self) -> Keys:
@@ -147,7 +142,6 @@ class Bisection:
         return unknown(on, blocks, len(self.factors))
 
     def _suspect(self) -> int:
-        """The most suspected key, of those that were compared at all."""
         keys, never = self._now().keys, set(self._unknown())
         return max(range(len(keys)), key=lambda key: (key not in never, keys[key]))
 
@@ -241,3 +235,109 @@ class Bisection:
             "failing": failing(self._asked, self._logs, names),
         }
         return state | {"text": sentence(self.profile, state, effects | {"profile": profile}, belief, self.margin)}
+
+
+def failing(asked: Sequence[Sequence[int]], logs: Sequence[float | None], names: Sequence[str]) -> list[str]:
+    """Keys that were set in each cell that failed and in none that was measured: what to look at first if cells fail."""
+    failed = [keys for keys, value in zip(asked, logs, strict=True) if value is None]
+    passed = [keys for keys, value in zip(asked, logs, strict=True) if value is not None]
+    if not failed:
+        return []
+    return [name for at, name in enumerate(names) if all(keys[at] for keys in failed) and not any(keys[at] for keys in passed)]
+
+
+def sentence(profile: str, state: Json, effects: Mapping[str, Difference | None], belief: Belief, margin: float) -> str:
+    """Honest sentences: the verdict with its interval, the whole profile against stock, what else the cells say, what they cannot."""
+    cells, failed = len(state["cells"]), sum(cell["cost"] is None for cell in state["cells"])
+    if state["noise"] is None:
+        measured = f"{cells - failed or 'none'} of {cells} cells {'was' if cells - failed < 2 else 'were'} measured"
+        if state["verdict"] == "going on":
+            return f"{profile}: not decided yet, {measured}."
+        few = ", too few to compare" if failed < cells else ""
+        return f"Nothing can be said of the keys of {profile}: {measured}{few}.{_blamed(state, failed, cells)}"
+    suspect, sure = state["suspect"]["key"], state["suspect"]["belief"]
+    text = {
+        "named": lambda: _named(profile, suspect, effects, f"belief {sure:.3f}, {cells} cells", margin),
+        "clear": lambda: (
+            f"No key of {profile}, each taken for the only one that matters, changes the cost of a step by {margin:.0%} or more "
+            f"(no more than {expm1(belief.bound):.1%}, 95 % one-sided; {cells} cells, run-to-run noise {belief.seen:.1%})."
+        ),
+        "undecided": lambda: (
+            f"No key of {profile} is named after {cells} cells: the most suspected, {suspect}, has a belief of {sure:.2f}, no key at all "
+            f"{belief.none:.2f}.{_by_itself(effects)} {_missed(state, effects['profile'], belief, margin)}"
+        ),
+        "going on": lambda: f"{profile}: not decided after {cells} cells; the most suspected key is {suspect} (belief {sure:.2f}).",
+    }[state["verdict"]]()
+    return text + _whole(profile, state, effects["profile"], margin) + _unknown(state["unknown"]) + _blamed(state, failed, cells)
+
+
+def _by_itself(effects: Mapping[str, Difference | None]) -> str:
+    """What confirming blocks show of the suspect where the profile, or the profile without it, did not run."""
+    alone = effects["alone"] if effects["key"] is None else None
+    return f" By itself against stock: speed {alone.said()}." if alone is not None else ""
+
+
+def _missed(state: Json, whole: Difference | None, belief: Belief, margin: float) -> str:
+    """What no single key explains; else what would have been seen, of the keys that were compared."""
+    if state["uneven"]:
+        return (
+            "The cells differ as no effects that add up can (keys that act only together, or a machine that changes within a block): "
+            "--design=ablation or factorial."
+        )
+    if state["small"] and whole is not None and whole.differs():
+        return (
+            f"Each key, taken for the only one that matters, changes the cost by less than {margin:.0%}, yet the profile is not stock: "
+            "several small effects, or keys that act only together (--design=ablation or factorial)."
+        )
+    lost = any(cell["cost"] is None for cell in state["cells"])
+    which = " that was compared and" if state["unknown"] else " that"
+    return (
+        f"At the noise seen ({belief.seen:.1%} from run to run), one key{which} changes the cost "
+        f"by {state['smallest']:.0%} or more would have been named in about four of five such runs"
+        f"{' if no cell had failed' if lost else ''}; a smaller one may be there (--trials gives more cells)."
+    )
+
+
+def _whole(profile: str, state: Json, whole: Difference | None, margin: float) -> str:
+    if state["verdict"] == "going on":
+        return ""
+    if whole is None:
+        return f" {profile} as a whole was not measured beside stock."
+    more = ""
+    if state["verdict"] == "clear" and max(-whole.low, whole.high) > log1p(margin):
+        more = ": effects that add up to that are not ruled out"
+    elif state["verdict"] == "undecided" and whole.differs() and not (state["small"] or state["uneven"]):
+        more = ", which no single key is shown to explain"
+    return f" {profile} as a whole against stock: speed {whole.said()}{more}."
+
+
+def _unknown(keys: Sequence[str]) -> str:
+    return f" Nothing is known of {', '.join(keys)}: no cell with it ran beside one without it." if keys else ""
+
+
+def _blamed(state: Json, failed: int, cells: int) -> str:
+    if not failed or (failed == cells and not state["failing"]):
+        return ""
+    blamed = f", each with {' and '.join(state['failing'])} set, as in no cell that ran" if state["failing"] else ""
+    return f" {failed} of the cells failed{blamed}."
+
+
+def _named(profile: str, key: str, effects: Mapping[str, Difference | None], ground: str, margin: float) -> str:
+    effect, alone, rest = effects["key"], effects["alone"], effects["rest"]
+    if effect is None:
+        raise ValueError(f"{profile}: {key} is named without an interval")
+    verb = "costs" if effect.log > 0 else "saves"
+    text = f"{key} {verb}: {profile} with it against {profile} without it, speed {effect.said()} ({ground})."
+    if alone is not None and not alone.differs() and not (alone.low < effect.log < alone.high):
+        text += f" By itself it shows no such effect ({alone.said()}): it acts together with another key."
+    if rest is not None:
+        if rest.high < 0:
+            what = "the rest gains over stock"
+        elif rest.low > 0:
+            what = "the rest still costs more than stock"
+        elif max(-rest.low, rest.high) <= log1p(margin):
+            what = f"the rest equals stock within {margin:.0%}"
+        else:
+            what = "the rest shows no gain over stock"
+        text += f" Without it, {what}: {rest.said()}."
+    return text

@@ -56,7 +56,6 @@ class Search:
         self._hopeful, self._tpe = Hopeful(self._sizes), Tpe(self._sizes, seed)
 
     def ask(self) -> Trial | None:
-        """The next cell; the same until it is told."""
         cell = len(self._asked)
         if cell == len(self.blocks):
             return None
@@ -104,7 +103,6 @@ class Search:
         ]
 
     def _learn(self, *, again: bool) -> Surface | None:
-        """The model, told of all measured cells; None before there are enough."""
         import numpy as np
 
         measured = [cell for cell, value in enumerate(self._logs) if value is not None]
@@ -127,7 +125,6 @@ class Search:
         return self._arms.pop(0)
 
     def _choose(self, cell: int) -> None:
-        """What the model holds best. Stock, and what failed, are never candidates."""
         dice, never = self._dice(cell), {self._stock()} | self._failed()
         surface = self._learn(again=True)
         for hope in CANDIDATES:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
-    """What a command prints that ends with this exit code."""
     assert main([*map(str, words)]) == code
     return capsys.readouterr().out
 
@@ -28,5 +27,4 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 
 def refusals(capsys: pytest.CaptureFixture[str], cases: Mapping[str, Sequence[object]]) -> dict[str, str]:
-    """The complaint about each of many bad requests."""
     return {name: refused(capsys, *words) for name, words in cases.items()}

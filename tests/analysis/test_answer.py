@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from io import StringIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.printing import in_lines
 from analysis.render import csv as as_csv
 from analysis.render import data, html, markdown, text
 
@@ -131,3 +134,20 @@ def test_html_says_what_the_terminal_says() -> None:
 
 def test_a_sentence_that_holds_for_several_is_said_once() -> None:
     assert grouped([("a", "too short."), ("b", "too short."), ("c", "lost.")]) == ["a, b: too short.", "c: lost."]
+
+
+PARTS = st.lists(st.text("abcdefgh=_.0123", min_size=1, max_size=40), min_size=1, max_size=12)
+
+
+@given(PARTS, st.integers(20, 100))
+def test_a_long_name_is_broken_between_its_parameters_and_nowhere_else(parts: list[str], width: int) -> None:
+    name = ":".join(parts)
+    first, *further = in_lines(name, width).split("\n")
+    assert first + "".join(line.removeprefix("  ") for line in further) == name
+    assert all(line.startswith("  :") for line in further)
+    for line in (first, *further):
+        assert len(line) <= width or line.strip().removeprefix(":") in parts
+
+
+def test_a_name_that_fits_stays_as_it_is() -> None:
+    assert in_lines("io_train:format=raw:cache=warm") == "io_train:format=raw:cache=warm"

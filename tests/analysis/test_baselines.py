@@ -51,8 +51,6 @@ def read(made: Made = MADE, change: Callable[[JSON], None] | None = None) -> Run
 
 
 def timed(times: Mapping[str, Sequence[float]], workload: str = "cnn_train") -> Callable[[JSON], None]:
-    """Let every step of an arm's cell take so many seconds, a number a block."""
-
     def change(saved: JSON) -> None:
         for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
             if record["workload"] == workload and record["tweakset"] in times:
@@ -143,7 +141,6 @@ def test_cells_that_did_not_run_side_by_side_are_units_of_their_own() -> None:
 
 
 def slow_copy(saved: JSON) -> None:
-    """Under the first workload stock-again takes 1.3 times as long."""
     for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
         if (record["workload"], record["tweakset"]) == ("cnn_train", "stock-again"):
             record["steps"]["wall_s"], record["metrics"] = [1.3 * one for one in record["steps"]["wall_s"]], {}
@@ -238,7 +235,6 @@ def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
 
 @pytest.mark.parametrize(("gain", "code"), [(0.0, 0), (-0.3, 1)])
 def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float, code: int) -> None:
-    """Its tweak set is as fast as in the saved run, or loses nearly a third of its speed."""
     made = replace(MADE, arms=(STOCK, AGAIN, replace(MINE, gain=gain)), seed=2, margin=0.1)
     text, found = ending(saved_run(made), Keeper(Limits(0.1), before_and_after()[0]))
     assert found == code
@@ -260,7 +256,6 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
 
 @pytest.mark.parametrize("sequential", [False, True])
 def test_effects_are_those_of_compare(*, sequential: bool) -> None:
-    """Also where an arm was decided after six of eight blocks."""
     run = read(SIX)
     if sequential:
         cells = tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("cnn_train", "mine") or cell.block <= 6)
@@ -297,7 +292,6 @@ def test_no_key_is_called_where_the_guard_fails(shift: float, baseline: Sequence
 
 
 def test_every_answer_names_the_baseline() -> None:
-    """Two tweak sets that do nothing, all arms within 1 % of each other."""
     run = read(replace(SIX, margin=0.1, seed=2))
     found = compare(run)
     assert f" with {NAME}: " in render(answer_of(found, [run]))
@@ -337,7 +331,6 @@ def test_only_different_untouched_arms_can_be_declared(arms: Sequence[str]) -> N
 
 
 def test_what_is_calibrated_is_what_compare_does() -> None:
-    """The arrays of `calibrate` against a saved run with the same times."""
     seconds = np.exp(np.random.default_rng(3).normal(0, 0.05, (8, 4)))
     arms = ("stock", "stock-again", "mine", "other")
     times_s = dict(zip(arms, seconds.T.tolist(), strict=True))

@@ -28,7 +28,6 @@ MACHINE = "2026-11-22_amd-epyc-2cpu.json"
 
 @cache
 def said(*command: str) -> Any:  # noqa: ANN401 whatever JSON a command writes
-    """What a command says of a run, as JSON."""
     with redirect_stdout(StringIO()) as stdout:
         assert main([*command, "--json"]) == 0
     return json.loads(stdout.getvalue())
@@ -36,7 +35,6 @@ def said(*command: str) -> Any:  # noqa: ANN401 whatever JSON a command writes
 
 @cache
 def jobs(kind: str) -> list[list[dict[str, Any]]]:
-    """The rows of each stream of a run."""
     run = load(str(RUNS / f"cluster-{kind}_{MACHINE}"))
     streams = [[dict(job) for job in cell.report["job"]] for cell in run.cells]
     assert streams

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.checks import same_value, warnings_of
+from analysis.checks import reserved_bytes, same_value, warnings_of
 from analysis.compare import compare
-from analysis.load import from_json
-from analysis.terms import UnknownName
+from analysis.load import from_json, load
+from analysis.terms import Run, Setting, UnknownName
 from analysis.verdict import judge
 from control.t_test import detectable_gain
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Situation = tuple[Verdict, tuple[Arm, ...], Callable[[JSON], None] | None, Mapping[str, object]]
 
+
 SWAPPINESS = {"vm.swappiness": "1"}
 
 
@@ -36,7 +38,6 @@ def read(*arms: Arm, change: Callable[[JSON], None] | None = None, **how: object
 
 
 def verdict(*arms: Arm, change: Callable[[JSON], None] | None = None, **how: object) -> Comparison:
-    """Of the last arm, under the first workload."""
     comparisons = compare(read(*arms, change=change, **how))
     return next(one for one in comparisons if one.tweakset == arms[-1].name)
 
@@ -47,8 +48,6 @@ def records(saved: JSON, tweakset: str) -> list[JSON]:
 
 
 def put(tweakset: str, *place: str, value: object, cells: slice = slice(None)) -> Callable[[JSON], None]:
-    """Change one value in the cells of a tweak set."""
-
     def change(saved: JSON) -> None:
         for record in records(saved, tweakset)[cells]:
             part = record
@@ -81,8 +80,6 @@ def rounded(saved: JSON) -> None:
 
 
 def cut(saved: JSON) -> None:
-    """After block 3, and stock of block 4."""
-
     def ran(cell: JSON) -> bool:
         return bool(cell["block"] <= (4 if cell["tweakset"] == "stock" else 3))
 
@@ -94,8 +91,6 @@ STEPS = 14
 
 
 def jobs(steps: int, **of: Callable[[int], JSON]) -> Callable[[JSON], None]:
-    """Every cell tells of a job for each of its steps; of a tweak set what `of` makes of it."""
-
     def told(saved: JSON) -> None:
         for record in (one["extra_info"] for one in saved["benchmarks"]):
             change = of.get(record["tweakset"])
@@ -122,7 +117,6 @@ HELD = ["vm.swappiness"]
 
 
 def situation(word: Verdict, *arms: Arm, change: Callable[[JSON], None] | None = None, **how: object) -> Situation:
-    """The verdict on the last of these arms, with this change of the file and this noise."""
     return word, arms, change, how
 
 
@@ -298,3 +292,65 @@ def test_doubts_about_a_run_are_listed(snapshot: SnapshotAssertion) -> None:
 
     run = read(Arm("odd", requested=SWAPPINESS, warnings=["isolates 10 of 12 CPUs"]), Arm("stock-again", 0.2), change=spoil)
     assert warnings_of(run, compare(run)) == snapshot
+
+
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
+GIB = 2**30
+
+
+def boot(line: str) -> list[Setting]:
+    return [Setting("boot", *token.partition("=")[::2]) for token in line.split()]
+
+
+ASKED: list[tuple[list[Setting], int]] = [
+    (boot("hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128"), 2 * GIB + 5128 * (2 << 20)),  # exp1 of the study: 12 901 679 104
+    (boot("default_hugepagesz=1G hugepages=4"), 4 * GIB),
+    (boot("hugepages=0:2,1:3"), 5 * (2 << 20)),
+    ([*boot("default_hugepagesz=1G hugepages=4"), Setting("sysctl", "vm.nr_hugepages", "6")], 6 * GIB),
+    (boot("quiet hugepages=many hugepagesz=x"), 0),
+]
+
+
+def test_what_is_asked_for_in_bytes() -> None:
+    assert [reserved_bytes(settings) for settings, _ in ASKED] == [in_bytes for _, in_bytes in ASKED]
+
+
+def run(settings: list[Setting], less: float, *, boots: tuple[str, str] = ("a", "b"), there: bool = False) -> Run:
+    whole = from_json(saved_run(Made(arms=(STOCK, Arm("pages", requested={"vm.swappiness": "1"})))), "made up")
+    cells = []
+    for cell in whole.cells:
+        stock = cell.tweakset == "stock"
+        applied = cell.applied
+        if there and applied and not stock:
+            applied = replace(applied, already_in_force=frozenset({"vm.nr_hugepages"}))
+        available = {"mem_available_bytes_mean": 20 * GIB - (0 if stock else less * GIB)}
+        cells.append(replace(cell, telemetry=available, boot_id=boots[not stock], applied=applied))
+    sets = {**whole.tweaksets, "pages": replace(whole.tweaksets["pages"], requested=tuple(settings))}
+    return replace(whole, cells=tuple(cells), tweaksets=sets)
+
+
+FOUR, TYPED = boot("hugepagesz=1G hugepages=4"), [Setting("sysctl", "vm.nr_hugepages", "2048")]
+
+
+@pytest.mark.parametrize(
+    ("made", "doubted"),
+    [
+        (run(FOUR, 3.7), False),
+        (run(FOUR, 2.0), False),
+        (run(FOUR, 1.9), True),
+        (run(FOUR, -0.5), True),
+        (run(FOUR, 0.0, boots=("a", "a")), False),  # tokens of a boot that stock shared
+        (run(TYPED, 0.0, boots=("a", "a")), True),
+        (run(TYPED, 0.0, boots=("a", "a"), there=True), False),  # stock had them too
+        (run(boot("hugepages=100"), 0.0), False),  # 200 MiB may be lost among other things
+    ],
+)
+def test_a_set_whose_pages_are_not_missed_is_doubted(made: Run, *, doubted: bool) -> None:
+    assert any("in huge pages" in line for line in warnings_of(made, compare(made))) == doubted
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed")
+def test_the_study_s_own_pages_were_in_force() -> None:
+    """12.02 and 4 GiB are reserved; 11.8 and 3.7 GiB less are available."""
+    found = load(REFERENCE)
+    assert not [line for line in warnings_of(found, compare(found, baseline="base")) if "in huge pages" in line]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shlex
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,14 +20,22 @@ from analysis.labels import amount
 from analysis.load import from_json
 from analysis.render import csv as as_csv
 from analysis.render.text import render
+from analysis.report.view import _measure
+from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.terms import Metric
-from analysis.wording import listed, percent, probability, size, unsigned
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from analysis.unseen import unseen
+from analysis.wording import listed, percent, place_of, probability, size, unsigned
+from tests.analysis.answers import printed
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.terms import Comparison, Run
+    from analysis.unseen import Unseen
+
 
 SWAPPINESS = {"vm.swappiness": "1"}
 ESCAPE = "\x1b["
@@ -166,3 +177,88 @@ def test_the_next_command_can_be_pasted() -> None:
 )
 def test_a_baseline_has_its_unit(metric: str, value: float, text: str) -> None:
     assert amount(Metric(metric, "lower"), value) == text
+
+
+MINE = Arm("mine", requested={"vm.swappiness": "1"})
+NOISY = Made(arms=(STOCK, AGAIN, MINE), workloads=("cnn_train", "lora_finetune"), run_cv=0.1, baseline=("stock", "stock-again"))
+
+
+def read(made: Made) -> Run:
+    return from_json(saved_run(made), "made up")
+
+
+def of(made: Made) -> Unseen | None:
+    return unseen(compare(read(made)), read(made))
+
+
+def test_what_it_says_is_what_compare_and_plan_say() -> None:
+    found, run = of(NOISY), read(NOISY)
+    comparisons = compare(run)
+    assert found is not None
+    assert (found.contrasts, found.blocks, found.margin) == (2, 6, 0.03)
+    assert found.mde == median(one.mde for one in comparisons if one.mde and not one.guard)
+    assert found.aa_log_sd == median(one.primary.log_sd for one in comparisons if one.guard and one.primary)
+    planned = plan(run, Goal(0.03))
+    assert (found.plan_blocks, found.plan_s, found.on_this_machine) == (planned.blocks, planned.total_s, True)
+    assert found.others is None  # made-up telemetry knows no process
+
+
+def test_it_is_the_first_line() -> None:
+    run = read(NOISY)
+    found = of(NOISY)
+    assert found is not None
+    assert " ".join(render(answer_of(compare(run), [run])).split()).startswith(" ".join(found.sentence.split()))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        replace(NOISY, arms=(STOCK, AGAIN, replace(MINE, gain=2.0))),  # improved
+        replace(NOISY, run_cv=0.001, step_cv=0.001),  # equivalent
+        replace(NOISY, arms=(STOCK, AGAIN)),  # an A/A run is to see nothing
+    ],
+)
+def test_where_anything_is_decided_or_nothing_was_changed_it_says_nothing(made: Made) -> None:
+    assert of(made) is None
+
+
+def test_what_could_not_be_compared_is_the_reason() -> None:
+    found = of(replace(NOISY, blocks=1))
+    assert found is not None
+    assert (found.mde, found.plan_blocks, found.on_this_machine) == (None, None, None)
+    assert found.reason == compare(read(replace(NOISY, blocks=1)))[1].reason
+
+
+def test_what_takes_longer_than_a_day_is_not_for_this_machine() -> None:
+    """Blocks of 6 cells, 1.5 s each, that scatter by 300 %."""
+    found = of(replace(NOISY, run_cv=3.0))
+    assert found is not None
+    assert found.plan_s is None or found.plan_s > DAY_S
+    assert found.on_this_machine is False
+
+
+def test_json_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = [
+        json.loads(printed(capsys, "compare", saved_file(tmp_path, made), "--json"))["unseen"]
+        for made in (NOISY, replace(NOISY, run_cv=0.001, step_cv=0.001))
+    ]
+    assert (said[0]["contrasts"], said[1]) == (2, None)
+
+
+def on_cluster(*nodes: str) -> Run:
+    saved: dict[str, Any] = saved_run(Made())
+    saved["machine_info"]["deeptweak"]["kubernetes"] = {"version": "v1.34.4"}
+    for at, benchmark in enumerate(saved["benchmarks"]):
+        ways = {"apply": "agent", "workload_via": "job", "host_network": False, "api_requests": 5, "image": "registry.example/deeptweak:1"}
+        benchmark["extra_info"] |= {"target": "kubernetes", "node": nodes[at % len(nodes)], "place": ways}
+    return from_json(saved, "here")
+
+
+def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
+    """And the command to do it again does not turn to this machine: typed as root, it would change the reader's own kernel."""
+    assert [place_of(on_cluster(*nodes)) for nodes in (("a",), ("b", "a"))] + [_measure(on_cluster("a"))] == snapshot
+    assert place_of(from_json(saved_run(Made()), "here")) == ""
+
+
+def test_the_table_has_it_below_the_machine() -> None:
+    assert "Node a of" in render(answer_of([], [on_cluster("a")]))

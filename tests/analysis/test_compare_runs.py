@@ -35,7 +35,6 @@ MADE = Made()
 
 
 def arm(*seeds: int, tweakset: str | None = None, made: Made = MADE, edit: str = "", change: Callable[[JSON], None] | None = None) -> Side:
-    """Runs that are alike but for their seeds, as one arm."""
     found = []
     for seed in seeds:
         saved = saved_run(replace(made, seed=seed))
@@ -48,8 +47,6 @@ def arm(*seeds: int, tweakset: str | None = None, made: Made = MADE, edit: str =
 
 
 def of_stock(change: Callable[[JSON], None]) -> Callable[[JSON], None]:
-    """Change every cell of stock."""
-
     def edited(saved: JSON) -> None:
         for benchmark in saved["benchmarks"]:
             if benchmark["extra_info"]["tweakset"] == "stock":
@@ -98,7 +95,6 @@ def test_what_differs_in_more_than_the_tweak_is_no_comparison(name: str, snapsho
 
 
 def test_arms_that_cannot_be_had_are_refused(tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also copies, which are no second measurement, whatever they call themselves."""
     monkeypatch.chdir(tmp_path)
     for name in ("runs/one.json", "copies/one.json", "copies/other.json"):
         Path(name).parent.mkdir(exist_ok=True)
@@ -168,8 +164,6 @@ def test_old_runs_against_new_ones_are_no_finding_where_the_machine_drifts() -> 
 
 
 def test_the_order_of_runs_is_that_of_their_times_whatever_they_are_called() -> None:
-    """How much runs resemble their neighbours is asked of runs in time order, not in the order of their names."""
-
     def named(runs: Sequence[Run], names: Sequence[str]) -> Side:
         return Side("", tuple(replace(run, run_id=name) for run, name in zip(runs, names, strict=True)))
 

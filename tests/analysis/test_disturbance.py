@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def run(others: Sequence[float], *, stolen: float = 0.0, cpus: int | None = 4, **fields: object) -> Run:
-    """Each cell's workload keeps one CPU busy and a half, and others such a share of all of them, in turn."""
     whole = from_json(saved_run(Made()), "made up")
     cells = []
     for number, cell in enumerate(whole.cells):

@@ -69,7 +69,6 @@ def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
 
 
 def edit(part: str, name: str, value: object, run: JSON) -> None:
-    """Put one value, as a list where a list belongs, into every measured cell."""
     for benchmark in run["benchmarks"]:
         steps, metrics = benchmark["extra_info"]["steps"], benchmark["extra_info"]["metrics"]
         if part == "steps":
@@ -134,7 +133,6 @@ def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.Capt
 
 @pytest.mark.parametrize("words", [["show"], []])
 def test_a_run_alone_is_shown_as_its_study_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
-    """A run of no study: its verdicts; one that was taken apart: which key; one that read files: its input."""
     path = str(saved_file(tmp_path, MADE))
     main(["compare", path])
     compared = capsys.readouterr().out

@@ -16,7 +16,6 @@ USAGE = {"wall_s": 3.0, "cpu_s": 2.0, "missing": {}}
 
 @pytest.fixture
 def saved() -> dict[str, Any]:
-    """A placebo beside stock and its copy, as version 5 has it."""
     found = saved_run(Made(arms=(STOCK, AGAIN, Arm("placebo"))))
     found["deeptweak"]["schema_version"] = 5
     found["deeptweak"]["tweaksets"]["placebo"]["monitor"] = "placebo"
@@ -35,7 +34,6 @@ def test_what_a_monitor_cost_and_the_process_used_is_there_as_it_was_saved(saved
 
 
 def test_an_arm_with_a_monitor_is_no_second_copy_of_stock(saved: dict[str, Any]) -> None:
-    """It changes no setting, and yet it is what is asked about."""
     found = {one.tweakset: one for one in compare(from_json(saved, "here"))}
     assert found["stock-again"].untouched
     assert not found["placebo"].untouched

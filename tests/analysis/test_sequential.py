@@ -21,7 +21,6 @@ MADE = Made(arms=(STOCK, AGAIN, EARLY, LATE), blocks=10, baseline=("stock", "sto
 
 
 def compared(*, sequential: bool) -> dict[str, Comparison]:
-    """A run of ten blocks, of which one arm has the first eight."""
     saved = saved_run(MADE)
     gone = {cell["id"] for cell in saved["deeptweak"]["cells"] if cell["tweakset"] == EARLY.name and cell["block"] > 8}
     saved["deeptweak"]["cells"] = [cell for cell in saved["deeptweak"]["cells"] if cell["id"] not in gone]
@@ -67,7 +66,6 @@ def test_stopping_when_enough_is_known_calls_no_more_false_alarms() -> None:
 
 
 def test_the_rule_needs_its_own_run() -> None:
-    """A run of fixed blocks is judged as ever."""
     found = compare(from_json(saved_run(replace(MADE, seed=2)), "made up"))
     assert all(one.primary is None or one.primary.design == "paired" for one in found)
     assert not any("96 %" in note for one in found for note in one.notes)

@@ -49,7 +49,6 @@ MADE = Made(arms=(STOCK, AGAIN, FAST), workloads=("cnn_train", "lora"), blocks=5
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two workloads on a machine with one GPU of 60 W."""
     return load(sampled_file(tmp_path_factory.mktemp("made"), MADE))
 
 
@@ -59,7 +58,6 @@ def rows(run: Run) -> list[SummaryRow]:
 
 
 def cell(wall_s: tuple[float, ...], samples: int, **telemetry: float) -> Cell:
-    """A measured cell of steps that each worked on so many samples."""
     steps = Steps(wall_s, (samples,) * len(wall_s), None, None, 1)
     return Cell("c", "s", "w", "t", 1, 1, "measured", steps=steps, telemetry=telemetry)
 

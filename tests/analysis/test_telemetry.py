@@ -35,7 +35,6 @@ def run(tmp_path: Path) -> Run:
 
 
 def rewritten(run: Run, text: str) -> Run:
-    """The run with another telemetry file, hashed as if it were its own."""
     packed = gzip.compress(text.encode())
     name = str(run.telemetry_file["name"])
     Path(run.origin).with_name(name).write_bytes(packed)
@@ -78,7 +77,6 @@ def test_a_row_a_step_becomes_a_sample_at_its_end(tmp_path: Path) -> None:
 
 
 def test_telemetry_that_is_not_the_runs_own_is_refused(run: Run, snapshot: SnapshotAssertion) -> None:
-    """None saved, another file, a file that is gone, names that are not of a file beside the run."""
     side = Path(run.origin).with_name(str(run.telemetry_file["name"]))
     packed = side.read_bytes()
     side.write_bytes(packed[:-1] + bytes([packed[-1] ^ 1]))

@@ -12,7 +12,6 @@ DEFAULTS = {"format": "npz", "readers": 4, "cache": "cold", "checkpoint": "off"}
 
 
 def of(*names: str) -> dict[str, str]:
-    """As in a run of these workloads, with all their parameters saved."""
     given = {name: dict(part.split("=") for part in name.split(":")[1:]) for name in names if "::" not in name}
     return short_names({name: Workload(name, params={**DEFAULTS, **given.get(name, {})}) for name in names})
 
@@ -28,7 +27,6 @@ def test_what_all_have_alike_is_not_said_and_what_a_name_implies_is() -> None:
 
 
 def test_numbers_and_switches_are_said_with_their_name() -> None:
-    """What one alone has is said there only."""
     assert of("io:readers=0", "io:readers=2", "io:readers=2:checkpoint=on") == {
         "io:readers=0": "readers=0",
         "io:readers=2": "readers=2",

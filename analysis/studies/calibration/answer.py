@@ -55,7 +55,6 @@ OURS = {
 
 
 def answer(calibration: Calibration, *, rules: bool = False) -> Answer:
-    """Make the tables; `rules` adds what each rule is and where it was read."""
     sections = [*_simulated(calibration), *(section for real in calibration.real for section in _real(real, calibration))]
     return Answer(
         "How often the decision rules are wrong",

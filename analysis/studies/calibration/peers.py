@@ -110,7 +110,6 @@ def pytest_benchmark(sessions: Sessions, field: Callable[..., np.ndarray]) -> Al
 
 
 def t_test(values: Floats, *, equal_var: bool = True) -> Alarms:
-    """Two samples, shape (sessions, 2, values), differ by a t-test."""
     return np.asarray(scipy.stats.ttest_ind(values[:, 0], values[:, 1], axis=-1, equal_var=equal_var).pvalue < LEVEL)
 
 

@@ -39,8 +39,6 @@ RANKS = "ours, second opinion"  # not adjusted, and so not asked of families
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A machine and a truth: the candidate takes `1 + slower` times as long as the baseline."""
-
     name: str
     machine: Machine
     slower: float = 0.0
@@ -107,14 +105,12 @@ def band(trials: int, rate: float = ALPHA) -> tuple[float, float]:
 
 
 def single_rates(seed: int, trials: int, scenarios: Sequence[Scenario] = SCENARIOS) -> Rates:
-    """How often each rule calls a difference in one contrast, by scenario."""
     columns = [any_called(ask([_sessions(scenario, seed, trials)]), 1) for scenario in scenarios]
     rows = {rule: tuple(column[rule] for column in columns) for rule in columns[0]}
     return Rates("One contrast", tuple(scenario.name for scenario in scenarios), rows)
 
 
 def family_rates(seed: int, trials: int, sizes: Sequence[int] = FAMILIES) -> Rates:
-    """How often each rule calls any difference among so many independent A/A contrasts."""
     answers = ask(_sessions(SCENARIOS[0], seed + 1 + contrast, trials) for contrast in range(max(sizes)))
     columns = [any_called(answers, size) for size in sizes]
     rows = {rule: tuple(column[rule] for column in columns) for rule in columns[0]}
@@ -160,7 +156,6 @@ def ask(contrasts: Iterable[Sessions]) -> Answers:
 
 
 def any_called(answers: Answers, size: int) -> dict[str, float | None]:
-    """Share of families in which any of the first `size` contrasts is called; ours are adjusted for as many."""
     effects = {name: many.first(effect, size) for name, effect in answers.effects.items()}
     called: dict[str, Alarms | None] = {name: many.holm(effect.p) < ALPHA for name, effect in effects.items()}
     throughput = effects["ours, throughput"]
@@ -221,12 +216,10 @@ def contrasts(times: Floats, *, together: bool) -> many.Effects:
 
 
 def guard_p(times: Floats) -> Floats:
-    """The p of one untouched arm against the other."""
     return many.paired_effects(times[..., 0] - times[..., 1], MARGIN).p
 
 
 def claims(times: Floats, level: float, *, together: bool) -> Alarms:
-    """Which tweak sets are said to be faster or slower, shape (sessions, tweak sets)."""
     called = many.holm(contrasts(times, together=together).p) < ALPHA
     return np.asarray(called[:, -(times.shape[-1] - 2) :] & (guard_p(times) >= level)[:, np.newaxis])
 
@@ -262,7 +255,6 @@ STOPS = {
 
 
 def judged(equal: Floats, slower: float, *, stops: bool, widened: bool) -> tuple[float, ...]:
-    """Shares of sessions with any call; of contrasts with p below .05, called after Holm, whose interval holds the truth; of the blocks."""
     truth = -math.log1p(slower)
     gains = equal + truth
     family, most = gains.shape[1], gains.shape[2]
@@ -291,13 +283,11 @@ def judged(equal: Floats, slower: float, *, stops: bool, widened: bool) -> tuple
 
 
 def _t(gains: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean, its standard error and their ratio, over the last axis."""
     mean, error = gains.mean(axis=-1), gains.std(axis=-1, ddof=1) / math.sqrt(gains.shape[-1])
     return mean, error, mean / error
 
 
 def calibrate(seed: int, trials: int, real: tuple[RealNoise, ...] = ()) -> Calibration:
-    """Measure everything on simulated sessions; `real` is what saved runs say."""
     return Calibration(
         seed,
         trials,

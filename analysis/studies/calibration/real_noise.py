@@ -108,7 +108,6 @@ def noise_of(run: Run) -> list[Noise]:
 
 
 def _measured(cell: Cell) -> int:
-    """How many measured steps a cell has; other tools' files may keep none."""
     return len(cell.steps.wall_s) - cell.steps.warmup if cell.steps else 0
 
 
@@ -158,7 +157,6 @@ def noise_rates(noises: Sequence[Noise], run_id: str, seed: int, trials: int) ->
 
 
 def _mean(shares: Iterable[dict[str, float | None]]) -> dict[str, float | None]:
-    """Average over workloads; None where a rule could not be asked of one of them."""
     columns = list(shares)
     means: dict[str, float | None] = {}
     for rule in columns[0]:
@@ -211,7 +209,6 @@ def arms_rates(run: Run, seed: int, trials: int) -> Rates | None:
 
 
 def _untouched(run: Run) -> dict[str, Floats]:
-    """Logs of the primary metric in the arms that change nothing, by workload, shape (blocks, arms)."""
     arm = Arm(run.origin, (run,))
     result = {}
     for study in studies([arm]):

@@ -42,7 +42,6 @@ LEGEND = {
 
 
 def answer(result: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str] = ()) -> Answer:
-    """Describe runs, one after the other."""
     described = [workload for _, workloads in result for workload in workloads]
     return Answer(
         title=_title(result[0][0]) if len(result) == 1 else f"{len(result)} runs",
@@ -64,7 +63,6 @@ def _title(run: Run) -> str:
 
 
 def _most_shared(described: Sequence[Described]) -> Iterator[Line]:
-    """Where steps mislead most."""
     arms = [(one.workload, arm) for one in described for arm in one.repeated]
     if arms:
         workload, arm = max(arms, key=lambda pair: pair[1].naive_alarms)
@@ -85,7 +83,6 @@ def _data(run: Run, workloads: Sequence[Described]) -> dict[str, object]:
 
 
 def _flat(result: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
-    """A row a cell, units in the names."""
     names = [field.name for field in fields(Inside) if field.name not in {"quantiles_s", "halves", "sampled", "stalls", "without"}]
     beside = [field.name for field in fields(Sampled)]
     rows = [
@@ -114,7 +111,6 @@ def _grid(heads: Iterable[str], rows: Iterable[Sequence[object]], title: str = "
 
 
 def _of_runs(described: Described) -> Section:
-    """One cell an arm: what is in each run, and how two of them differ."""
     scale, unit = unit_of(cell.mean_s for cell in described.cells)
     habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "halves\nKS p", "MW p", "Welch p")
     parts: list[Line | Table] = [
@@ -130,7 +126,6 @@ def _of_runs(described: Described) -> Section:
 
 
 def _of_blocks(described: Described) -> Section:
-    """Several cells an arm: noise between blocks against noise of steps."""
     scale, unit = unit_of(arm.mean_s for arm in described.repeated)
     mine = {arm.tweakset: [cell for cell in described.cells if cell.tweakset == arm.tweakset] for arm in described.repeated}
     levels = ("tweak set", "mean\n[95 %]", "steps\n±", "ICC", "variance\ntimes", "alarms", "F p", f"ratio to {described.baseline}\n[95 %]")
@@ -202,7 +197,6 @@ def _habits_of_run(cell: Inside) -> list[str]:
 
 
 def _stalled(cell: Inside) -> Iterator[str]:
-    """Say where a run stood still, and what it is without these steps."""
     rest = cell.without
     if rest is None:
         return
@@ -220,7 +214,6 @@ def _stalled(cell: Inside) -> Iterator[str]:
 
 
 def _rates(cells: Sequence[Inside]) -> list[str]:
-    """Write the throughput over all of some cells, and by how much a mean of rates overstates it."""
     known = [
         (cell.steps * cell.mean_s, cell.throughput_samples_per_s, cell.mean_of_rates_per_s)
         for cell in cells
@@ -233,7 +226,6 @@ def _rates(cells: Sequence[Inside]) -> list[str]:
 
 
 def _beside(rows: Sequence[tuple[str, Sampled]]) -> Iterator[Table]:
-    """What was sampled beside the cells of each arm; columns in which nothing was are left out."""
     written = [
         [name, *(None if (value := getattr(sampled, field)) is None else write(value) for field, (_, write) in BESIDE.items())]
         for name, sampled in rows

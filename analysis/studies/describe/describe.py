@@ -145,7 +145,6 @@ LEVEL = 0.05
 
 
 def describe(run: Run) -> list[Described]:
-    """Describe every workload of a run."""
     try:
         series = series_of(run)
     except Missing:
@@ -184,7 +183,6 @@ def _why_not(cell: Cell) -> str:
 
 
 def _friedman(cells: Iterable[Inside]) -> Rank | None:
-    """Rank the arms within blocks by their mean step time; None where a block lacks an arm."""
     means: dict[int, dict[str, float]] = {}
     for cell in cells:
         means.setdefault(cell.block, {})[cell.tweakset] = cell.mean_s
@@ -241,7 +239,6 @@ def _quantiles(x: np.ndarray) -> dict[str, float]:
 
 
 def _repeated(cells: Sequence[Cell], inside: Mapping[str, Inside], baseline: str) -> Iterator[Repeated]:
-    """Take each arm's blocks apart that had equally many steps; one block has nothing to be taken apart."""
     arms: dict[str, list[Cell]] = {}
     for cell in cells:
         arms.setdefault(cell.tweakset, []).append(cell)
@@ -315,7 +312,6 @@ class Sampled:
 
 
 def sampled(cell: Cell, series: Series | None) -> Sampled:
-    """Sum up what was sampled beside a measured cell: from its summary, and from its samples where they are at hand."""
     use = [value for name, value in cell.telemetry.items() if re.fullmatch(r"gpu\d+_util_percent_mean", name)]
     full_share, warm_c, warmup_s = (None, None, None) if series is None else (_full_share(series), *_warming(series))
     return Sampled(
@@ -330,7 +326,6 @@ def sampled(cell: Cell, series: Series | None) -> Sampled:
 
 
 def averaged(cells: Sequence[Sampled]) -> Sampled:
-    """Average each number over the cells that have it."""
     columns = {field.name: [value for cell in cells if (value := getattr(cell, field.name)) is not None] for field in fields(Sampled)}
     return Sampled(**{name: sum(values) / len(values) for name, values in columns.items() if values})
 

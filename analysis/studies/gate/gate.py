@@ -13,10 +13,12 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from analysis.answer import Answer, Column, Line, Section, Table, Word
 from analysis.arms import TOGETHER, both, control_name, met, same_runs, studies
 from analysis.between import primary_of
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
+from analysis.labels import label_of
 from analysis.stats.adjust import holm
 from analysis.studies.monitors.records import is_monitored
 from analysis.studies.monitors.study import overheads
@@ -30,10 +32,12 @@ from . import limits as limits_file
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from analysis.answer import Tone
     from analysis.arms import Arm
     from analysis.terms import Effect, Run
 
     from .limits import Limits
+    from .promote import Promotion
 
 
 Ruling = Literal["pass", "regression", "undecided"]
@@ -62,8 +66,6 @@ class Ruled:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The gate's answer: every ruling, what was refused or warned of, and the one word that follows from all of them."""
-
     baseline: str
     candidate: str
     rulings: tuple[Ruled, ...]
@@ -109,7 +111,6 @@ def _held(ruled: Ruled, reason: str | None) -> Ruled:
 
 
 def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
-    """Find the metrics that are gated for one comparison, each with its effect where there is one."""
     effects = {effect.metric.name: effect for effect in (comparison.primary, comparison.second, *comparison.others) if effect is not None}
     asked: list[Question] = []
     for word in limits.metrics_of(comparison.workload):
@@ -251,7 +252,6 @@ def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
 
 
 def _unjudged(base: Arm, candidate: Arm, workload: str, reason: str) -> Comparison:
-    """Stand in for a comparison that should have been and could not."""
     run = next(run for run in (*base.runs, *candidate.runs) if workload in run.workloads)
     study = next(iter(run.studies.values()))
     return Comparison(
@@ -275,7 +275,6 @@ def _controls(base: Arm, candidate: Arm, study: str, options: Options) -> list[s
 
 
 def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
-    """Say what the candidate has beyond the baseline: it was not judged."""
     if same_runs(base, candidate) or base.tweakset or candidate.tweakset:
         return []
     pairs = [
@@ -289,3 +288,82 @@ def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
     new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known]
     shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
     return [f"not judged, because the baseline has no like of it: {shown}."] if new else []
+
+
+TONES: dict[Ruling, Tone] = {"regression": "bad", "undecided": "open", "pass": "good"}
+SHOWN = 40
+MOST_DECIMALS = 4
+
+
+def headline(gate: Gate) -> str:
+    count = {word: sum(ruling.ruling == word for ruling in gate.rulings) for word in ("regression", "undecided")}
+    of = f"{len(gate.rulings)} contrast{'s' if len(gate.rulings) != 1 else ''}"
+    if gate.ruling == "regression":
+        return f"Regression: {count['regression']} of {of} slower than allowed."
+    if gate.ruling == "pass":
+        return f"Pass: {of} compared, none slower than allowed."
+    if not gate.rulings:
+        return "Undecided: nothing was compared, so nothing was shown."
+    return f"Undecided: {count['undecided']} of {of} not shown to be within the limit, none shown to be beyond it."
+
+
+def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> Answer:
+    ordered = [ruling for word in TONES for ruling in gate.rulings if ruling.ruling == word]
+    marks: dict[str, int] = {}
+    rows = [_row(ruling, marks) for ruling in ordered[:SHOWN]]
+    columns = (
+        *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
+        Column("n"),
+        *(Column(name) for name in ("loss\n%", "at most\n%", "limit\n%")),
+        Column("ruling", left=True),
+        Column("see", left=True),
+    )
+    notes = [Line(line, f"({mark})") for line, mark in marks.items()]
+    if len(ordered) > SHOWN:
+        notes.insert(0, Line(f"… and {len(ordered) - SHOWN} more, which stand in --json and --junit."))
+    if rows:
+        notes.append(Line("loss: how much slower the candidate is, below 0 it is faster; at most: its one-sided 95 % upper bound."))
+    return Answer(
+        headline(gate),
+        findings=[Line(f"{gate.candidate} against {gate.baseline}"), *(_of_promotion(promotion, target) if promotion else ())],
+        sections=[Section("", [*([Table(columns, rows)] if rows else []), *notes])] if rows or notes else [],
+        warnings=gate.warnings,
+    )
+
+
+def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
+    lines = [] if ruled.ruling == "pass" else [ruled.reason]
+    see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes))
+    names = (ruled.comparison.workload, ruled.comparison.tweakset, label_of(ruled.metric))
+    return [*names, units(ruled), *(figure or None for figure in figures(ruled)), Word(ruled.ruling, TONES[ruled.ruling]), see or None]
+
+
+def _of_promotion(promotion: Promotion, target: str) -> list[Line]:
+    if promotion.promoted_to is None:
+        return [Line(f"Not promoted to {target}: {promotion.not_promoted}")]
+    without = f" without its telemetry: {promotion.without_telemetry}" if promotion.without_telemetry else "."
+    return [Line(f"Promoted to {promotion.promoted_to}{without}")]
+
+
+def subject(ruled: Ruled) -> str:
+    return f"{ruled.comparison.workload}, {ruled.comparison.tweakset}, {ruled.metric.name}"
+
+
+def figures(ruled: Ruled) -> tuple[str, str, str]:
+    """Write loss, its upper bound and the limit in percent, to as many decimals as show which is larger; empty where unknown."""
+    known = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
+    for decimals in range(1, MOST_DECIMALS + 1):
+        limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *known))
+        exact = math.isclose(limit, 100 * ruled.limit, rel_tol=1e-9)
+        if exact and all(short != limit or value == ruled.limit for short, value in zip(rounded, known, strict=True)):
+            break
+    loss, high = ("" if value is None else number(value, decimals) for value in (ruled.loss, ruled.loss_high))
+    return loss, high, number(ruled.limit, decimals).lstrip("+")
+
+
+def units(ruled: Ruled) -> str:
+    """How much was measured: `7/8` blocks complete in both arms, or `5+6` cells or runs where the arms have no blocks in common."""
+    effect = ruled.comparison.primary
+    if effect is not None and effect.design == "two-sample":
+        return f"{effect.n_baseline}+{effect.n_candidate}"
+    return f"{ruled.comparison.pairs}/{ruled.comparison.blocks}"

@@ -56,7 +56,6 @@ class Limits:
     places: Mapping[str, str] = field(default_factory=dict)
 
     def limit_of(self, workload: str, metric_name: str) -> float:
-        """The largest loss allowed to this workload in this metric, a fraction."""
         return self.of_metric.get((workload, metric_name), self.of_workload.get(workload, self.max_regression))
 
     def metrics_of(self, workload: str) -> tuple[str, ...]:
@@ -117,7 +116,6 @@ def _texts(value: Value, noun: str, places: dict[str, str]) -> list[str]:
 
 
 def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | None, str | None]:
-    """Answer the tweak set or the saved run that a baseline names, the other None."""
     if OF_A_PATH.search(value.text()):
         return None, str(path.parent / value.text())
     places[f"tweak set {value.text()}"] = value.place
@@ -125,7 +123,6 @@ def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | N
 
 
 def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """Answer the limits of whole workloads, and those of single metrics by (workload, metric)."""
     of_workload: dict[str, float] = {}
     of_metric: dict[tuple[str, str], float] = {}
     for workload, value in workloads.items():
@@ -142,7 +139,6 @@ def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, floa
 
 
 def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[str], metrics: Collection[str]) -> list[str]:
-    """Say which names in the limits the runs do not have, one line each, with those they have: a limit on nothing guards nothing."""
     named = {
         "workload": ({*limits.of_workload, *(workload for workload, _ in limits.of_metric)}, workloads),
         "tweak set": ({*(limits.tweaksets or ()), *filter(None, [limits.baseline_tweakset])}, tweaksets),

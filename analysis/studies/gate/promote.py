@@ -115,7 +115,6 @@ def _unjudged(run: Run, gate: Gate, *, same: bool) -> str | None:
 
 
 def _copy_beside(run: Run, named: Mapping[str, object], path: Path) -> str | None:
-    """Copy a file that lies beside the run to the new baseline; answer why it was not, where the run names one."""
     name, digest = named.get("name"), named.get("sha256")
     if name is None:
         return None

@@ -5,7 +5,8 @@ Both summaries of a workload stand in one row, since what moves one mostly moves
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -13,18 +14,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis import marked_yaml
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
 from analysis.labels import label_of
 from analysis.stats.changepoint import without_outliers
 from analysis.stats.step_evidence import SHORTEST
 from analysis.wording import number
 
-from .acknowledged import NEAR
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from analysis.marked_yaml import Value
+
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
+
 
 SHOWN = 15
 SPARK = 20
@@ -86,7 +89,6 @@ def _headline(history: History) -> str:
 
 
 def _machine(history: History) -> list[str]:
-    """The machine, where it is one."""
     machines = list({judged.series.machine for judged in history.judged})
     return machines if len(machines) == 1 else []
 
@@ -102,7 +104,6 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _subject(series: RunSeries) -> tuple[str, ...]:
-    """What both metrics of a workload have in common."""
     return series.study, series.workload, series.variant, series.tweakset, series.machine
 
 
@@ -126,7 +127,6 @@ def _events(history: History) -> list[Event]:
 
 
 def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[Table, dict[str, int]]:
-    """The events, and the notes of those that somebody knows of, by number."""
     notes: dict[str, int] = {}
     machines = not _machine(history)
     arrow = "->" if plain else "→"
@@ -163,7 +163,6 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
 
 
 def _gain(change: LevelChange) -> str:
-    """A gain with its interval; of another metric than throughput with its name."""
     metric = change.series.metric.name
     label = "" if metric == "throughput_samples_per_s" else f"{label_of(metric)} "
     return f"{label}{number(change.gain)} [{number(change.low).lstrip('+')}, {number(change.high).lstrip('+')}]"
@@ -184,7 +183,6 @@ def _spark(series: RunSeries, *, plain: bool) -> str:
 
 
 def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> str:
-    """Draw values in time order from low to high, at most `width` letters; `plain` for terminals that have only ASCII."""
     count = min(width, len(values))
     cuts = [round(at * len(values) / count) for at in range(count + 1)]
     heights = [median(values[begin:end]) for begin, end in pairwise(cuts)]
@@ -206,7 +204,6 @@ def _legend(history: History) -> Iterator[tuple[str, str]]:
 
 
 def _flat(history: History) -> Table:
-    """A row a change, gains as fractions."""
     names = ("study", "workload", "variant", "tweakset", "relative_to", "metric", "machine")
     fields = ("verdict", "gain", "low", "high", "before", "after", "runs_since", "acknowledged")
     marks = ("run_id", "started_utc", "commit")
@@ -260,3 +257,84 @@ def _change(change: LevelChange) -> dict[str, object]:
         "after": change.after,
         "evidence": {"energy": point.energy, "student_t": point.student_t, "df": point.df, "student_p": point.student_p},
     }
+
+
+KEYS = ("workload", "tweakset", "metric", "run", "date", "note")
+NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """One entry of the file; of `run` and `date` (ISO 8601, UTC) one is None. `place` is where it stands, for messages."""
+
+    place: str
+    workload: str
+    tweakset: str | None
+    metric: str | None
+    run: str | None
+    date: str | None
+    note: str
+
+    def speaks_of(self, series: RunSeries) -> bool:
+        theirs = (series.workload, series.tweakset, series.metric.name)
+        return all(mine in (None, other) for mine, other in zip((self.workload, self.tweakset, self.metric), theirs, strict=True))
+
+    def index_in(self, series: RunSeries) -> int | None:
+        """Find the run that is named in a series: by its id, or the first of that date or later; None where there is none."""
+        marks = [point.mark for point in series.points]
+        if self.run is not None:
+            return next((at for at, mark in enumerate(marks) if mark.run_id == self.run), None)
+        return next((at for at, mark in enumerate(marks) if mark.started_utc >= str(self.date)), None)
+
+
+def read(path: Path | str) -> list[Acknowledgement]:
+    """Read the file.
+
+    Raises: Refused, with the file's name and line, what is wrong there, and what to do.
+    """
+    return [_entry(entry) for entry in marked_yaml.read(path).entries()]
+
+
+def _entry(entry: Value) -> Acknowledgement:
+    values = dict(entry.items())
+    for name, value in values.items():
+        if name not in KEYS:
+            value.refuse(f"unknown key {name!r}; an acknowledgement has {', '.join(KEYS)}")
+    for name in ("workload", "note"):
+        if name not in values:
+            entry.refuse(f"an acknowledgement needs a {name}")
+    if ("run" in values) == ("date" in values):
+        entry.refuse("an acknowledgement needs either a run or a date, and not both")
+    texts = {name: value.text() for name, value in values.items()}
+    if "date" in texts:
+        try:
+            texts["date"] = date.fromisoformat(texts["date"]).isoformat()
+        except ValueError:
+            values["date"].refuse(f"{texts['date']!r} is no date; write it as 2026-11-03")
+    wanted = {name: texts.get(name) for name in ("tweakset", "metric", "run", "date")}
+    return Acknowledgement(entry.place, texts["workload"], note=texts["note"], **wanted)
+
+
+def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
+    judged = {id(judged): judged for judged in history.judged}
+    notes = list(history.notes)
+    for entry in entries:
+        matched = False
+        for key, one in judged.items():
+            nearest = _nearest(entry, one)
+            if nearest is not None:
+                matched = True
+                changes = (replace(change, acknowledged=entry.note) if change is nearest else change for change in one.changes)
+                judged[key] = replace(one, changes=tuple(changes))
+        if not matched:
+            when = f"run {entry.run}" if entry.run else str(entry.date)
+            notes.append(f"{entry.place}: acknowledges nothing: no change of {entry.workload} was found within {NEAR} runs of {when}.")
+    return replace(history, judged=tuple(judged.values()), notes=tuple(notes))
+
+
+def _nearest(entry: Acknowledgement, judged: JudgedSeries) -> LevelChange | None:
+    at = entry.index_in(judged.series) if entry.speaks_of(judged.series) else None
+    if at is None:
+        return None
+    near = [change for change in judged.changes if abs(change.found.index - at) <= NEAR]
+    return min(near, key=lambda change: abs(change.found.index - at), default=None)

@@ -65,7 +65,6 @@ class RunSeries:
 
     @property
     def name(self) -> str:
-        """What it is of, metric and machine aside."""
         variant = f" ({self.variant})" if self.variant else ""
         tweakset = f", {self.tweakset}" if self.tweakset != AS_RUN else ""
         relative = f" relative to {self.relative_to}" if self.relative_to else ""
@@ -91,17 +90,14 @@ class LevelChange:
 
     @property
     def last_before(self) -> ChangeMark:
-        """The last run on the old level."""
         return self.series.points[self.found.index - 1].mark
 
     @property
     def first(self) -> ChangeMark:
-        """The first run on the new level."""
         return self.series.points[self.found.index].mark
 
     @property
     def verdict(self) -> Literal["improved", "regressed"]:
-        """In the words of all verdicts."""
         return "improved" if self.gain > 0 else "regressed"
 
     @property
@@ -127,8 +123,6 @@ class JudgedSeries:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the runs say together. `refused` are files that could not be read, `notes` what a reader must know, one line each."""
-
     runs: int
     first_utc: str
     last_utc: str
@@ -138,7 +132,6 @@ class History:
 
     @property
     def changes(self) -> list[LevelChange]:
-        """All changes, the newest first, of equally new ones the largest first."""
         every = [change for judged in self.judged for change in judged.changes]
         every.sort(key=lambda change: abs(change.found.shift), reverse=True)
         every.sort(key=lambda change: change.first.started_utc, reverse=True)
@@ -196,7 +189,6 @@ class _Gatherer:
         self.tweaksets: set[str] = set()
 
     def add(self, run: Run) -> None:
-        """Take a run's values."""
         started = _utc(run.started_utc)
         if started is None:
             self._leave_out("runs without a time, whose place among the others is not known", run.origin)
@@ -216,7 +208,6 @@ class _Gatherer:
             self.points.setdefault(key, []).append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
     def _logs(self, run: Run) -> dict[_Key, list[float]]:
-        """Logarithms of the values of a run's cells, by series."""
         machine = self.machines.number_of(run.machine)
         params = {(name, turns): _params(run.workloads[name], turns=turns) for name in run.workloads for turns in (False, True)}
         usable = [cell for cell in run.cells if cell.outcome == "measured" and self._can_be_used(run, cell)]
@@ -255,7 +246,6 @@ class _Gatherer:
         self.left_out[what] = count + 1, first
 
     def gathered(self) -> GatheredHistory:
-        """Order the points in time and choose the metrics."""
         if self.relative_to and self.relative_to not in self.tweaksets:
             raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; they have {_listed(self.tweaksets)}.")
         if len(self.wanted) == 1 and self.metrics and self.wanted[0] not in self.metrics:
@@ -321,7 +311,6 @@ def _utc(text: str) -> str | None:
 
 
 def _variants(result: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Name each workload's parameters by what differs between its variants (`batch=16`); empty where there is one."""
     params: dict[str, list[str]] = {}
     for workload, text in sorted(result):
         params.setdefault(workload, []).append(text)
@@ -367,7 +356,6 @@ def _change(series: RunSeries, point: ChangePoint) -> LevelChange:
 
 
 def regressions(history: History, recent: int) -> list[LevelChange]:
-    """Changes for the worse that began within the last `recent` runs of their series and that nobody has acknowledged."""
     return [
         change
         for change in history.changes
@@ -376,5 +364,4 @@ def regressions(history: History, recent: int) -> list[LevelChange]:
 
 
 def is_judged(history: History) -> bool:
-    """Whether any series could be judged."""
     return any(judged.p is not None for judged in history.judged)

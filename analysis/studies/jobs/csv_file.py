@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def text_of(path: Path) -> str:
-    """What a file holds. Raises: Unreadable."""
     try:
         return read_whole(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -54,7 +54,6 @@ class Ratio:
 
 
 def grouped(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
-    """Put together what is of one block; None is left out."""
     groups: dict[Unit, list[float]] = {}
     for unit, value in values:
         if value is not None:
@@ -63,7 +62,6 @@ def grouped(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[floa
 
 
 def average(values: Sequence[float]) -> float:
-    """The mean of some values, of which there is one at least."""
     return math.fsum(values) / len(values)
 
 
@@ -93,13 +91,6 @@ def _over(values: Sequence[float], few: str) -> Figure | None:
     return Figure(value, value - half, value + half, se)
 
 
-def t_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval."""
-    value, spread = moments(values)
-    half = t_quantile(1 - ALPHA / 2, len(values) - 1) * spread / len(values) ** 0.5
-    return value, value - half, value + half
-
-
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
     """Second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
     units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]
@@ -125,7 +116,6 @@ def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
 
 
 def holm_by_key(p: Mapping[Key, float]) -> dict[Key, float]:
-    """P-values adjusted together after Holm, by the same keys."""
     return dict(zip(p, holm(list(p.values())), strict=True))
 
 
@@ -141,5 +131,4 @@ def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float])
 
 
 def unknown_gain(before: Mapping[Unit, float], after: Mapping[Unit, float]) -> str:
-    """Say why there is no gain."""
     return "by too few runs for an interval" if len(before.keys() & after.keys()) < FEWEST else "by the very same share in every run"

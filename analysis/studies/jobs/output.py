@@ -19,7 +19,6 @@ NONE = "–"
 
 
 def number(value: float | None, most: int = 3) -> str:
-    """Write a value to so many digits."""
     return NONE if value is None else digits(value, most)
 
 
@@ -33,12 +32,10 @@ def figure(value: Figure | Ratio | None, scale: float = 1.0) -> str:
 
 
 def value_of(figure: Figure | None, most: int = 3) -> str:
-    """A value without its interval."""
     return NONE if figure is None else number(figure.value, most)
 
 
 def p_value(p: float | None) -> str:
-    """A p-value."""
     return NONE if p is None else probability(p)
 
 
@@ -51,12 +48,10 @@ def faster(effect: Effect | None, unknown: str) -> str:
 
 
 def inverse(effect: Effect) -> tuple[float, float, float]:
-    """A gain in speed as a ratio of times, with its interval: below 1 is better."""
     return 1 / (1 + effect.gain), 1 / (1 + effect.high), 1 / (1 + effect.low)
 
 
 def unit(times_s: Iterable[float]) -> tuple[float, str]:
-    """Answer by what to multiply seconds, and the unit they then have, so that the longest is readable."""
     from analysis.printing import unit_of  # noqa: PLC0415  # as above
 
     known = [time for time in times_s if time > 0]

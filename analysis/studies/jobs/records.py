@@ -37,8 +37,6 @@ Unit = tuple[str, int]  # run and block: what is replicated
 
 
 class Times(NamedTuple):
-    """The times of a job of which all are known."""
-
     submit_s: float
     admit_s: float
     start_s: float
@@ -46,17 +44,14 @@ class Times(NamedTuple):
 
     @property
     def response_s(self) -> float:
-        """From submission on."""
         return self.end_s - self.submit_s
 
     @property
     def held_s(self) -> float:
-        """How long it held its slots."""
         return self.end_s - self.admit_s
 
     @property
     def ran_s(self) -> float:
-        """How long it ran."""
         return self.end_s - self.start_s
 
 
@@ -93,12 +88,10 @@ class Job:
 
     @property
     def taken_s(self) -> float | None:
-        """When it took its slot."""
         return self.start_s if self.admit_s is None else self.admit_s
 
     @property
     def times(self) -> Times | None:
-        """All its times; None where one was not told."""
         if self.submit_s is None or self.admit_s is None or self.start_s is None or self.end_s is None:
             return None
         return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
@@ -110,7 +103,6 @@ class Job:
 
     @property
     def response_s(self) -> float | None:
-        """From submission to the end of the last attempt; None unless it was done, and where the clock went back."""
         if self.outcome != "done" or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
             return None
         return self.end_s - self.submit_s
@@ -118,8 +110,6 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a job. `begin_s` is its admission, or its start where nobody admits."""
-
     job: int
     number: int
     node: str | None
@@ -132,8 +122,6 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault as it happened, `until_s` None where it has no end of its own."""
-
     name: str
     at_s: float
     until_s: float | None = None
@@ -203,12 +191,10 @@ class Stream:
 
     @property
     def fault_params(self) -> dict[str, str]:
-        """The parameters that were given of the fault (`fault_rate_per_s`)."""
         return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
 
     @property
     def fault_label(self) -> str:
-        """What was done to it, shortly."""
         return " ".join(
             [self.fault or "no fault", *(f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())]
         )
@@ -220,7 +206,6 @@ class Stream:
 
 
 def under(tweakset: str) -> str:
-    """What is said behind a workload of the tweak set it ran under; nothing of the untouched machine and its copy."""
     return "" if tweakset in {STOCK, AGAIN} else f" under {tweakset}"
 
 
@@ -231,12 +216,10 @@ def condition(workload: str, tweakset: str, *without: str) -> str:
 
 
 def tells_of_jobs(run: Run) -> bool:
-    """Whether any cell of a run told of a stream of jobs."""
     return any(ROWS in cell.report or STREAM in cell.report for cell in run.cells)
 
 
 def loses_packets(run: Run) -> bool:
-    """Whether any workload of a run went over a line whose loss was asked for."""
     return any(LOSS in workload.params for workload in run.workloads.values())
 
 
@@ -321,7 +304,6 @@ def _stream(run: Run, cell: Cell) -> Stream:
 
 
 def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, float]]]:
-    """The rows of one name, each with the numbers that are known of it."""
     for at, value in enumerate(cell.report.get(name, ())):
         row = Fields(value, run.origin, f"cell {cell.id}, report.{name}[{at}]")
         numbers = Fields({"row": value}, run.origin, row.place).known_numbers("row", CLOCK | AMOUNTS | {"priority"})

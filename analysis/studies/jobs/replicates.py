@@ -102,7 +102,6 @@ def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
 
 
 def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
-    """Leave out copies of stock, which have the same jobs, and streams in which times go back, which is said in `refused`."""
     kept = []
     for stream in streams:
         if stream.again:

@@ -15,12 +15,10 @@ TITLE = "Which key"
 
 
 def tells_of(run: Run) -> bool:
-    """Whether a run was laid out to say which key did it."""
     return bool(run.design.factors) and not is_switched(run)
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Which key it was; `brief` is the sentence without its tables."""
     from . import answers  # noqa: PLC0415  # scipy and statsmodels
     from .effects import effects_of  # noqa: PLC0415
 

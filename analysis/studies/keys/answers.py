@@ -43,7 +43,6 @@ SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
 
 
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
-    """Make the answer; `run` is the saved run that the effects are of, None for a table."""
     several = len(result) > MOST_SENTENCES
     ordered = sorted(result, key=lambda effects: not _names(effects))
     shared = [(_called(effects, run), line) for effects in ordered for line in _doubts(effects)]
@@ -138,7 +137,6 @@ def _design(effects: Effects, *, told: bool) -> Section:
 
 
 def _terms(effects: Effects) -> Table:
-    """The table of effects: first what the design was laid out for, then the screen; of each those that claim something first."""
     log = effects.observed.scale == "log"
     ordered = sorted(effects.terms, key=lambda term: (term.means in SCREENED, term.verdict not in NAMED and term.verdict != "interacts"))
     coded = any(term.coefficient is not None for term in effects.terms) and not log
@@ -279,7 +277,6 @@ def _doubts(effects: Effects) -> Iterator[str]:
 
 
 def _flat(result: Sequence[Effects]) -> Table:
-    """Every term of every design, for a spreadsheet."""
     fields = (
         "effect",
         "low",
@@ -305,7 +302,6 @@ def _flat(result: Sequence[Effects]) -> Table:
 
 
 def _candidates(run: Run) -> list[Section]:
-    """The rows of what a search ran again; of other designs there are none."""
     result = run.design.conclusion.get("candidates")
     rows = [_candidate(one, one["confirmed"]) for one in (result if isinstance(result, list) else ()) if one.get("confirmed")]
     columns = (
@@ -327,7 +323,6 @@ def _candidate(record: Mapping[str, object], fresh: Mapping[str, float]) -> list
 
 
 def gain(change: float) -> float:
-    """What a change of the cost of a step is as a gain: a cost that falls by a fifth is a gain of a quarter."""
     return 1 / (1 + change) - 1
 
 

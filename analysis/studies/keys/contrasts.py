@@ -40,8 +40,6 @@ Weights = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One question to the means of the points."""
-
     label: str
     factors: tuple[str, ...]
     means: Means
@@ -147,7 +145,6 @@ def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], seen: Obs
 
 
 def _incomplete(terms: Iterable[Term], blocks: int, seen: Observed) -> tuple[str, ...]:
-    """Say which contrasts have fewer blocks than there are; an adaptive design never means all of its sets to run in all blocks."""
     short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
     if not short or seen.design in ADAPTIVE or seen.sequential:
         return ()
@@ -156,7 +153,6 @@ def _incomplete(terms: Iterable[Term], blocks: int, seen: Observed) -> tuple[str
 
 
 def _few(counts: dict[str, int]) -> tuple[str, ...]:
-    """A caution where tweak sets ran less often than one odd cell can be borne."""
     fewest = min(counts, key=lambda name: counts[name])
     if counts[fewest] >= COMFORTABLE_RUNS:
         return ()
@@ -182,7 +178,6 @@ def _asked_of(seen: Observed) -> Iterator[Contrast]:
 
 
 def _changed(seen: Observed, name: str) -> str:
-    """What a point sets: its keys, or how many of them."""
     result = [f"{factor.name} = {level}" for factor, level in zip(seen.factors, seen.points[name], strict=True) if level != AS_FOUND]
     return ", ".join(result) if len(result) <= MOST_KEYS else f"{len(result)} of {len(seen.factors)} keys"
 
@@ -215,7 +210,6 @@ def _ablation(seen: Observed) -> Iterator[Contrast]:
 
 
 def _among(made: Frame, columns: Floats) -> float:
-    """Sum of squares of the tweak sets, the blocks taken off first."""
     from .frame import rss  # noqa: PLC0415
 
     return rss(made.base, made.y)[0] - rss(columns, made.y)[0]

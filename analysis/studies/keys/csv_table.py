@@ -102,7 +102,6 @@ def _why_lost(line: _Line, columns: Columns) -> str:
 
 
 def _copies(lines: Sequence[_Line]) -> Iterator[str]:
-    """Warn of rows that are equal in every column: of one cell written down twice, scatter says nothing."""
     first: dict[tuple[str, ...], int] = {}
     copies = [
         (line.number, first[key]) for line in lines if first.setdefault(key := tuple(line.fields.values()), line.number) != line.number
@@ -114,7 +113,6 @@ def _copies(lines: Sequence[_Line]) -> Iterator[str]:
 
 
 def _lines(path: Path) -> list[_Line]:
-    """Split a file into rows of named fields; blank lines and comments are left out."""
     try:
         text = read_whole(path, "no such file; name a saved run (.json) or a table (.csv)").decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -148,7 +146,6 @@ def _lines(path: Path) -> list[_Line]:
 
 
 def _factor(path: Path, lines: Sequence[_Line], name: str, letter: str) -> DesignFactor:
-    """Find a factor's levels: numbers by size, words as they first come."""
     for line in lines:
         if not line.fields[name]:
             raise Unreadable(f"{path}, line {line.number}: no level in column {name!r}.")
@@ -168,7 +165,6 @@ def _factor(path: Path, lines: Sequence[_Line], name: str, letter: str) -> Desig
 
 
 def _response(path: Path, line: _Line, columns: Columns) -> float | None:
-    """Read a row's response; None where it was lost."""
     text = line.fields[columns.response]
     if text.lower() in MISSING or (columns.response != RAN and line.fields.get(RAN, "").upper() in NOT_RUN):
         return None
@@ -185,7 +181,6 @@ def _response(path: Path, line: _Line, columns: Columns) -> float | None:
 
 
 def _number(text: str) -> float | None:
-    """Read a finite number as a person writes it; None where it is none."""
     try:
         value = float(text)
     except ValueError:

@@ -74,12 +74,10 @@ def effects_of(run: Run, metric: str | None = None, asked: Sequence[tuple[str, .
 
 
 def of_table(seen: Observed, asked: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
-    """Answer the effects of another study's table. Raises: Refused, as `effects_of`."""
     return finished([_analysed(seen, asked)])
 
 
 def finished(result: Iterable[Effects]) -> list[Effects]:
-    """Adjust, judge, and say it in a sentence."""
     return [replace(effects, sentence=sentence(effects)) for effects in settle(list(result))]
 
 
@@ -125,7 +123,6 @@ def _adds_up(effects: Effects) -> bool:
 
 
 def settle(result: Sequence[Effects]) -> list[Effects]:
-    """Adjust the terms of all designs of each study together, and judge them."""
     settled = list(result)
     for study in dict.fromkeys(effects.observed.study for effects in result):
         mine = [at for at, effects in enumerate(result) if effects.observed.study == study]
@@ -240,7 +237,6 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
 
 
 def _values(run: Run, seen: Observed, name: str) -> dict[str, float]:
-    """An arm's value in each block in which it was measured and nothing that a key sets had moved."""
     result, doubts = {}, moved(run)
     for cell in run.cells:
         place = cell.study, cell.workload, cell.tweakset

@@ -129,17 +129,14 @@ def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable]) -> Floa
 
 
 def base_columns(blocks: Sequence[str]) -> Floats:
-    """The columns every model begins with: the mean, and the blocks' own levels. Shape (rows, blocks)."""
     return np.column_stack([np.ones(len(blocks)), coded_levels(blocks, list(dict.fromkeys(blocks)))])
 
 
 def pure_error(base: Floats, points: Sequence[Hashable], values: Floats) -> tuple[float, int]:
-    """Sum of squares and degrees of freedom of block × point: with b complete blocks of n points (b-1)(n-1), without blocks n(b-1)."""
     return rss(np.column_stack([base, coded_levels(points, list(dict.fromkeys(points)))]), values)
 
 
 def total(values: Floats) -> float:
-    """Sum of squares about the mean."""
     rest = values - values.mean()
     rest -= rest.mean()
     return float(rest @ rest)
@@ -248,27 +245,22 @@ class Frame:
 
     @cached_property
     def total(self) -> float:
-        """Sum of squares about the mean."""
         return total(self.y)
 
     @property
     def replicated(self) -> bool:
-        """Whether points were run often enough to know how far equal cells differ."""
         return self.error_df >= FEWEST_DF
 
     @property
     def error_ms(self) -> float | None:
-        """Mean square of the error; None where nothing was replicated."""
         return self.error_ss / self.error_df if self.replicated else None
 
     @cached_property
     def of_points(self) -> Floats:
-        """The points' own levels as columns: shape (rows, points - 1)."""
         return coded_levels(self.keys, list(dict.fromkeys(self.keys)))
 
     @cached_property
     def freed(self) -> Floats:
-        """The responses with the blocks' own levels taken off."""
         blocks = self.base.shape[1] - 1
         if not blocks:
             return self.y
@@ -280,13 +272,11 @@ class Frame:
         return bool(np.linalg.matrix_rank(columns) == columns.shape[1])
 
     def unit(self, value: float) -> float:
-        """Bring a mean back to the metric's own unit."""
         if self.seen.scale == "raw":
             return value
         return math.exp(value if self.seen.better == "higher" else -value)
 
     def blocks_source(self) -> list[VariationSource]:
-        """The row of the blocks, where there are any."""
         df = self.base.shape[1] - 1
         if not df:
             return []
@@ -294,14 +284,12 @@ class Frame:
         return [self.source("blocks", df, without - self.error_ss if self.error_df else without)]
 
     def source(self, name: str, df: int, ss: float, factors: tuple[str, ...] = (), *, tested: bool = False) -> VariationSource:
-        """Make a row of the analysis of variance."""
         ms = ss / df if df else None
         f = ms / self.error_ms if tested and ms is not None and self.error_ms else None
         p = None if f is None else float(fdtrc(df, self.error_df, max(0.0, f)))
         return VariationSource(name, df, ss, ss / self.total, ms, f, p, factors)
 
     def closing_sources(self) -> list[VariationSource]:
-        """The rows of the error and of the total."""
         error = [self.source("error", self.error_df, self.error_ss)] if self.error_df else []
         return [*error, VariationSource("total", len(self.y) - 1, self.total, 1.0)]
 
@@ -345,11 +333,9 @@ class Frame:
 
     @cached_property
     def mean(self) -> float:
-        """The mean of all cells, the blocks' own levels taken off."""
         return float(self.freed.mean())
 
     def level(self, name: tuple[str, str], n: int, mean: float, variance: float) -> Level:
-        """Make the record of one level of one factor from its mean on the scale of the analysis."""
         low = high = None
         if self.error_ms is not None:
             half = t_quantile(0.975, self.error_df) * math.sqrt(variance * self.error_ms)
@@ -376,7 +362,6 @@ def _grid(first: DesignFactor, second: DesignFactor) -> list[tuple[str, str]]:
 
 
 def with_interval(term: Term, half: float | None, log: bool) -> Term:  # noqa: FBT001  # the scale of two
-    """Put an interval of so much to either side round a term's effect, and both as gains where effects are logarithms."""
     low, high = (None, None) if half is None else (term.effect - half, term.effect + half)
     gains = [None if not log or value is None else math.expm1(min(value, LARGEST_LOG)) for value in (term.effect, low, high)]
     return replace(term, low=low, high=high, gain=gains[0], gain_low=gains[1], gain_high=gains[2])
@@ -408,7 +393,6 @@ def frame(seen: Observed) -> Frame:
 
 
 def half_counts(keys: Sequence[tuple[str, ...]], at: int) -> dict[str, int]:
-    """How many cells there are at each level of a factor."""
     counts: dict[str, int] = {}
     for key in keys:
         counts[key[at]] = counts.get(key[at], 0) + 1

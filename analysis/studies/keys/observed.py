@@ -36,7 +36,6 @@ LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz"
 
 
 def letters(count: int) -> list[str]:
-    """Name so many factors A, B, …; after the last letter comes A2."""
     most = len(LETTERS)
     return [LETTERS[at % most] + (str(at // most + 1) if at >= most else "") for at in range(count)]
 
@@ -98,7 +97,6 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
 
 
 def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metric) -> Observed:
-    """Whole tweak sets beside each other: one factor, whose first level is the baseline."""
     sets = [_stock(run, study), *(name for name in names if name not in {run.baseline, AGAIN})]
     points: dict[str, tuple[str, ...]] = {name: (name,) for name in sets}
     rows, lost = _gather(run, (study, workload), metric, points)
@@ -120,7 +118,6 @@ def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metri
 
 
 def _stock(run: Run, study: str) -> str:
-    """The untouched point: stock, or all arms that were declared to be the baseline together."""
     return baseline_name(Arm(run.origin, (run,)), study)
 
 
@@ -131,7 +128,6 @@ def _cells(run: Run, study: str, workload: str) -> list[Cell]:
 def _gather(
     run: Run, where: tuple[str, str], metric: Metric, points: Mapping[str, tuple[str, ...]]
 ) -> tuple[tuple[EffectRow, ...], tuple[LostPoint, ...]]:
-    """Read every cell of these points; what cannot be used is lost, for a reason."""
     cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
     untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
     cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}

@@ -20,14 +20,12 @@ ALPHA = 0.05
 
 
 def sentence(effects: Effects) -> str:
-    """Say what the design says of its keys, never more than the intervals hold."""
     if effects.conclusion:
         return f"The design's own conclusion: {effects.conclusion.rstrip('.')}. What its cells say, set against stock: {_cells(effects)}"
     return _cells(effects)
 
 
 def _cells(effects: Effects) -> str:
-    """Say what the cells show, whatever a design concluded from them."""
     if effects.refusal:
         return f"Nothing can be said: {effects.refusal}"
     if effects.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in effects.anova):
@@ -36,7 +34,6 @@ def _cells(effects: Effects) -> str:
 
 
 def subject(term: Term, effects: Effects) -> str:
-    """Call a term as one would in speech: its key and the value it was set to."""
     if term.means == "set":
         return term.label if term.level is None or term.label.startswith(term.level) else term.level
     if term.means == "profile":
@@ -115,7 +112,6 @@ def _factors_in(alias: str, effects: Effects) -> int:
 
 
 def amount(term: Term, effects: Effects) -> str:
-    """Say how much: `9.8 % slower`, or `20 more` in the response's own unit."""
     if term.gain is not None:
         if effects.observed.better is None:
             return f"{unsigned(abs(term.gain))} {'more' if term.gain > 0 else 'less'} {effects.observed.metric}"
@@ -125,7 +121,6 @@ def amount(term: Term, effects: Effects) -> str:
 
 
 def evidence(term: Term, effects: Effects) -> str:
-    """Say how sure: the 95 % interval, and p after the adjustment for so many."""
     p = "" if term.p_adjusted is None else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of {term.family}"
     return f"{_interval(term, effects)}{p}"
 
@@ -163,7 +158,6 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
 
 
 def _whole(effects: Effects) -> str:
-    """Say what the profile does as a whole, where the design shows it."""
     profile = next((term for term in effects.terms if term.means == "profile"), None)
     if profile is None or effects.observed.design == SEARCH:
         return ""
@@ -174,7 +168,6 @@ def _whole(effects: Effects) -> str:
 
 
 def _company(effects: Effects) -> str:
-    """Say which keys do something else together than each alone; a hint from a screen."""
     result = [term for term in effects.terms if term.verdict == "interacts"]
     if not result:
         rows = [row for row in effects.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA]
@@ -269,7 +262,6 @@ SEARCH = "search"
 
 
 def judged(term: Term) -> bool:
-    """Whether there was anything to judge a term by."""
     return term.p_adjusted is not None
 
 
@@ -297,7 +289,6 @@ def unjudged(effects: Effects) -> list[str]:
 
 
 def not_covered(effects: Effects) -> Iterator[str]:
-    """Say what the answer does not speak of."""
     missing = unjudged(effects)
     if missing:
         more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""

@@ -40,11 +40,9 @@ class Model:
     error: str
 
     def rss(self, terms: Iterable[tuple[int, ...]]) -> tuple[float, int]:
-        """Residual sum of squares of some of the terms, blocks always among them."""
         return rss(np.column_stack([self.made.base, *(self.columns[term] for term in terms)]), self.made.y)
 
     def source(self, term: tuple[int, ...], name: str) -> VariationSource:
-        """Test a term, adjusted for all that do not contain it."""
         others = [column for column in self.columns if column != term and not set(term) <= set(column)]
         without, df = self.rss(others)
         with_it, df_with = self.rss([*others, term])
@@ -124,12 +122,10 @@ def _model(made: Frame, there: dict[str, list[str]]) -> Model:
 
 
 def _many(mains: Iterable[Floats]) -> bool:
-    """Whether interactions of two would take more columns than there is sense in."""
     return sum(int(a.shape[1] * b.shape[1]) for a, b in combinations(mains, 2)) > MOST_COLUMNS
 
 
 def _product(floats: Floats, other: Floats) -> Floats:
-    """Columns of an interaction: every column of the one times every column of the other."""
     return np.column_stack([a * b for a in floats.T for b in other.T])
 
 

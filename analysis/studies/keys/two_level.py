@@ -8,12 +8,15 @@ place of a main effect.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.terms import NotComparable, Refused
+from control.t_test import ALPHA, POWER
 
 from .frame import (
     DEPENDENT,
@@ -28,16 +31,21 @@ from .frame import (
     half_counts,
     partly_mixed,
     resolution,
+    with_interval,
     words,
 )
-from .lenth import judged_by_each_other
 from .terms import Effects, Lenth, Level, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .frame import Effect, Floats, FrameFit
+    import numpy.typing as npt
+
+    from .frame import Effect, Floats, Frame, FrameFit
     from .terms import Observed, VariationSource
+
+    Singles = npt.NDArray[np.float32]
+
 
 MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
 MIXED = 0.999
@@ -98,7 +106,6 @@ def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
 
 
 def _coded(seen: Observed, points: Sequence[tuple[str, ...]]) -> Floats:
-    """Points as rows of -1 (the first level) and +1."""
     lows = [factor.levels[0] for factor in seen.factors]
     return np.array([[-1.0 if level == low else 1.0 for level, low in zip(point, lows, strict=True)] for point in points])
 
@@ -119,7 +126,6 @@ def _told(made: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effe
 
 
 def named(effect: Effect, seen: Observed) -> str:
-    """Call an effect by its factors: `a:b`."""
     return ":".join(seen.factors[at].name for at in effect)
 
 
@@ -230,3 +236,116 @@ def _mixed_notes(partly: float, order: int) -> list[str]:
         return []
     text = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
     return [f"{text} What is found is a suspect; its interactions are for a second, smaller design."]
+
+
+DRAWS = 100_000
+CHUNK = 10_000
+FEWEST = 3
+REAL = 1e9  # standard errors
+
+
+def pse(contrasts: Floats) -> Floats:
+    """Pseudo standard error of contrasts that scatter alike, along the last axis."""
+    size = np.abs(contrasts)
+    s0 = 1.5 * np.median(size, axis=-1, keepdims=True)
+    inner = np.where(size < 2.5 * s0, size, np.nan)
+    # All of them nought: nothing lies below 0, and the error is 0 as well.
+    inner[np.isnan(inner).all(axis=-1)] = 0
+    result: Floats = 1.5 * np.nanmedian(inner, axis=-1)
+    return result
+
+
+@dataclass(frozen=True)
+class Null:
+    """What designs in which nothing has an effect show, in pseudo standard errors.
+
+    `every` and `largest` are the ratios |c| / PSE of all contrasts, and of the largest of each design, sorted. Beyond `alone` one in 20 of
+    the former lies, beyond `together` one in 20 of the latter. An effect of `needed` goes beyond `together` 4 times in 5.
+    """
+
+    every: Singles
+    largest: Singles
+    alone: float
+    together: float
+    needed: float
+
+    def chances(self, result: float) -> tuple[float, float]:
+        """How often so large a ratio comes of nothing, for one contrast and for the largest of all: (1 + hits) / (1 + draws), never 0."""
+        alone, together = (
+            float((1 + len(ratios) - np.searchsorted(ratios, np.float32(result))) / (1 + len(ratios)))
+            for ratios in (self.every, self.largest)
+        )
+        return alone, together
+
+
+def null(correlation: Floats) -> Null:
+    """Simulate a design whose estimates hang together so (the identity where it is orthogonal).
+
+    Seeded: the same design has the same margins.
+    """
+    contrasts = len(correlation)
+    if np.allclose(correlation, np.eye(contrasts), atol=1e-9):
+        return _independent(contrasts)
+    return _draw(np.asarray(np.linalg.cholesky(correlation + 1e-12 * np.eye(contrasts)), np.float64))
+
+
+@lru_cache(maxsize=8)
+def _independent(contrasts: int) -> Null:
+    return _draw(np.eye(contrasts, dtype=np.float64))
+
+
+def _draw(root: Floats) -> Null:
+    rng = np.random.default_rng(1989)
+    parts, errors = [], []
+    for _ in range(DRAWS // CHUNK):
+        drawn = rng.standard_normal((CHUNK, len(root))) @ root.T
+        parts.append((np.abs(drawn) / pse(drawn)[:, None]).astype(np.float32))
+        # What one real effect leaves to judge it by: itself it is too large to count.
+        errors.append(np.stack([pse(np.column_stack([np.full(CHUNK, REAL), drawn[:, 1:]])), drawn[:, 0]]))
+    ratios = np.concatenate(parts)
+    every, largest = np.sort(ratios, axis=None), np.sort(ratios.max(axis=1))
+    alone, together = (float(np.quantile(one, 1 - ALPHA)) for one in (every, largest))
+    error, chance = np.concatenate(errors, axis=1)
+    return Null(every, largest, alone, together, float(np.quantile(together * error - chance, POWER)))
+
+
+def judged_by_each_other(made: Frame, done: FrameFit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
+    first = made.base.shape[1]
+    inverse = done.inverse[first:, first:]
+    scale = np.sqrt(np.diag(inverse))
+    ratios = np.asarray(done.beta[first:]) / scale
+    correlation = inverse / np.outer(scale, scale)
+    rest = _completing(columns)
+    spare = rest.T @ made.y
+    every = np.concatenate([ratios, spare])
+    if len(every) < FEWEST:
+        return None, list(terms)
+    whole = np.eye(len(every))
+    whole[: len(ratios), : len(ratios)] = correlation
+    nothing = null(whole)
+    error = float(pse(every))
+    if error <= 0:
+        raise NotComparable("most contrasts are exactly nought: these are no measurements.")
+    # On the scale of main effects: twice the coefficient of an orthogonal contrast of all cells.
+    unit = 2 * float(np.median(scale))
+    result = []
+    for term, size, ratio in zip(terms, scale, ratios, strict=True):
+        p, p_adjusted = nothing.chances(abs(float(ratio)) / error)
+        times = 2.0 ** len(term.factors) * float(size) * error
+        judged = with_interval(term, nothing.alone * times, made.seen.scale == "log")
+        result.append(
+            replace(judged, se=times, p=p, p_adjusted=p_adjusted, adjustment="lenth", family=len(every), mde=nothing.needed * times)
+        )
+    labels = [*(term.label for term in terms), *[""] * len(spare)]
+    sizes = [*(2 * float(beta) for beta in done.beta[first:]), *(unit * float(one) for one in spare)]
+    return Lenth(
+        unit * error, unit * error * nothing.alone, unit * error * nothing.together, len(every), tuple(zip(labels, sizes, strict=True))
+    ), result
+
+
+def _completing(columns: Floats) -> Floats:
+    """Orthonormal contrasts that the columns leave over: shape (rows, rows - columns)."""
+    rows, used = columns.shape
+    q, _ = np.linalg.qr(np.column_stack([columns, np.eye(rows)]))
+    made: Floats = q[:, used:rows]
+    return made

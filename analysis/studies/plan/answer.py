@@ -38,7 +38,6 @@ RULES = (
 
 
 def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
-    """Make the answer; gains are fractions in its data."""
     goal = plan.goal
     feasible = plan.on_this_machine and plan.blocks is not None
     in_file = pilot.design.kind == "file"  # its rows are the design; where it lies is not kept
@@ -169,7 +168,6 @@ def _bound(p: float) -> str:
 
 
 def command_of(pilot: Run, blocks: int) -> str:
-    """The command of the run that was planned: the pilot's design, tweak sets and workloads, with as many blocks as are needed."""
     return shlex.join(["pytest", *study_files(pilot), *_options(pilot), f"--blocks={blocks}"])
 
 
@@ -199,6 +197,5 @@ def _named(pilot: Run, name: str) -> str:
 
 
 def _crossed(pilot: Run, sets: list[str]) -> bool:
-    """Whether every tweak set met every workload."""
     met = {(cell.workload, cell.tweakset) for cell in pilot.cells}
     return all((workload, name) in met for workload in pilot.workloads for name in sets)

@@ -15,8 +15,18 @@ import numpy as np
 from analysis.checks import different_data
 from analysis.compare import compare
 from analysis.stats.levels import best_repetitions, levels
-from analysis.stats.power import FEWEST, blocks_needed, pair_spread, spread_interval
-from analysis.stats.sequential import blocks_factor, expected_share, naive_type_i, obrien_fleming, pocock, spending
+from analysis.stats.power import (
+    FEWEST,
+    blocks_factor,
+    blocks_needed,
+    expected_share,
+    naive_type_i,
+    obrien_fleming,
+    pair_spread,
+    pocock,
+    spending,
+    spread_interval,
+)
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused
 from analysis.verdict import ONE_RUN, without_guards
@@ -81,24 +91,20 @@ class Plan:
 
     @property
     def blocks(self) -> int | None:
-        """Blocks that suffice for every workload; None where one needs more than can be counted on."""
         wanted = [need.blocks for need in self.needs]
         return None if None in wanted else max(filter(None, wanted))
 
     @property
     def block_s(self) -> float | None:
-        """Time of one block of all workloads planned for, None where the pilot does not say how long its cells took."""
         times = [need.block_s for need in self.needs]
         return None if None in times else math.fsum(filter(None, times))
 
     @property
     def total_s(self) -> float | None:
-        """Time of all blocks, None where it is not known or beyond counting."""
         return None if self.blocks is None or self.block_s is None else self.blocks * self.block_s
 
     @property
     def days(self) -> float | None:
-        """The same in days."""
         return None if self.total_s is None else self.total_s / DAY_S
 
     @property
@@ -178,7 +184,6 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
 
 
 def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list[Cell]:
-    """Collect the cells of a workload's comparable arms that did stock's work and have the metric."""
     mine = [
         cell
         for cell in pilot.cells
@@ -244,7 +249,6 @@ def cell_length(cells: Sequence[Cell], baseline: str) -> CellLength | None:
     between = max(0.0, of_means - within / steps)
 
     def cost(length: float) -> float:
-        """Time needed for a given precision."""
         return (overhead_s / length + step_s) * (between * length + within) if math.isfinite(length) else step_s * within
 
     (best,) = best_repetitions((within, between), (step_s, overhead_s))

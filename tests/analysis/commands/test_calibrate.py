@@ -21,14 +21,12 @@ MADE = Made(workloads=("cnn_train", "a_workload_with_a_name_that_is_long"), bloc
 
 @pytest.fixture(autouse=True)
 def _two_contrasts_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Families of fifty take seconds, and say nothing of how they are printed."""
     monkeypatch.setattr("analysis.studies.calibration.rates.family_rates.__defaults__", ((2, 3),))
 
 
 def test_tables_name_every_rule(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Of 100 columns, in full; as Markdown each with its source; and without a run there are only simulated sessions."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
     text = printed(capsys, "calibrate", "run.json", "--trials", "100")
@@ -43,7 +41,6 @@ def test_tables_name_every_rule(
 
 
 def test_json_holds_every_share_as_a_fraction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And null, not 0, where a rule needs more runs than there are."""
     path = saved_file(tmp_path, MADE)
     assert main(["calibrate", str(path), "--trials", "100", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -64,7 +61,6 @@ def test_json_holds_every_share_as_a_fraction(tmp_path: Path, capsys: pytest.Cap
 def test_bad_usage_is_answered_with_what_is_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """And a run without equals is refused in one line."""
     complaints = []
     for words in (["--trials", "99"], ["--trials", "many"], ["--seed=-1"]):
         with pytest.raises(SystemExit, match="2"):

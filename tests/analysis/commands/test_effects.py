@@ -45,7 +45,6 @@ day,format,workers,au
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names are relative: the same text on every machine."""
     monkeypatch.chdir(tmp_path)
     Path("results.csv").write_text(STORAGE)
 
@@ -60,7 +59,6 @@ def ablated(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """An ablation, a factorial with doubts in its head, stock that differs from its copy, and a table: plain text of 100 columns."""
     doubtful = designed("factorial", Keys({"vm.a": -0.10, "vm.b": 0.0}), factorial(2), MADE)
     doubtful["deeptweak"] |= {"interrupted": True, "machine_check": {"changed": {"/proc/sys/vm/a": ["60", "33"]}, "restored": False}}
     doubtful["benchmarks"][3]["extra_info"]["tweak"] |= {"before": {"vm.a": "0"}, "restored": {"vm.a": "1"}}
@@ -91,7 +89,6 @@ ODD_TABLES = {
 
 
 def test_odd_tables_are_analysed_and_say_what_is_odd(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """Rows that were not run or failed count for nothing, whatever their response; copied rows are named; and some say nothing."""
     pages = {}
     for name, text in ODD_TABLES.items():
         Path("odd.csv").write_text(text)
@@ -109,7 +106,6 @@ def test_json_has_every_term_and_the_sentence(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.parametrize("effect", ["B", "vm.dirty_ratio"])
 def test_one_effect_alone_is_adjusted_as_among_all(effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Asking for one of nine does not make it the only one that was looked at."""
     command = *ablated(tmp_path), "--json"
     whole, asked = (json.loads(printed(capsys, *command, *more))["effects"][0]["terms"] for more in ([], ["--effect", effect]))
     assert asked == [term for term in whole if term["factors"] == ["vm.dirty_ratio"]]
@@ -138,7 +134,6 @@ def test_a_table_of_another_study(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_three_levels_and_words_and_other_separators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Numbers come by size, words as they first come; a semicolon does as well as a comma; an empty response is a cell that was lost."""
     path = tmp_path / "other.csv"
     rows = [f"{size};{kind};{3 * size + (kind == 'b') + at / 10}" for at in range(3) for size in (16, 2, 4) for kind in "ba"]
     path.write_text("\n".join(["size;kind;y", *rows, "16;a;", ""]))
@@ -163,7 +158,6 @@ EVIL = "\u202e\x1b[31mX\x07"
 
 
 def test_what_a_file_says_is_printed_and_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Escapes, directions and line breaks in names, questions and tables: of a run, a table, and of what is refused."""
     keys = Keys({f"vm.{EVIL}": -0.10, "vm.b": 0.0})
     saved = designed("factorial", keys, factorial(2), MADE)
     text = json.dumps(saved).replace('"made_up"', json.dumps(f"made{EVIL}\nRun 5: all fine"))
@@ -233,7 +227,6 @@ def test_a_bad_table_is_one_line(capsys: pytest.CaptureFixture[str], snapshot: S
 
 
 def test_a_bad_request_of_a_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """Of effects that are aliased, under letters and names that hold colons; of points that contradict their tweak sets, too."""
     run = ablated(tmp_path)
     saved_file(tmp_path, Made(blocks=3), "matrix.json")
     designed_file(tmp_path, "fractional", FOUR, fraction(3, (0, 1, 2)), MADE)
@@ -271,7 +264,6 @@ TEXT = st.text(st.sampled_from('ab1.,;\t\n"# -\ufeffé\x00'), max_size=80)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXT)
 def test_whatever_a_table_holds_it_is_read_or_refused(tmp_path: Path, text: str) -> None:
-    """Never another error: a table comes from a stranger's hand."""
     path = tmp_path / "any.csv"
     path.write_text("a,b\n" + text, encoding="utf-8")
     try:

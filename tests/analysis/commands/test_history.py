@@ -36,7 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names are relative: the same text on every machine."""
     monkeypatch.chdir(folder)
 
 
@@ -70,7 +69,6 @@ def test_pages_and_exit_codes(name: str, capsys: pytest.CaptureFixture[str], sna
 def test_what_cannot_be_read_is_named_and_the_rest_is_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many refusals do not push the answer off the screen."""
     monkeypatch.chdir(tmp_path)
     folder = nights(Path("runs"), {"sort": noisy([1.0] * 12)})
     (folder / "0003_night.json").write_text('{"truncated": ')

@@ -25,8 +25,6 @@ MADE = Made(arms=(STOCK, AGAIN, Arm("tcp", gain=0.1, requested={"net.x": "1"})),
 
 @pytest.fixture
 def plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """Run the command; answers exit code, stdout and stderr."""
-
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main(["plot", *map(str, arguments), "--output", str(tmp_path / "plots")])
         return (code, *capsys.readouterr())
@@ -35,7 +33,6 @@ def plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tu
 
 
 def test_everything_that_can_be_drawn_is_written_and_named(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """Made without a GPU: all but energy, and both tables; no picture of another design, nor of what nobody reported."""
     path = sampled_file(tmp_path, MADE, gpus=0)
     code, out, err = plot(path, "--format", "svg")
     written = {path.name for path in (tmp_path / "plots").iterdir()}
@@ -77,7 +74,6 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
 
 
 def test_a_copy_of_a_run_is_drawn_once(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """Beside itself it would look like a second measurement that agrees."""
     _, out, _ = plot(saved_file(tmp_path, MADE), saved_file(tmp_path, MADE, "copy.json"), "--picture", "summary", "--json")
     assert len(json.loads(out)["summary"]) == 3
 

@@ -60,7 +60,6 @@ def test_json_says_path_size_verdicts_and_pictures(tmp_path: Path, capsys: pytes
 
 
 def test_a_design_is_answered_with_its_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On the terminal, for programs, and on the page: the very words of `effects`."""
     path = designed_file(tmp_path, "ablation", Keys({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.0}), ablation(2), Made(blocks=4))
     (found,) = effects_of(load(path))
     _, output = report(tmp_path, path)
@@ -112,7 +111,6 @@ def test_a_copy_is_no_second_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_what_cannot_be_reported_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Nothing to read, more runs than fit beside each other (they are for history), and an output that is no report of ours."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
     before = Path("run.json").read_bytes()

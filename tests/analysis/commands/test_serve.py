@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.commands.serve import serve
-from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.stream import jobs
+from analysis.studies.jobs.simulation import jobs, play
 from control.power import algorithms
 from control.scaling import Law, time_s
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
@@ -40,7 +39,6 @@ def answers(*messages: object) -> list[Json]:
 
 
 def test_a_dispatcher_gets_to_know_what_to_start() -> None:
-    """Shortest first; a job that failed is submitted again."""
     start = {"number": 3, "kind": ANY}
     assert answers(
         SJF,

@@ -24,7 +24,6 @@ MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"}, broke
 
 
 def stock_compare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """pytest-benchmark's own command line."""
     program = "from pytest_benchmark.cli import main; main()"
     return subprocess.run([sys.executable, "-c", program, "compare", *words], cwd=folder, capture_output=True, text=True, check=False)
 
@@ -100,7 +99,6 @@ BROKEN = Made(arms=(Arm("stock", broken=dict.fromkeys((1, 2, 3), ("failed", "out
 def test_a_run_that_cannot_be_split_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Nothing measured, a name that leads out of the folder, no tweak sets, a benchmark without its cell, and its own source."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, BROKEN, "broken.json")
     saved_file(tmp_path, Made(arms=(STOCK, Arm("../../etc/cron")), blocks=3), "path.json")

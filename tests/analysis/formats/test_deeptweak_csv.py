@@ -88,7 +88,6 @@ def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
 
 
 def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of_their_node(node: Path) -> None:
-    """`DIR/base DIR/exp1` says what `DIR:base DIR:exp1` says."""
     refused: list[str] = []
     ways = [[read_arm(f"{node}{sign}{name}", refused) for name in ("base", "exp1")] for sign in ("/", ":")]
     ((named,), (marked,)) = (compare_arms(base, [candidate]) for base, candidate in ways)
@@ -98,7 +97,6 @@ def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of
 
 
 def test_one_workload_on_two_nodes_is_compared_and_other_work_is_not(tmp_path: Path) -> None:
-    """A node's folder names its one workload. Another batch is no such workload, whatever it is called."""
     for name, batch in (("one", 1), ("other", 1), ("double", 2)):
         directory(tmp_path / name, Like("base", batch=batch, seed=len(name)), Like("exp1", manifest=SYSCTLS, batch=batch, seed=len(name)))
     refused: list[str] = []
@@ -178,7 +176,6 @@ def test_one_logged_gpu_is_not_said_to_be_the_only_one(tmp_path: Path) -> None:
 
 
 def test_warnings(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """Columns that lack, that nobody knows or measured; a run appended, rows lost; one machine long up and one freshly booted."""
     directory(tmp_path, Like("base", without=("gpu_temp_C", "batch_size"), written_mib=60_000), Like("exp1", several_gpus=True), EXP2)
     base, exp2 = tmp_path / "base" / "benchmark.csv", tmp_path / "exp2" / "benchmark.csv"
     base.write_text(base.read_text().replace("fd_count", "weather"))
@@ -217,7 +214,6 @@ def test_a_damaged_configuration_is_left_out_and_the_rest_is_read(node: Path) ->
 
 
 def test_an_arm_whose_manifest_is_damaged_is_not_known_to_be_anything(node: Path) -> None:
-    """Taken for untouched, it would pass for a check of the machine against itself."""
     (node / "exp1" / "skyhook.yaml").write_text("kind: [")
     run = load(node)
     assert "exp1" not in run.tweaksets

@@ -26,7 +26,6 @@ AIPERF: dict[str, Any] = {
 
 
 def cells(name: str) -> dict[str, int]:
-    """Benchmarks of a file, each with how many times are kept."""
     return {cell.workload: len(cell.steps.wall_s) if cell.steps else 0 for cell in load(HERE / name).cells}
 
 

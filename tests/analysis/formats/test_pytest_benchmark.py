@@ -32,7 +32,6 @@ STATS = ("benchmarks", 0, "stats")
 
 
 def changed(place: tuple[str | int, ...], value: object = None, *, gone: bool = False) -> JSON:
-    """GOOD with another value in a place, or without it."""
     saved: Any = copy.deepcopy(GOOD)
     part = saved
     for step in place[:-1]:
@@ -78,7 +77,6 @@ def test_without_its_rounds_a_file_still_has_its_statistics() -> None:
 
 
 def old(version: str) -> JSON:
-    """A file of an older version: fields and spellings that came later are taken out."""
     saved = copy.deepcopy(GOOD)
     saved["version"] = version
     if version < "5":
@@ -104,7 +102,6 @@ def test_years_of_files_are_read_alike(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["4.0.0", "5.3.1"])
 def test_times_are_utc_wherever_the_reader_lives(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    """Before version 5 they were so without saying it."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
@@ -125,7 +122,6 @@ def test_two_sessions_are_two_runs_wherever_their_files_lie(tmp_path: Path) -> N
 
 
 def test_sessions_are_compared_although_their_rounds_differ_in_number(tmp_path: Path) -> None:
-    """pytest-benchmark makes as many rounds as fit into its time: a faster machine does more of the same."""
     for turn, (arm, level_s) in enumerate((("base", 0.002), ("cand", 0.0015))):
         (tmp_path / arm).mkdir()
         for at in range(5):

@@ -36,7 +36,6 @@ def beside(saved: Path) -> Path:
 
 
 def rewrite(saved: Path, content: bytes) -> None:
-    """Another file in the record's place, hashed as if it were the run's own."""
     path = beside(saved)
     path.write_bytes(content)
     run = json.loads(saved.read_text())
@@ -45,7 +44,6 @@ def rewrite(saved: Path, content: bytes) -> None:
 
 
 def test_a_run_and_its_record_are_judged_as_the_whole_in_one_file(saved: Path) -> None:
-    """Which is what `--benchmark-json` writes, and runs of before."""
     whole = from_json(saved_run(), str(saved))
     assert load(saved) == whole
     assert compare(load(saved)) == compare(whole)

@@ -36,7 +36,6 @@ def settings_of(path: Path) -> list[tuple[str, str, str]]:
 
 
 def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) -> None:
-    """The annotation asks for a limit of an older version of the manifest."""
     assert settings_of(written(tmp_path, SYSCTLS)) == [
         ("boot", "hugepagesz", "1G"),
         ("boot", "hugepages", "2"),
@@ -67,7 +66,6 @@ def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path, snapshot: Sna
 
 
 def test_of_a_key_set_twice_the_last_is_in_force(tmp_path: Path) -> None:
-    """And it stands where it was set last, for later settings may depend on earlier ones."""
     twice = f"vm.dirty_ratio = 5\n{' ' * 12}vm/swappiness=1"
     path = written(tmp_path, SYSCTLS.replace("net.ipv4.tcp_rmem = 4096 87380 134217728", twice))
     assert settings_of(path)[-2:] == [("sysctl", "vm.dirty_ratio", "5"), ("sysctl", "vm.swappiness", "1")]
@@ -75,7 +73,6 @@ def test_of_a_key_set_twice_the_last_is_in_force(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_is_read_as_the_run_side_reads_it() -> None:
-    """Two readers of one format, on either side of the wall: what one applies is what the other says."""
     paths = sorted((HOUSE / "data/tweaks").glob("*.yaml"))
     assert paths
     for path in paths:

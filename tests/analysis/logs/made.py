@@ -15,7 +15,6 @@ WIDTH = 14
 
 
 def dcgmi(fields: Mapping[str, str], rows: Sequence[tuple[str, Sequence[float | None]]], *, header_every: int = 15) -> str:
-    """A log of `dcgmi dmon`: names and units of fields, then rows of an entity and its values; None is what it says N/A of."""
     lines = []
     for at, (entity, values) in enumerate(rows):
         if at % header_every == 0:
@@ -42,7 +41,6 @@ class Smi:
     query_s: float = 0.002  # what asking one GPU takes
 
     def lines(self) -> list[str]:
-        """The log's lines, the header first where there is one."""
         heads = [*["index"] * self.index, "name", *["timestamp"] * self.stamped, "utilization.gpu [%]", "memory.total [MiB]"]
         found = [", ".join([*heads, *self.extra])] if self.header else []
         for tick, utils in enumerate(self.utils):
@@ -54,7 +52,6 @@ class Smi:
         return found
 
     def text(self) -> str:
-        """The log."""
         return "\n".join(self.lines()) + "\n"
 
     def _cell(self, value: int, unit: str) -> str:

@@ -28,7 +28,6 @@ SOUP = st.lists(st.one_of(st.lists(WORDS, max_size=7).map(" ".join), st.text(max
 
 @given(rows=ROWS, every=st.integers(1, 20))
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[float | None]]], every: int) -> None:
-    """In any order of entities, with headers repeated; N/A is NaN and nothing else is."""
     path = tmp_path_factory.mktemp("log") / "dmon.txt"
     path.write_text(dcgmi(FIELDS, rows, header_every=every))
     log = dcgmi_dmon.read(path)
@@ -80,7 +79,6 @@ def test_each_line_left_out_is_named_with_its_reason(tmp_path: Path, snapshot: S
 
 
 def test_fields_that_change_with_a_later_header_are_missing_where_they_were_not_recorded(tmp_path: Path) -> None:
-    """Two logs in one file: neither is shifted into the other's columns."""
     path = tmp_path / "dmon.txt"
     path.write_text("#Entity  GPUTL  SMACT\nID\nGPU 0  90  0.5\n#Entity  POWER  GPUTL\nID  W\nGPU 0  61.5  80\n")
     columns = dcgmi_dmon.read(path).entities["GPU 0"]

@@ -34,7 +34,6 @@ def read(folder: Path, text: str, **known: int) -> nvidia_smi_csv.SmiLog:
 
 
 def own(ticks: int, names: tuple[str, ...] = STATION, **how: bool) -> Smi:
-    """A log in which each GPU's utilisation is its place: a row that goes to another is seen."""
     return Smi(names, [list(range(len(names)))] * ticks, **how)  # type: ignore[arg-type]
 
 
@@ -48,7 +47,6 @@ def utils(log: nvidia_smi_csv.SmiLog) -> dict[str, list[float]]:
 def test_what_was_written_is_read(  # noqa: PLR0913  # what a log may be
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, names: list[str], ticks: int, *, stamped: bool, index: bool, units: bool
 ) -> None:
-    """By index, by times, or by the number of GPUs; with and without units in the cells; [N/A] is NaN and nothing else is."""
     written = [data.draw(st.lists(UTIL, min_size=len(names), max_size=len(names))) for _ in range(ticks)]
     made = Smi(names, written, stamped=stamped, index=index, cell_units=units)
     log = read(tmp_path_factory.mktemp("log"), made.text(), gpus=len(names))
@@ -101,7 +99,6 @@ def test_a_row_that_is_lost_or_mangled_gives_no_other_row_to_a_neighbour(
 
 @pytest.mark.parametrize("stamped", [True, False])
 def test_a_header_in_the_middle_begins_a_tick(tmp_path: Path, *, stamped: bool) -> None:
-    """nvidia-smi was killed in the middle of a tick and started again into the same file."""
     lines = own(4, stamped=stamped).lines()
     log = read(tmp_path, "\n".join([*lines[:8], *lines]) + "\n")
     assert utils(log) == {"0": [0.0] * 6, "1": [1.0] * 6, "2": [2.0] * 5, "3": [3.0] * 5, "4": [4.0] * 5}
@@ -109,7 +106,6 @@ def test_a_header_in_the_middle_begins_a_tick(tmp_path: Path, *, stamped: bool) 
 
 
 def test_another_order_of_gpus_is_theirs(tmp_path: Path) -> None:
-    """With the display card first; and by index where a log has one, whatever the order of its rows."""
     assert utils(read(tmp_path, own(3, (DISPLAY, A100, A100)).text())) == {"0": [0.0] * 3, "1": [1.0] * 3, "2": [2.0] * 3}
     head, *rows = own(1, (A100, A100, A100), index=True).lines()
     log = read(tmp_path, "\n".join([head, rows[2], rows[0], rows[1], rows[1], rows[0], rows[2]]) + "\n")
@@ -129,7 +125,6 @@ def test_gpus_of_one_name_are_told_apart_by_times_or_by_their_number_and_else_no
 
 @pytest.mark.parametrize("stamped", [True, False])
 def test_where_most_ticks_fit_no_order_nobody_is_told_apart(tmp_path: Path, *, stamped: bool) -> None:
-    """Three GPUs whose rows come in another order in each of nine ticks: no order has half of them, and one is kept by three of nine."""
     orders = [(A100, DISPLAY, "Tesla T4"), (DISPLAY, A100, "Tesla T4"), ("Tesla T4", DISPLAY, A100)] * 3
     head = Smi(orders[0], [[0, 1, 2]], stamped=stamped).lines()[0]
     ticks = [Smi(order, [[0, 1, 2]] * 9, stamped=stamped).lines()[1 + 3 * at : 4 + 3 * at] for at, order in enumerate(orders)]

@@ -54,7 +54,6 @@ def read(folder: Path, text: str) -> top_batch.TopLog:
 
 @given(snapshots=st.lists(st.lists(PROCESSES, max_size=8), min_size=1, max_size=6), start=st.integers(0, 86399))
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, snapshots: list[list[Process]], start: int) -> None:
-    """Every three seconds, past midnight too."""
     text = ""
     for at, processes in enumerate(snapshots):
         now = (start + 3 * at) % 86400
@@ -88,7 +87,6 @@ def test_times_grow_out_of_minutes(tmp_path: Path) -> None:
 
 
 def test_midnight_is_passed(tmp_path: Path) -> None:
-    """The clock of top has no date."""
     table = "PID %CPU COMMAND\n1 5.0 python\n\n"
     text = "".join(BLOCK.format(clock=clock, load="1.22") + table for clock in ("23:59:58", "00:00:01"))
     assert [one.time_s for one in read(tmp_path, text).snapshots] == [0, 3]
@@ -107,7 +105,6 @@ def test_midnight_is_passed(tmp_path: Path) -> None:
 def test_a_clock_that_goes_back_is_midnight_only_if_the_pause_is_like_the_others(
     tmp_path: Path, clocks: tuple[str, ...], times_s: tuple[float | None, ...]
 ) -> None:
-    """Two logs in one file are no log of a day."""
     text = "".join(BLOCK.format(clock=clock, load="1.22") + "PID %CPU COMMAND\n1 5.0 python\n\n" for clock in clocks)
     log = read(tmp_path, text)
     assert [None if math.isnan(one.time_s) else one.time_s for one in log.snapshots] == list(times_s)
@@ -115,7 +112,6 @@ def test_a_clock_that_goes_back_is_midnight_only_if_the_pause_is_like_the_others
 
 
 def test_columns_are_those_of_the_header_in_force(tmp_path: Path) -> None:
-    """They were changed while top ran; a command with blanks may stand in the middle."""
     text = "PID %CPU COMMAND\n1 0.5 python -m a\n\nPID COMMAND %CPU RES\n1 python -m a 0.7 12\n"
     first, second = read(tmp_path, text).snapshots
     assert [one.command for one in (*first.processes, *second.processes)] == ["python -m a"] * 2
@@ -139,14 +135,12 @@ def test_lines_left_out_are_named_and_the_last_one_cut_is(tmp_path: Path, snapsh
 
 
 def test_a_headline_without_a_table_is_no_snapshot(tmp_path: Path) -> None:
-    """It was killed between the two."""
     block = BLOCK.format(clock="15:16:05", load="1.22")
     log = read(tmp_path, f"{block}PID %CPU COMMAND\n1 5.0 python\n\n{block}")
     assert len(log.snapshots) == 1
 
 
 def test_a_number_of_thousands_of_digits_is_none(tmp_path: Path) -> None:
-    """Python refuses to turn it into one."""
     nines = "9" * 5000
     log = read(tmp_path, f"PID %CPU TIME+ COMMAND\n{nines} 1.0 0:01.00 a\n1 1.0 {nines}:00.1 a\n")
     assert [(one.pid, math.isnan(one.cpu_s)) for one in log.snapshots[0].processes] == [(1, True)]

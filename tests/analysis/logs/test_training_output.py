@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.logs import training_output
+from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
-    import pytest
+    from syrupy.assertion import SnapshotAssertion
+
 
 LOSSES = st.lists(st.floats(0, 100).map(lambda loss: round(loss, 6)), max_size=20)
 CORRECT = st.lists(st.integers(0, 10000), max_size=5)
@@ -61,8 +64,35 @@ def test_a_training_that_did_not_end_has_no_time_and_never_none_at_all(tmp_path:
 
 
 def test_what_cannot_be_is_left_out(tmp_path: Path) -> None:
-    """More right than there are, no time at all, and another program's words; a loss that diverged is what was printed."""
     damage = "Test set: Average loss: 0.1, Accuracy: 9/8 (112%)\ntime:  0\nWarning: old driver\n"
     log = read(tmp_path, damage + "Train Epoch: 1 [0/60000 (0%)]\tLoss: nan\ntime:  5\n")
     assert (log.tests, log.time_s, [line.split(":")[0] for line in log.ignored]) == ((), 5.0, ["line 1", "line 2", "line 3"])
     assert np.isnan(log.loss).tolist() == [True]
+
+
+READERS = (dcgmi_dmon, nvidia_smi_csv, top_batch, training_output)
+ALL = {"empty": b"", "blank": b" \n\n", "bytes": bytes(range(256))}
+OTHERS = {
+    dcgmi_dmon: (b"#Entity  SMACT\nID\n", b"name, utilization.gpu [%]\nNVIDIA A100, 5 %\n"),
+    nvidia_smi_csv: (
+        b"name, utilization.gpu [%]\n",
+        b"0,1,1,65.0\n1,1,8,65.8\n",
+        b"#Entity  SMACT\nID\nGPU 0  0.5\n",
+        b"Loss: 0.3, Accuracy: 98%\n",
+    ),
+    top_batch: (b"time: 5\n", b"top - 15:16:05 up  5:03,  3 users,  load average: 1.22, 0.73, 0.79\nTasks: 9 total\n\n"),
+    training_output: (b"GPU 0  0.5\n",),
+}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__.rpartition(".")[2])
+def test_refusals(tmp_path: Path, reader: ModuleType, snapshot: SnapshotAssertion) -> None:
+    messages = {}
+    for name, content in {**ALL, **{one.decode(): one for one in OTHERS[reader]}}.items():
+        path = tmp_path / "other.txt"
+        path.write_bytes(content)
+        with pytest.raises(Unreadable, match=r"other\.txt") as refused:
+            reader.read(path)
+        messages[name] = str(refused.value).replace(f"{tmp_path}/", "")
+        assert "\n" not in messages[name]
+    assert messages == snapshot

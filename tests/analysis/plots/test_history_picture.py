@@ -11,7 +11,7 @@ from analysis.load import from_json
 from analysis.plots import history as picture
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import QUIET
-from analysis.studies.history.acknowledged import Acknowledgement, acknowledge
+from analysis.studies.history.answer import Acknowledgement, acknowledge
 from analysis.studies.history.history import gather, judge
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, ttest_ind
 
 from analysis.stats import changepoint
+from analysis.stats.alarm_rates import Shape, alarm_rate, exact_rate, noise, ours, shaped, watched_rates
 from analysis.stats.alarm_rates import Shape as Levels
-from analysis.stats.alarm_rates import exact_rate, noise, ours, shaped
-from analysis.stats.changepoint import change_points, without_outliers
+from analysis.stats.changepoint import change_points, energy_divergence, student, without_outliers
 from analysis.stats.step_evidence import SHORTEST, step_evidence
-from tests.analysis.stats.test_divergence import TOY
 
 SEEDS = st.integers(0, 10_000)
 
@@ -26,7 +25,6 @@ def at(series: np.ndarray) -> list[int]:
 
 
 def made(seed: int) -> np.ndarray:
-    """Noise with up to three steps at random places."""
     rng = np.random.default_rng(seed)
     series = rng.normal(size=rng.integers(SHORTEST, 120))
     for _ in range(rng.integers(0, 4)):
@@ -54,7 +52,6 @@ def test_a_change_is_placed_anew_where_that_leaves_a_last_level_of_three_points(
 
 
 def test_a_change_with_evidence_of_just_the_limit_does_not_convince(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One step is asked after several were: these convince, and that has to exceed the limit too."""
     series = [10.0, 10.1, 9.9, 9.7, 9.9, 9.7, 10.0, 10.4, 9.9, 9.8, 10.9, 10.9, 10.8, 10.5, 10.8, 11.0, 10.4, 10.7, 10.2, 10.4]
     tame = without_outliers(np.array(series))
     one = step_evidence(tame, most=1).log_bayes_factor
@@ -80,12 +77,6 @@ def test_a_step_of_two_sd_is_seen_in_30_runs(place: float, least: float) -> None
     assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 200, least)
 
 
-@pytest.mark.parametrize("place", [1 / 2, 1 / 3, 2 / 3])
-def test_a_step_of_two_sd_is_seen_in_100_runs(place: float) -> None:
-    series = shaped(Levels("", (0, 2), (place,)), 100, 60, np.random.default_rng(7))
-    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 60, 0.99)
-
-
 def test_a_single_outlier_is_no_change_wherever_it_stands() -> None:
     """One run of thirty took ten times as long, the first and the last among them; on the logarithm, noise of 2 %."""
     quiet = np.random.default_rng(8).normal(0, 0.02, 30)
@@ -109,7 +100,6 @@ def test_outliers_hide_no_change(outliers: tuple[int, ...]) -> None:
     [((0, 4, 0), [30, 60]), ((0, 4, 8), [30, 60]), ((0, 4, 0, 4), [30, 60, 90]), ((0, 5, 10, 5, 0, 7), [30, 60, 90, 120, 150])],
 )
 def test_several_changes_are_all_found(levels: tuple[float, ...], expected: list[int]) -> None:
-    """Up and down, a staircase, a comb, and more steps than are searched for at once."""
     (series,) = shaped(Levels("", levels), 30 * len(levels), 1, np.random.default_rng(11))
     assert at(series) == expected
 
@@ -121,7 +111,6 @@ def test_a_machine_that_goes_to_and_fro_is_seen() -> None:
 
 
 def test_changes_are_placed_anew_between_their_neighbours() -> None:
-    """A staircase of steps of 2.5 sd: all four within 3 runs and no other in nearly 9 of 10 series; as first cut, in 3 of 4."""
     stairs = Levels("", (0, 2.5, 5, 7.5, 10))
     assert exact_rate(at, shaped(stairs, 200, 60, np.random.default_rng(3)), stairs.begins(200)) > 0.82
 
@@ -193,6 +182,92 @@ def test_pulling_outliers_in_never_reaches_beyond_the_values(values: list[float]
 
 @given(st.lists(st.integers(-3, 3), min_size=SHORTEST, max_size=60))
 def test_coarse_clocks_give_an_answer_too(values: list[int]) -> None:
-    """Many equal values, levels without noise, all in a row: every change is inside, in order, and apart from the next."""
     indices = [0, *(point.index for point in change_points([float(value) for value in values]).points), len(values)]
     assert all(later - earlier >= 3 for earlier, later in pairwise(indices))
+
+
+# A toy series published with jhunter, a port of Hunter (Apache Otava): one change, at index 10.
+TOY = [1.02, 0.95, 0.99, 1.00, 1.12, 1.00, 1.01, 0.98, 1.01, 0.96, 0.50, 0.51, 0.48, 0.48, 0.55, 0.50, 0.49, 0.51, 0.50, 0.49]
+SAMPLES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
+
+
+def pair_by_pair(before: list[float], after: list[float]) -> float:
+    """Matteson and James (2014), equation 5, as it is printed."""
+    m, n = len(before), len(after)
+    between = 2 / (m * n) * sum(abs(x - y) for x in before for y in after)
+    within = [2 / (len(one) * (len(one) - 1)) * sum(abs(a - b) for i, a in enumerate(one) for b in one[i + 1 :]) for one in (before, after)]
+    return m * n / (m + n) * (between - sum(within))
+
+
+def test_energy_of_the_published_toy_series() -> None:
+    assert energy_divergence(np.array(TOY[:10]), np.array(TOY[10:])) == pytest.approx(4.682222, rel=1e-6)
+
+
+def test_student_of_the_published_toy_series() -> None:
+    found = student(np.array(TOY[:10]), np.array(TOY[10:]))
+    assert found is not None
+    assert found[0] == pytest.approx(-31.3763, rel=1e-6)
+    assert found[1] == pytest.approx(3.6e-17, rel=0.01)
+
+
+@given(SAMPLES, SAMPLES)
+def test_energy_by_ranks_is_energy_pair_by_pair(before: list[float], after: list[float]) -> None:
+    assert energy_divergence(np.array(before), np.array(after)) == pytest.approx(pair_by_pair(before, after), rel=1e-9, abs=1e-5)
+
+
+def test_student_is_scipys() -> None:
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(size=7), rng.normal(size=5) + 1
+    expected = ttest_ind(after, before)
+    assert student(before, after) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+def test_without_any_spread_there_is_no_t() -> None:
+    assert student(np.array([1.0, 1.0]), np.array([2.0, 2.0, 2.0])) is None
+
+
+@pytest.mark.parametrize(("kind", "phi"), [("white", 0.0), ("AR(1) 0.3", 0.3), ("AR(1) 0.5", 0.5), ("AR(1) 0.7", 0.7)])
+def test_noise_has_unit_variance_and_its_memory_from_the_first_point_on(kind: str, phi: float) -> None:
+    series = noise(kind, 10, 20_000, np.random.default_rng(1))
+    assert series.std(axis=0) == pytest.approx(np.ones(10), abs=0.03)
+    neighbours = [np.corrcoef(series[:, at], series[:, at + 1])[0, 1] for at in range(9)]
+    assert neighbours == pytest.approx([phi] * 9, abs=0.03)
+
+
+def test_an_outlier_is_one_run_that_takes_ten_times_as_long() -> None:
+    """With noise of 2 %: 9 / 0.02 = 450 sd more."""
+    series = noise("one 10x outlier", 20, 50, np.random.default_rng(1))
+    assert (series > 400).sum(axis=1).tolist() == [1] * 50
+
+
+def test_a_shape_has_its_levels() -> None:
+    shape = Shape("", (0, 100, 50), (1 / 4, 1 / 2))
+    series = shaped(shape, 40, 2, np.random.default_rng(1)).mean(axis=0)
+    assert shape.begins(40) == [10, 20]
+    assert np.round([series[:10].mean(), series[10:20].mean(), series[20:].mean()], -1).tolist() == [0, 100, 50]
+
+
+def test_rates_are_shares_of_series() -> None:
+    """Of four made-up answers three are alarms, one of which has everything within 3 points and nothing else."""
+    answers = iter([[], [12, 20], [14, 20], [10]] * 2)
+    series = np.zeros((4, 30))
+    assert alarm_rate(lambda _: next(answers), series) == 0.75
+    assert exact_rate(lambda _: next(answers), series, [10, 20]) == 0.25
+
+
+def test_a_watched_series_alarms_while_its_change_is_recent() -> None:
+    """A made-up answer: one change at 100, seen from night 105 to 120 of the nights 30 to 130, when it is among the last 20 runs."""
+    series = np.zeros((2, 130))
+    series[0, 104] = 1  # the one series in which anything is seen
+    ever, nights = watched_rates(lambda one: [100] if one[104:].any() else [], series)
+    assert ever == 0.5
+    assert nights == pytest.approx(16 / (2 * 101))
+
+
+def test_outliers_and_other_troubles_are_as_large_and_as_many_as_they_say() -> None:
+    rng = np.random.default_rng(2)
+    assert (noise("5 % 10x outliers", 100, 500, rng) > 400).mean() == pytest.approx(0.05, abs=0.005)
+    assert noise("last fifth 3x as noisy", 50, 2000, rng).std(axis=0) == pytest.approx([1.0] * 40 + [3.0] * 10, rel=0.1)
+    heavy = noise("t3, AR(1) 0.5", 50, 4000, rng)
+    assert np.corrcoef(heavy[:, 20], heavy[:, 21])[0, 1] == pytest.approx(0.5, abs=0.1)
+    assert (np.abs(heavy) > 6).mean() > 0.001  # 1 in a billion of white noise

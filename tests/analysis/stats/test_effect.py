@@ -9,8 +9,10 @@ import pytest
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.stats import false_discovery_control
 
-from analysis.stats.effect import paired_effect, two_sample_effect
+from analysis.stats.adjust import ADJUSTMENTS, benjamini_hochberg, benjamini_yekutieli, bonferroni, hochberg, holm
+from analysis.stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect, unequal
 from analysis.terms import Metric, NotComparable
 from control.t_test import detectable_gain
 
@@ -91,7 +93,6 @@ def test_equivalence_agrees_with_the_90_percent_interval(pair: tuple[list[float]
 
 @given(arms)
 def test_time_and_throughput_give_one_answer(pair: tuple[list[float], list[float]]) -> None:
-    """A step time is the inverse of a rate: the gain, its interval and its p are the same whichever a study declares."""
     assume(spread(pair) > 1e-6)
     base, candidate = ([1 / value for value in arm] for arm in pair)
     one, other = paired_effect(THROUGHPUT, *pair, MARGIN), paired_effect(STEP_TIME, base, candidate, MARGIN)
@@ -100,7 +101,6 @@ def test_time_and_throughput_give_one_answer(pair: tuple[list[float], list[float
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
 def test_blocks_without_any_spread_are_no_measurement(ratio: float) -> None:
-    """Their t would be infinite or undefined; p = 0 must not come of it."""
     with pytest.raises(NotComparable):
         paired_effect(THROUGHPUT, [100.0, 110.0, 120.0], [100 * ratio, 110 * ratio, 120 * ratio], MARGIN)
 
@@ -124,3 +124,110 @@ def test_the_detectable_gain_by_hand() -> None:
 
 def test_a_hopeless_spread_still_gives_a_number() -> None:
     assert math.isfinite(detectable_gain(50.0, 3, 0.05 / 40))
+
+
+RATE = Metric("throughput_samples_per_s", "higher")
+SESSIONS, PAIRS, SIGMA = 400, 16, 0.05
+BAND = scipy.stats.binom.ppf([0.005, 0.995], SESSIONS, 0.05)
+
+
+def missed(processes: int, tau: float, mu: float, *, of_these: bool, seed: int = 1) -> int:
+    rng = np.random.default_rng([seed, processes, round(tau * 1e4)])
+    count = 0
+    for _ in range(SESSIONS):
+        own = rng.normal(mu, tau, processes)
+        gains = own[:, None] + rng.normal(0, SIGMA, (processes, PAIRS))
+        found = np.exp(rng.normal(0, 0.3, (processes, 1)) + rng.normal(0, 0.1, (processes, PAIRS)))
+        effect = switched_effect(RATE, found.tolist(), (found * np.exp(gains)).tolist(), 0.03)
+        truth = math.expm1(own.mean() if of_these else mu)
+        count += not effect.low <= truth <= effect.high
+    return count
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.05])
+@pytest.mark.parametrize("tau", [0.0, 0.02, 0.05])
+def test_with_enough_processes_the_interval_is_for_processes_of_this_kind(tau: float, mu: float) -> None:
+    for processes in (ENOUGH_PROCESSES, 8):
+        assert BAND[0] <= missed(processes, tau, mu, of_these=False) <= BAND[1]
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.05])
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_with_few_it_is_for_these_processes(processes: int, tau: float) -> None:
+    assert BAND[0] <= missed(processes, tau, 0.05, of_these=True) <= BAND[1]
+
+
+def test_with_few_it_says_nothing_of_others() -> None:
+    """Why the verdict then says of which processes it speaks: three whose effects differ by 5 % miss the kind's own half the time."""
+    assert missed(3, 0.05, 0.05, of_these=False) > SESSIONS / 3
+    assert BAND[0] <= missed(3, 0.0, 0.05, of_these=False) <= BAND[1]
+
+
+def test_means_of_processes_are_compared_where_there_are_enough() -> None:
+    rng = np.random.default_rng(3)
+    base, other = np.exp(rng.normal(0, 0.1, (2, 5, 2)))
+    before, after = (np.exp(np.log(arm).mean(axis=1)).tolist() for arm in (base, other))
+    found, expected = switched_effect(RATE, base.tolist(), other.tolist(), 0.03), paired_effect(RATE, before, after, 0.03)
+    assert (found.gain, found.low, found.p, found.df) == pytest.approx((expected.gain, expected.low, expected.p, 4))
+    assert found.design == "switched"
+
+
+def test_the_arithmetic_of_two_processes() -> None:
+    """Log gains 0.1, 0.3 and 0.2, 0.6: the mean is 0.3, inside them s² = (0.02 + 0.08) / 2, the error is sqrt(s²·(1/2 + 1/2)) / 2."""
+    gains = [[0.1, 0.3], [0.2, 0.6]]
+    found = switched_effect(RATE, [[1, 1], [1, 1]], [[math.exp(gain) for gain in process] for process in gains], 0.03)
+    assert math.log1p(found.gain) == pytest.approx(0.3)
+    assert found.log_se == pytest.approx(math.sqrt(0.05) / 2)
+    assert (found.df, found.n_baseline) == (2, 4)
+
+
+def test_processes_that_differ_are_noticed_as_by_scipy() -> None:
+    rng = np.random.default_rng(5)
+    gains = [rng.normal(0, 0.05, 16), rng.normal(0.05, 0.05, 16), rng.normal(0, 0.05, 12)]
+    assert unequal([one.tolist() for one in gains]) == pytest.approx(scipy.stats.f_oneway(*gains).pvalue)
+    assert unequal([[0.1, 0.2]]) is None
+    assert unequal([[0.1], [0.2]]) is None
+
+
+# Benjamini & Hochberg 1995, thrombolysis in acute myocardial infarction.
+INFARCTION = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+probabilities = st.lists(st.floats(0, 1), max_size=20)
+each = pytest.mark.parametrize("name", ADJUSTMENTS)
+
+
+@pytest.mark.parametrize(("name", "called"), [("bonferroni", 3), ("holm", 3), ("hochberg", 3), ("bh", 4), ("by", 3)])
+def test_v14_how_many_of_fifteen_are_called_at_five_percent(name: str, called: int) -> None:
+    assert sum(p <= 0.05 for p in ADJUSTMENTS[name](INFARCTION)) == called
+
+
+def test_v14_adjusted_values() -> None:
+    """BH: 15/1 · .0001, 15/2 · .0004 = .003, 15/3 · .0019 = .0095, 15/4 · .0095 = .035625; Holm's fourth: 12 · .0095 = .114."""
+    assert benjamini_hochberg(INFARCTION)[:4] == pytest.approx([0.0015, 0.003, 0.0095, 0.035625])
+    assert holm(INFARCTION)[3] == pytest.approx(0.114)
+
+
+def test_the_others_by_hand() -> None:
+    """From .01, .04, .03: three times each; from above 1 · .04, min(.04, 2 · .03), min(.04, 3 · .01).
+
+    Yekutieli: 1 + 1/2 + 1/3 = 11/6, so 11/6 · 1 · .04 = .0733, min(.0733, 11/6 · 3/2 · .03 = .0825), 11/6 · 3 · .01 = .055.
+    """
+    assert bonferroni([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.12, 0.09])
+    assert hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+    assert benjamini_yekutieli([0.01, 0.04, 0.03]) == pytest.approx([0.055, 11 / 6 * 0.04, 11 / 6 * 0.04])
+
+
+@given(probabilities)
+def test_the_false_discovery_rates_are_scipys(ps: list[float]) -> None:
+    if ps:
+        assert benjamini_hochberg(ps) == pytest.approx(false_discovery_control(ps, method="bh").tolist())
+        assert benjamini_yekutieli(ps) == pytest.approx(false_discovery_control(ps, method="by").tolist())
+
+
+@each
+@given(ps=probabilities)
+def test_adjusting_never_helps_and_keeps_the_order(name: str, ps: list[float]) -> None:
+    adjusted = ADJUSTMENTS[name](ps)
+    assert len(adjusted) == len(ps)
+    assert all(p <= q <= 1 for p, q in zip(ps, adjusted, strict=True))
+    ordered = [adjusted[index] for index in sorted(range(len(ps)), key=lambda i: ps[i])]
+    assert ordered == sorted(ordered)

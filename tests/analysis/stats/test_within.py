@@ -38,7 +38,6 @@ series = st.lists(st.integers(1, 4000).map(lambda whole: whole / 64), min_size=3
 
 @cache
 def steps_s(configuration: str) -> np.ndarray:
-    """Every step time of one DeepTweak run on one GPU."""
     return pd.read_csv(REFERENCE / "deeptweak" / "one_node_one_gpu" / configuration / "benchmark.csv")["step_time"].to_numpy()
 
 
@@ -204,7 +203,6 @@ def test_the_median_interval_is_the_tabulated_one() -> None:
 
 
 def test_warmup_is_found_in_fives() -> None:
-    """Thirteen slow steps, then noise: three batches of five are left out."""
     x = np.concatenate([np.linspace(3, 1.5, 13), np.random.default_rng(3).normal(1, 0.01, 187)])
     assert warmup_steps(x) == 15
     assert warmup_steps([1.0] * 4) == 0
@@ -230,7 +228,6 @@ def test_welch_is_scipys_and_turns_with_its_arguments(x: list[float], y: list[fl
 
 @pytest.mark.parametrize(("y", "p"), [(1.0, 1.0), (2.0, 0.0)])
 def test_welch_of_values_without_spread(y: float, p: float) -> None:
-    """No spread leaves nothing to test: they are the same or they are not."""
     found = welch([1.0, 1.0], [y, y, y])
     assert found.t is None
     assert (found.low, found.difference, found.high, found.p) == (1 - y, 1 - y, 1 - y, p)

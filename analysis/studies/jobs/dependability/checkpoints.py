@@ -76,7 +76,6 @@ class CheckpointTrial:
 
 
 def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
-    """Each fault under which more than one interval was tried."""
     by_fault: dict[tuple[str, str], list[Stream]] = {}
     for stream in streams:
         if stream.fault:
@@ -126,7 +125,6 @@ def _cost(streams: Sequence[Stream]) -> tuple[int, float | None]:
 
 
 def _failures(streams: Sequence[Stream]) -> tuple[int, float]:
-    """Attempts that a fault ended, and the time of all attempts: what a running job meets, however many run at once."""
     known = [attempt for stream in streams for attempt in stream.attempts if attempt.begin_s is not None and attempt.end_s is not None]
     ran_s = math.fsum(max(0.0, ran.end_s - ran.begin_s) for ran in known if ran.end_s is not None and ran.begin_s is not None)
     return sum(ran.outcome in {"killed", "failed"} for ran in known), ran_s

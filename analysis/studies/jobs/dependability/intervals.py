@@ -82,7 +82,6 @@ def time_per_work(interval_s: float, cost_s: float, mtbf_s: float, restart_s: fl
 
 
 def advise(cost_s: float, mtbf_s: float, restart_s: float = 0.0) -> Advice:
-    """Work out all intervals. Raises: Refused, for times that are none."""
     for name, value, least in (("the cost of a checkpoint", cost_s, 0.0), ("the mean time between failures", mtbf_s, 0.0)):
         if not least < value < math.inf:
             raise Refused(f"{name} is {value:g} s; a time above 0 belongs there.")
@@ -117,8 +116,6 @@ MOST_STEPS = 2_000_000  # segments of work and failures that one job may come to
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPlan:
-    """What is simulated: times in seconds, `shape` that of Weibull, one job a seed."""
-
     cost_s: float
     mtbf_s: float
     work_s: float
@@ -139,7 +136,6 @@ class PlayedInterval:
 
 
 def simulate(plan: CheckpointPlan) -> tuple[Advice, list[PlayedInterval]]:
-    """Play every interval, those around Daly's where none is asked for. Raises: Refused."""
     if not 0 < plan.work_s < math.inf or not 0.1 <= plan.shape <= 10 or not 3 <= plan.seeds <= 100_000:
         raise Refused("the work is above 0 s, the shape from 0.1 to 10, seeds from 3 to 100000.")
     if not all(0 < interval_s < math.inf for interval_s in plan.intervals_s):
@@ -161,7 +157,6 @@ def simulate(plan: CheckpointPlan) -> tuple[Advice, list[PlayedInterval]]:
 
 
 def _bounded(plan: CheckpointPlan, interval_s: float) -> None:
-    """Refuse what would be played for hours: segments that hardly ever end without a failure, or too many of them."""
     segments = plan.work_s / interval_s
     steps = segments * time_per_work(interval_s, plan.cost_s, plan.mtbf_s, plan.restart_s) * interval_s
     steps = segments + steps / plan.mtbf_s
@@ -173,7 +168,6 @@ def _bounded(plan: CheckpointPlan, interval_s: float) -> None:
 
 
 def _job(plan: CheckpointPlan, interval_s: float, seed: int) -> float:
-    """How long one job takes in all, in seconds."""
     clock = simpy.Environment()
     failures = _failures(plan, seed)
     job = clock.process(_life(clock, plan, interval_s, failures))
@@ -182,7 +176,6 @@ def _job(plan: CheckpointPlan, interval_s: float, seed: int) -> float:
 
 
 def _failures(plan: CheckpointPlan, seed: int) -> Iterator[float]:
-    """Moments of failures, by wall-clock time: the same whatever the job does."""
     rng = np.random.default_rng([seed, 10])
     scale, now = plan.mtbf_s / math.gamma(1 + 1 / plan.shape), 0.0
     while True:

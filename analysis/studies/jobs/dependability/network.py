@@ -55,13 +55,11 @@ def rate_with_timeouts_bit_s(mss_bytes: float, rtt_s: float, loss: float, rto_s:
 
 
 def timeouts_share(rtt_s: float, loss: float, rto_s: float = RTO_S) -> float:
-    """Which part of a transfer's time passes in timeouts, by that law."""
     waited = _timeouts_s(loss, rto_s)
     return waited / (rtt_s / window(loss) + waited)
 
 
 def _timeouts_s(loss: float, rto_s: float) -> float:
-    """Seconds of timeouts for each segment."""
     return max(rto_s, 0.0) * min(1.0, 3 * math.sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)
 
 
@@ -94,7 +92,6 @@ class TrainedCell:
 
     @property
     def communication_s(self) -> float | None:
-        """What of a step is not arithmetic."""
         return None if self.compute_s is None else self.step_s - self.compute_s
 
 
@@ -148,7 +145,6 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
 
 
 def _counts(cell: Cell, origin: str) -> dict[str, float] | None:
-    """TCP's counters over all steps; None where a step does not tell all of them."""
     rows = cell.report.get("network", ())
     place = f"cell {cell.id}, report.network"
     steps = [Fields({"row": row}, origin, f"{place}[{at}]").known_numbers("row", COUNTS) for at, row in enumerate(rows)]
@@ -217,7 +213,6 @@ class LossyLine:
 
 
 def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
-    """Judge every line."""
     by_line: dict[str, list[TrainedCell]] = {}
     for cell in cells:
         by_line.setdefault(cell.line, []).append(cell)
@@ -292,7 +287,6 @@ def _at(loss: float, cells: Sequence[TrainedCell], spent: ByLevel, slower: Ratio
 
 
 def _predicted(loss: float, cells: Sequence[TrainedCell]) -> tuple[float | None, float | None]:
-    """Seconds that the gradients of a step take one way, by Mathis and by Padhye."""
     rtt_s, mss, sent = (_mean_of(getattr(cell, name) for cell in cells) for name in ("rtt_s", "mss_bytes", "gradient_bytes"))
     if loss == 0 or rtt_s is None or mss is None or sent is None:
         return None, None

@@ -37,7 +37,6 @@ class Totals:
 
 
 def totals(stream: Stream) -> Totals:
-    """Count one stream."""
     times = held(stream)
     done = {job.number for job in stream.jobs if job.outcome == "done"}
     held_s = None if times is None else math.fsum(times.values())
@@ -101,7 +100,6 @@ def _span(jobs: Sequence[Job]) -> tuple[float, float]:
 
 
 def _all_down_s(away: Sequence[tuple[float, float, str]], nodes: int) -> float:
-    """Time in which every node was lost."""
     jumps = sorted([(at, 1) for at, until, _ in away if until > at] + [(until, -1) for at, until, _ in away if until > at])
     lost, since, total = 0, 0.0, 0.0
     for at, step in jumps:
@@ -112,7 +110,6 @@ def _all_down_s(away: Sequence[tuple[float, float, str]], nodes: int) -> float:
 
 
 def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
-    """The jobs that both met: of one number, class, size and planned submission."""
     others = {job.number: job for job in twin.jobs}
     pairs = [(job, others[job.number]) for job in stream.jobs if job.number in others]
     return [
@@ -123,7 +120,6 @@ def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
 
 
 def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
-    """Mean response of jobs that both streams got done: the twin's, and the stream's. None where there are none, or they took no time."""
     both = [(other.response_s, job.response_s) for job, other in pairs]
     known = [(before, after) for before, after in both if before is not None and after is not None]
     if not known:
@@ -194,7 +190,6 @@ def _struck(fault: Fault, hit: Sequence[Attempt]) -> bool:
 
 
 def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
-    """The attempts that it ended: of its job or, where it has none, of all on its node."""
     if fault.job is None and fault.node is None:
         return []
     begun = [attempt for attempt in stream.attempts if attempt.begin_s is not None and attempt.begin_s < fault.at_s]

@@ -1,7 +1,4 @@
-"""What faults cost, checkpoint intervals and lossy lines: parts of an answer, and documents for programs.
-
-In documents fields are those of the records; losses are fractions, and an interval that is open has null at that end.
-"""
+"""What faults cost, checkpoint intervals and lossy lines as answers. In their data losses are fractions; an open interval ends in null."""
 
 from __future__ import annotations
 
@@ -9,20 +6,21 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, bullets, marked, text_table
+from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.plain import one_line
 from analysis.studies.jobs.output import NONE, figure, number, p_value, value_of
 from analysis.wording import percent, unsigned
 
+from .intervals import simulate
 from .network import LOSS_RULE
-from .study import RULE
+from .study import RULE, arms, poisonings, spared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from analysis.answer import Part, Tone
+    from analysis.answer import Answer, Part, Tone
     from analysis.studies.jobs.estimates import Figure
-    from analysis.studies.jobs.output import Document
+    from analysis.studies.jobs.records import Stream
 
     from .checkpoints import CheckpointTrial
     from .intervals import Advice, CheckpointPlan, PlayedInterval
@@ -46,14 +44,13 @@ SHAPES = {
 }
 
 
-def report_document(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Document:
-    """What faults cost, for programs."""
-    records = {"arms": [*map(asdict, arms)], "policies": [*map(asdict, policies)], "poisonings": [*map(asdict, poisonings)]}
-    return {**records, "margin": margin, "rule": RULE}
+def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
+    of_faults, policies, accuracies = arms(streams, margin), spared(streams), poisonings(streams)
+    data = {"arms": [*map(asdict, of_faults)], "policies": [*map(asdict, policies)], "poisonings": [*map(asdict, accuracies)]}
+    return of_parts({**data, "margin": margin, "rule": RULE}, _reported(of_faults, policies, accuracies, margin), refused)
 
 
-def report_page(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Iterator[Part]:
-    """Write what faults cost."""
+def _reported(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Iterator[Part]:
     faulty = {arm.condition for arm in arms if arm.fault}
     for condition in dict.fromkeys(arm.condition for arm in arms):
         if condition in faulty:
@@ -108,7 +105,6 @@ def _recovery(arm: FaultArm) -> list[str]:
 
 
 def _notes(arms: Sequence[FaultArm]) -> Iterator[str]:
-    """Every note once, with the arms it is of."""
     labels: dict[str, list[str]] = {}
     for arm in arms:
         for note in _notes_of(arm):
@@ -149,14 +145,12 @@ def _poisonings(poisonings: Sequence[Poisoning]) -> Iterator[Part]:
     yield ""
 
 
-def advice_document(advice: Advice | None, trials: Trials) -> Document:
-    """Advice and trials for programs."""
+def advised(advice: Advice | None, trials: Trials, refused: Sequence[str]) -> Answer:
     documents = [{**asdict(trial), "advice": None if own is None else asdict(own)} for trial, own in trials]
-    return {"advice": None if advice is None else asdict(advice), "trials": documents}
+    return of_parts({"advice": None if advice is None else asdict(advice), "trials": documents}, _advised(advice, trials), refused)
 
 
-def advice_page(advice: Advice | None, trials: Trials) -> Iterator[Part]:
-    """Write advice, and intervals that were tried."""
+def _advised(advice: Advice | None, trials: Trials) -> Iterator[Part]:
     if advice is not None:
         yield from _advice(advice)
     for trial, own in trials:
@@ -234,17 +228,16 @@ def _against_daly(least_s: Figure | None, advice: Advice) -> str:
 
 
 def _open_figure(value: Figure) -> str:
-    """A value whose interval may have no end."""
     return figure(value).replace("inf]", "∞]")
 
 
-def simulation_document(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Document:
-    """A simulation of intervals for programs."""
-    return {"simulated": True, "asked": asdict(plan), "advice": asdict(advice), "intervals": [*map(asdict, intervals)]}
+def simulated(plan: CheckpointPlan) -> Answer:
+    advice, intervals = simulate(plan)
+    data = {"simulated": True, "asked": asdict(plan), "advice": asdict(advice), "intervals": [*map(asdict, intervals)]}
+    return of_parts(data, _simulated(plan, advice, intervals))
 
 
-def simulation_page(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Iterator[Part]:
-    """Write a simulation of intervals."""
+def _simulated(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Iterator[Part]:
     failures = "at random" if plan.shape == 1 else f"by Weibull's law of shape {plan.shape:g}"
     yield Line(
         f"SIMULATED: {plan.seeds} jobs of {number(plan.work_s)} s of work for each interval, the same failures for all, every "
@@ -271,13 +264,11 @@ def _least(best: PlayedInterval, advice: Advice) -> str:
     return f"least at {number(best.interval_s)} s, {'' if shown else 'not '}shown to be better than Daly's {number(advice.daly_s)} s."
 
 
-def loss_document(lines: Sequence[LossyLine]) -> Document:
-    """Lines that lose packets, for programs."""
-    return {"lines": [*map(asdict, lines)], "rule": LOSS_RULE}
+def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
+    return of_parts({"lines": [*map(asdict, lines)], "rule": LOSS_RULE}, _lossy(lines), refused)
 
 
-def loss_page(lines: Sequence[LossyLine]) -> Iterator[Part]:
-    """Write steps over lines that lose packets."""
+def _lossy(lines: Sequence[LossyLine]) -> Iterator[Part]:
     heads = ("loss %", "blocks", "step s", "slower [95 %]", "p", "comm. s", "Mathis s", "again %", "timeouts", "bound by")
     for line in lines:
         yield Line(one_line(line.name), tone="strong")

@@ -237,7 +237,6 @@ class SparedJobs:
 
 
 def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
-    """Compare every policy with fifo under every fault that both met."""
     met: dict[tuple[object, ...], dict[str, Stream]] = {}
     for stream in streams:
         if stream.fault:
@@ -274,7 +273,6 @@ def _policy(stream: Stream) -> str:
 
 
 def _rest(stream: Stream) -> str:
-    """The condition without its policy."""
     return ":".join(part for part in stream.condition.split(":") if not part.startswith(POLICY))
 
 
@@ -299,7 +297,6 @@ class Poisoning:
 
 
 def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
-    """Every setting of the jobs that tell an accuracy and how many of their clients were poisoned; the clean ones first in each."""
     settings: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
     for stream in streams:
         kinds = {str(class_.get("name")): class_ for class_ in stream.classes}
@@ -336,7 +333,6 @@ def _poisoning(condition: str, setting: str, level: float, units: Accuracies, ag
 
 
 def _apart(condition: str) -> tuple[str, str | None]:
-    """A condition without its poisoned clients and the file its classes are from, and how many it has."""
     parts = condition.split(":")
     levels = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
     return ":".join(part for part in parts if not part.startswith((f"{POISONED}=", "classes="))), levels[0] if levels else None

@@ -51,14 +51,12 @@ class Learner(Protocol):
 
 
 def mean(table: FactorTable, groups: Texts) -> Fitted:
-    """The mean of the training set as models see it: the geometric one, where they see logarithms."""
     del groups
     level = float(table.seen().mean())
     return lambda points: np.full(points.count, level)
 
 
 def ridge(table: FactorTable, groups: Texts) -> Fitted:
-    """Ridge regression on the coded factors; its penalty is chosen by leaving groups out."""
     code = tables.learn(table.points)
     rows, seen = code.coded(table.points), table.seen()
     try:
@@ -130,7 +128,6 @@ CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes
 
 
 def white_boxes(table: FactorTable) -> dict[str, Learner]:
-    """The white boxes whose factors the table has."""
     there = set(table.points.numbers)
     boxes: dict[str, Learner] = {}
     if not table.log:  # these are laws of times
@@ -174,7 +171,6 @@ def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], La
 
 
 def scaling(table: FactorTable, name: str) -> Law:
-    """Fit Amdahl's law or Gunther's, each row a job. Raises: Refused."""
     fitted = next((fit for fit in fits(_points(table)) if fit.name == name), None)
     if fitted is None:
         raise Refused("too few numbers of replicas for this law.")
@@ -182,7 +178,6 @@ def scaling(table: FactorTable, name: str) -> Law:
 
 
 def of_work(table: FactorTable) -> Law:
-    """Fit time = start + cost·work, both at least 0, by least squares of relative errors. Raises: Refused, where all have one size."""
     work = table.points.numbers[WORK]
     known = ~np.isnan(work)
     if len(np.unique(work[known])) < 2:

@@ -1,7 +1,4 @@
-"""Validations and predictions: parts of an answer, and documents for programs.
-
-In documents fields are those of the records, errors are fractions, values in the response's unit.
-"""
+"""Validations and predictions as answers. In their data errors are fractions, values in the response's unit."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, bullets, marked, text_table
+from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.plain import one_line
 from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE
@@ -21,7 +18,7 @@ from .validation import SAME
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from analysis.studies.jobs.output import Document
 
     from .predictions import ClassTime, ModelChoice, Prediction
@@ -71,13 +68,13 @@ def _validation(validation: CrossValidation) -> Document:
     }
 
 
-def validations_document(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Document:
-    """Cross-validations for programs, with what every model said of every row when it was left out."""
-    return {"table": _table(table), "method": METHOD, "validations": [*map(_validation, validations)], "said": list(notes)}
+def validated(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Answer:
+    """Cross-validations of one table, in the data with what every model said of rows left out; `notes` are what could not be done."""
+    data = {"table": _table(table), "method": METHOD, "validations": [*map(_validation, validations)], "said": list(notes)}
+    return of_parts(data, _validated(table, validations, notes))
 
 
-def validations_page(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
-    """Write cross-validations of one table; `notes` are what could not be done, a sentence each."""
+def _validated(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
     yield from _head(table)
     heads = ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]")
     for validation in validations:
@@ -139,13 +136,12 @@ def _legend(validations: Sequence[CrossValidation]) -> Iterator[str]:
     yield METHOD
 
 
-def fit_document(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Document:
-    """What a model leans on, and how far it may be trusted, for programs."""
-    return {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(validation)}
+def fitted(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Answer:
+    data = {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(validation)}
+    return of_parts(data, _fitted(table, model, leans, validation))
 
 
-def fit_page(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Iterator[Part]:
-    """Write what a model leans on, and how far it may be trusted."""
+def _fitted(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Iterator[Part]:
     yield from _head(table)
     unit = "typically by" if table.log else f"by, {table.response}"
     heads = ("factor", f"taken from another row, {model} moves {unit}")
@@ -156,7 +152,6 @@ def fit_page(table: FactorTable, model: str, leans: Leans, validation: CrossVali
 
 
 def answers(validation: CrossValidation) -> list[str]:
-    """Say in sentences, as a report does, what came of a cross-validation."""
     scores = [scored for scored in validation.scored if scored.model != BASELINE and scored.typical is not None]
     if not scores:
         return [f"No model could predict {validation.response} of a {validation.by} left out."]
@@ -179,13 +174,12 @@ def _verdict(scored: Scored) -> str:
     return f"{words[scored.difference.verdict]} (p {tiny(scored.difference.p)})"
 
 
-def predictions_document(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Document:
-    """Predictions of points for programs."""
-    return {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
+def predicted(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Answer:
+    data = {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
+    return of_parts(data, _predicted(table, choice, predictions))
 
 
-def predictions_page(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[Part]:
-    """Write predictions of points."""
+def _predicted(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[Part]:
     yield from _head(table)
     promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"
     yield Line(f"{table.response} by {choice.model}, {promised}", tone="strong")
@@ -201,13 +195,12 @@ def predictions_page(table: FactorTable, choice: ModelChoice, predictions: Seque
     yield from marked([("•", METHOD)], "quiet")
 
 
-def classes_document(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Document:
-    """Predicted times by class for programs."""
-    return {"model": model, "classes": [*map(asdict, times)], "validation": _validation(validation), "notes": list(notes)}
+def classes(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Answer:
+    data = {"model": model, "classes": [*map(asdict, times)], "validation": _validation(validation), "notes": list(notes)}
+    return of_parts(data, _classes(model, times, validation, notes))
 
 
-def classes_page(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[Part]:
-    """Write predicted times by class."""
+def _classes(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[Part]:
     yield Line(f"Seconds a unit of work, on one replica, by {model}", tone="strong")
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
     yield text_table(heads, map(_class_time, times))

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which model, for a new what, and what its intervals promise to cover."""
-
     model: str
     by: By
     level: float
@@ -59,7 +57,6 @@ SEED = 1
 
 
 def learner(table: FactorTable, by: By, name: str) -> Learner:
-    """Answer a model by its name. Raises: Refused, with those there are."""
     known = validation.learners(table, by)
     if name not in known:
         raise Refused(f"{one_line(name)}: is no model of these rows; there are {', '.join(known)}.")
@@ -67,13 +64,11 @@ def learner(table: FactorTable, by: By, name: str) -> Learner:
 
 
 def by_of(table: FactorTable) -> By:
-    """By what to leave groups out: configurations, or runs where there are too few of these."""
     many = len(np.unique(table.configurations)) >= tables.LEAST
     return "configuration" if many else "run"
 
 
 def parsed(words: Sequence[str]) -> dict[str, float | str]:
-    """Read `cache=warm`, `read_threads=4`. Raises: Refused."""
     factors: dict[str, float | str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -228,7 +223,6 @@ def _work_alone(row: Measurement) -> float:
 
 
 def _ordered(predicted: Floats, measured: Floats, own: Flags, known: Flags) -> float:
-    """The share of pairs with a job of a class that were predicted in the right order; one half is chance."""
     judged = own & known
     above = np.sign(predicted[judged][:, None] - predicted[known]) * np.sign(measured[judged][:, None] - measured[known])
     pairs = above[above != 0]
@@ -236,7 +230,6 @@ def _ordered(predicted: Floats, measured: Floats, own: Flags, known: Flags) -> f
 
 
 def classes_of(path: Path) -> dict[str, Any]:
-    """Read a file of classes of jobs. Raises: Unreadable, for a file that is none."""
     try:
         document: Any = yaml.safe_load(read_whole(path).decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -45,7 +45,6 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
 
 
 def rows_of(names: Sequence[str], response: str) -> tuple[list[Measurement], list[str]]:
-    """Read all rows that tell a response, and what was left out. Raises: Refused."""
     notes: list[str] = []
     return _rows(names, *_opened(names, notes), response, notes), notes
 
@@ -88,7 +87,6 @@ def _default(runs: Runs, known: Sequence[str]) -> str:
 
 
 def _blind(rows: Sequence[Measurement], without: Sequence[str]) -> list[Measurement]:
-    """Take factors out of what models see; configurations stay what they were."""
     there = list(dict.fromkeys(name for row in rows for name in row.factors))
     for name in without:
         if name not in there:
@@ -131,7 +129,6 @@ def plain(values: Mapping[str, object], before: str = "") -> Factors:
 
 
 def typed(text: str) -> float | str:
-    """Read a number out of a text that is one."""
     try:
         value = float(text)
     except ValueError:
@@ -140,7 +137,6 @@ def typed(text: str) -> float | str:
 
 
 def named(factors: Mapping[str, float | str], without: frozenset[str] = frozenset()) -> str:
-    """Name a configuration by its factors, the same for the same."""
     parts = (
         f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
         for name, value in sorted(factors.items())
@@ -169,7 +165,6 @@ USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
 
 
 def cell_responses(run: Run) -> list[str]:
-    """Name what can be predicted of a run's cells, in the order in which a cell tells it."""
     names: dict[str, None] = {}
     for cell in run.cells:
         names |= dict.fromkeys([*cell.metrics, *(name for name in USED_BY_CELLS if name in cell.usage), *cell.telemetry])
@@ -177,7 +172,6 @@ def cell_responses(run: Run) -> list[str]:
 
 
 def primary(run: Run) -> str:
-    """The metric that was declared before the run; of workloads that differ in it the first's."""
     for cell in run.cells:
         workload = run.workloads.get(cell.workload)
         if workload is not None and workload.primary is not None:
@@ -187,7 +181,6 @@ def primary(run: Run) -> str:
 
 
 def cell_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]:
-    """Read every cell that was measured and tells the response; of the others how many, in `left_out`."""
     rows, missing, reasons = [], 0, set()
     for cell in run.cells:
         value = _cell_value(cell, response)
@@ -241,7 +234,6 @@ def job_responses(streams: Sequence[Stream]) -> list[str]:
 
 
 def job_rows(run: Run, streams: Sequence[Stream], response: str, left_out: list[str]) -> list[Measurement]:
-    """Take every job that was done and tells the response; of the others how many, in `left_out`."""
     cells = {cell.id: cell for cell in run.cells}
     rows: list[Measurement] = []
     for stream in streams:
@@ -262,7 +254,6 @@ def job_rows(run: Run, streams: Sequence[Stream], response: str, left_out: list[
 
 
 def _as_row(job: Job) -> dict[str, object]:
-    """A job as a line of a list of jobs has it."""
     results = {f"{RESULT}{name}": value for name, value in job.result.items()}
     own = {"class": job.class_, "priority": job.priority, "tenant": job.tenant, "replicas": job.replicas, "work": job.work}
     return {**own, **job.used, **results, "submit_s": job.submit_s, "start_s": job.start_s, "end_s": job.end_s}
@@ -295,7 +286,6 @@ PASSED_OVER = frozenset(
 
 
 def read_csv(path: Path) -> tuple[list[str], list[Factors]]:
-    """Read columns and lines; an empty cell is missing. Raises: Unreadable, with the line."""
     names, lines = csv_file.parse(csv_file.text_of(path), path)
     if not any(names):
         raise Unreadable(f"{path}: line 1: nothing; the names of columns belong there.")
@@ -303,13 +293,11 @@ def read_csv(path: Path) -> tuple[list[str], list[Factors]]:
 
 
 def csv_responses(names: list[str]) -> list[str]:
-    """Name the columns that can be a response; of a list of jobs, the times between."""
     between = [name for name, pair in TIMES.items() if set(pair) <= set(names)]
     return between + [name for name in names if name not in PASSED_OVER | {CONFIGURATION, RUN}]
 
 
 def csv_rows(path: Path, response: str, left_out: list[str]) -> list[Measurement]:
-    """Read the rows that tell the response; of the others how many, in `left_out`. Without the column `run` each row is its own."""
     _, lines = read_csv(path)
     rows = []
     for at, line in enumerate(lines):

@@ -52,7 +52,6 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
 
 
 def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurement]:
-    """Draw so many rows at most: of every configuration and run equally many, as far as it has them."""
     if len(rows) <= most:
         return list(rows)
     groups: dict[tuple[str, str], list[int]] = {}
@@ -65,7 +64,6 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> Points:
-    """Write points that were asked for as a table's columns. Raises: Refused, for a number that is none."""
     numbers: dict[str, Floats] = {}
     for name in like.points.numbers:
         for point in factors:
@@ -136,7 +134,6 @@ def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
 
 
 def each(fold: Whole) -> list[tuple[Whole, Whole]]:
-    """Answer training and test rows of every fold, as places."""
     return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in np.unique(fold)]
 
 
@@ -152,8 +149,6 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CodedNumber:
-    """How one number is coded: its logarithm or itself, less `centre`, over `scale`; and the range in which it was seen."""
-
     log: bool
     centre: float
     scale: float
@@ -185,7 +180,6 @@ class Coding:
         return np.column_stack(coded) if coded else np.zeros((points.count, 0))
 
     def columns(self) -> list[str]:
-        """Name the columns of `coded`."""
         titles = []
         for name, number in self.numbers.items():
             titles += [f"log {name}" if number.log else name, *([f"{name} missing"] if number.missing else [])]
@@ -193,7 +187,6 @@ class Coding:
 
 
 def learn(points: Points) -> Coding:
-    """Learn how training points are coded."""
     return Coding(
         {name: _number(column) for name, column in points.numbers.items()},
         {name: tuple(str(level) for level in np.unique(column)) for name, column in points.names.items()},
@@ -281,7 +274,6 @@ class Points:
     names: Mapping[str, Texts]
 
     def take(self, at: Whole) -> Points:
-        """Answer some of the rows, by their places."""
         return Points(
             len(at), {name: column[at] for name, column in self.numbers.items()}, {name: column[at] for name, column in self.names.items()}
         )
@@ -304,15 +296,12 @@ class FactorTable:
     copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def seen(self) -> Floats:
-        """The values as models see them."""
         return np.log(self.values) if self.log else self.values
 
     def units(self, by: By) -> Texts:
-        """The group of each row."""
         return self.configurations if by == "configuration" else self.runs
 
     def take(self, at: Whole) -> FactorTable:
-        """Answer some of the rows, by their places."""
         return FactorTable(
             self.response, self.points.take(at), self.values[at], self.configurations[at], self.runs[at], self.log, self.notes, self.copies
         )

@@ -51,7 +51,6 @@ def enough(groups: int, level: float) -> bool:
 
 
 def calibrated(table: FactorTable, by: By, learner: Learner, most: int = tables.INNER) -> Calibrated:
-    """Fit a model to all but each fold, and note its errors there. Raises: TooFew, Refused."""
     units = table.units(by)
     fold = tables.folds(units, most)
     off = np.full(len(fold), np.nan)
@@ -134,15 +133,12 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
 
 @dataclass(frozen=True, slots=True)
 class _LeaveOut:
-    """How groups are left out: the same for every model."""
-
     table: FactorTable
     by: By
     splits: Sequence[tuple[Whole, Whole]]
     level: float
 
     def held_out(self, name: str, learner: Learner, *, sure: bool = True) -> tuple[HeldOut, str]:
-        """What a model says of rows left out, with intervals if it is to be sure; and why it could not, where it could not."""
         table, units = self.table, self.table.units(self.by)
         predicted, low, high = (np.full(len(table.values), np.nan) for _ in range(3))
         why = ""
@@ -157,7 +153,6 @@ class _LeaveOut:
         return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
 
     def scored(self, held: HeldOut, mean: HeldOut, why: str) -> Scored:
-        """Score it; what it could not do is said."""
         table, units = self.table, self.table.units(self.by)
         score = scored(held, mean.predicted, Truth(table.values, units, len(self.splits), table.log))
         covered = coverage(held, table.values, units, self.level, log=table.log)
@@ -168,14 +163,12 @@ class _LeaveOut:
 
 
 def in_unit(seen: Floats, table: FactorTable) -> Floats:
-    """Answer values in the response's unit; an end that is infinitely far is none (NaN)."""
     with np.errstate(over="ignore"):
         values = np.exp(seen) if table.log else seen
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
 
 
 def _extrapolated(table: FactorTable, splits: Sequence[tuple[Whole, Whole]]) -> int:
-    """How many rows, when they were left out, lay outside what was left."""
     return sum(
         bool(reasons) for training, test in splits for reasons in tables.beyond(table.points.take(training), table.points.take(test))
     )
@@ -187,8 +180,6 @@ LEAST_GROUPS = 3  # groups, for an interval of their mean
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What was measured, in which groups, dealt into how many folds, and whether errors are those of logarithms."""
-
     measured: Floats
     units: Texts
     folds: int
@@ -258,14 +249,12 @@ def coverage(held: HeldOut, measured: Floats, units: Texts, level: float, *, log
 
 
 def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """The 95 % interval of a share out of `count` trials."""
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z / (1 + z**2 / count) * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
-    """Test by how much errors are smaller, shape (groups,); the verdict is what it is if p stands."""
     count = len(smaller)
     if count < LEAST_GROUPS:
         return None
@@ -339,8 +328,6 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a model said of rows it never saw, NaN where it could not; all of shape (rows,), in the response's unit."""
-
     model: str
     predicted: Floats
     low: Floats

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.stats
 
 from analysis.plain import one_line
+from analysis.stats.adjust import holm
 from analysis.studies.jobs.estimates import Figure
 from analysis.terms import Refused
 
-from . import shape
 from .formulas import Inputs
 from .valid_times import columns, cycles, little, most_held
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from analysis.studies.jobs.records import Stream
 
-    from .shape import Shape
     from .valid_times import Columns, Little
 
 
@@ -48,7 +48,6 @@ class Units:
 
     @property
     def why(self) -> str:
-        """Say what stands for independent, and why that."""
         return {
             "runs": f"from {self.count} runs, which are the replicates",
             "busy cycles": f"from {self.count} busy cycles, independent under renewal arrivals",
@@ -118,7 +117,6 @@ def _interval(value: float, known: np.ndarray, *, logs: bool) -> Figure:
 
 
 def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
-    """Which unit each job belongs to: what kind they are, how many there are, and for every stream shape (jobs,)."""
     used = [part for part in streams if len(part.submit)]
     if len(used) >= RUNS:
         numbers = iter(range(len(used)))
@@ -189,7 +187,6 @@ class Fit:
 
     @property
     def simulated(self) -> bool:
-        """Whether no job of it ever ran."""
         return self.engine == SIMULATED
 
 
@@ -228,8 +225,8 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         units=of_units,
         **figures,
         utilisation=None if held is None or slots is None else held / slots,
-        arrivals=shape.arrivals([part.submit for part in times]),
-        services=shape.services([_known(part) for part in times]),
+        arrivals=arrivals_shape([part.submit for part in times]),
+        services=services_shape([_known(part) for part in times]),
         laws=laws,
         findings=(*_findings(streams, times, laws), *_too_many(streams, times, slots), *planned),
         closed=any(stream.closed for stream in streams),
@@ -238,7 +235,6 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
 
 
 def inputs_of(sums: Sums, servers: int) -> Inputs | None:
-    """Answer what a model takes, out of sums; None where something is missing."""
     known = (rate(sums), service(sums), scv(sums, "gap"), scv(sums, "service"))
     came, takes, scv_arrivals, scv_service = known
     if came is None or takes is None or scv_arrivals is None or scv_service is None or takes <= 0:
@@ -247,12 +243,10 @@ def inputs_of(sums: Sums, servers: int) -> Inputs | None:
 
 
 def rate(sums: Sums) -> float | None:
-    """Jobs a second: gaps over the time they take."""
     return sums["gap_n"] / sums["gap_s"] if sums.get("gap_s", 0) > 0 else None
 
 
 def service(sums: Sums) -> float | None:
-    """Mean service time, seconds."""
     return mean(sums, "service")
 
 
@@ -309,7 +303,6 @@ def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequenc
 
 
 def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | None) -> list[str]:
-    """Name runs in which more slots were held than there are."""
     sentences = []
     for stream, part in zip(streams, times, strict=True):
         most = most_held(part)
@@ -321,7 +314,6 @@ def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | 
 
 
 def _planned(streams: Sequence[Stream], came: Figure | None) -> list[str]:
-    """Say where jobs came at another rate than was planned."""
     rates = {stream.arrivals.get("rate_per_s") for stream in streams}
     planned = next(iter(rates)) if len(rates) == 1 else None
     if came is None or came.low is None or came.high is None or isinstance(planned, bool) or not isinstance(planned, int | float):
@@ -329,3 +321,107 @@ def _planned(streams: Sequence[Stream], came: Figure | None) -> list[str]:
     if came.low <= planned <= came.high or abs(came.value - planned) < EXPECTED * planned:
         return []
     return [f"planned were {planned:.4g} jobs/s; what came, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}], differs from it."]
+
+
+ALPHA = 0.05
+FEWEST_VALUES = 8
+DRAWS, SIZE = 100_000, 40
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeTest:
+    """One test: what it asks, its statistic (a distance, a correlation, a distance) and p, as it is and adjusted."""
+
+    asks: str
+    statistic: float
+    p: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    count: int
+    tests: tuple[ShapeTest, ...]
+
+    @property
+    def refused(self) -> tuple[ShapeTest, ...]:
+        return tuple(test for test in self.tests if test.p_adjusted < ALPHA)
+
+
+def arrivals_shape(submits: Sequence[np.ndarray]) -> Shape | None:
+    """Test Poisson arrivals of one rate: exponential gaps, gaps without memory, a rate that stays. None of too few.
+
+    `submits`: of each stream the times of submission, rising, seconds.
+    """
+    gaps = [np.diff(submit) for submit in submits]
+    every = np.concatenate([np.zeros(0), *gaps])
+    if len(every) < FEWEST_VALUES:
+        return None
+    # Given when the last one came, those before it are uniform between the first and it.
+    places = [(submit[1:-1] - submit[0]) / (submit[-1] - submit[0]) for submit in submits if len(submit) > 2 and submit[-1] > submit[0]]
+    tests = [("gaps are exponential", *_exponential(every)), ("gaps do not hang together", *_memory(gaps))]
+    if places:
+        constant = scipy.stats.kstest(np.concatenate(places), "uniform")
+        tests.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
+    return _shape(len(every), tests)
+
+
+def services_shape(times: Sequence[np.ndarray]) -> Shape | None:
+    """Test exponential service times, each as if alone. None of too few. `times`: of each stream, in the order of submission, seconds."""
+    every = np.concatenate([np.zeros(0), *times])
+    if len(every) < FEWEST_VALUES:
+        return None
+    return _shape(len(every), [("times are exponential", *_exponential(every)), ("times do not hang together", *_memory(times))])
+
+
+def _shape(count: int, tests: list[tuple[str, float, float]]) -> Shape:
+    adjusted = holm([p for _, _, p in tests])
+    return Shape(count, tuple(ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)))
+
+
+def _exponential(values: np.ndarray) -> tuple[float, float]:
+    """Largest distance from the exponential distribution of the same mean, and its p (Lilliefors 1969).
+
+    The mean is that of the values, so that tables of Kolmogorov and Smirnov would accept too much. In Stephens's form (1974) the statistic
+    has one distribution for all counts; that is drawn, always the same.
+    """
+    mean = float(values.mean())
+    if mean <= 0:
+        return 1.0, 1 / (DRAWS + 1)
+    distance = _distance(np.sort(values)[None, :] / mean)[0]
+    larger = int((_null() >= _of_stephens(distance, len(values))).sum())
+    return float(distance), (larger + 1) / (DRAWS + 1)
+
+
+def _distance(ordered: np.ndarray) -> np.ndarray:
+    """Distances for rows of ordered values of mean 1: shape (rows, values) → (rows,)."""
+    count = ordered.shape[1]
+    below = -np.expm1(-ordered)
+    steps = np.arange(count + 1) / count
+    return np.asarray(np.maximum((steps[1:] - below).max(axis=1), (below - steps[:-1]).max(axis=1)))
+
+
+def _of_stephens(distance: np.ndarray | float, count: int) -> np.ndarray:
+    return np.asarray((distance - 0.2 / count) * (math.sqrt(count) + 0.26 + 0.5 / math.sqrt(count)))
+
+
+@lru_cache(maxsize=1)
+def _null() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(10):
+        drawn = np.sort(rng.standard_exponential((DRAWS // 10, SIZE)), axis=1)
+        parts.append(_of_stephens(_distance(drawn / drawn.mean(axis=1, keepdims=True)), SIZE))
+    return np.concatenate(parts)
+
+
+def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Rank correlation of neighbours, and its two-sided p; ranks because a few long gaps would else decide."""
+    before = np.concatenate([times[:-1] for times in series if len(times)])
+    after = np.concatenate([times[1:] for times in series if len(times)])
+    # What differs by less than a clock's rounding is the same.
+    if len(before) < 3 or min(np.ptp(before), np.ptp(after)) <= ROUNDING * np.abs(before).max():
+        return 0.0, 1.0
+    correlation = scipy.stats.spearmanr(before, after)
+    return float(correlation.statistic), float(correlation.pvalue)

@@ -20,7 +20,7 @@ from scipy.special import gammaincc
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 class Unstable(Refused):
@@ -92,7 +92,6 @@ def erlang_c(servers: int, offered: float) -> float:
 
 
 def must_be_inputs(inputs: Inputs) -> None:
-    """Check that a model can be asked. Raises: Refused, which number is none."""
     for name, value in (("rate", inputs.rate_per_s), ("mean service time", inputs.service_s)):
         if not 0 < value < math.inf:
             raise Refused(f"a {name} of {value:g}: it is a finite number above 0.")
@@ -104,7 +103,6 @@ def must_be_inputs(inputs: Inputs) -> None:
 
 
 def load_of(inputs: Inputs) -> float:
-    """Share of the servers' time that is asked for: λ·E[S]/c."""
     return inputs.rate_per_s * inputs.service_s / inputs.servers
 
 
@@ -164,32 +162,6 @@ def sakasegawa(inputs: Inputs) -> Queue:
     return _queue(f"G/G/{inputs.servers} Sakasegawa", inputs, p_wait, factor * _variation(inputs) * inputs.service_s)
 
 
-def mmc_empty(inputs: Inputs) -> float:
-    """Share of time an M/M/c is empty: p₀ = C(1 - U)·c!/a^c, by logarithms. Raises: Refused, Unstable."""
-    queue = mmc(inputs)
-    offered = queue.load * inputs.servers
-    if queue.p_wait == 0:  # too small to be written: all those servers are as good as endless
-        return math.exp(-offered)
-    return math.exp(math.log(queue.p_wait) + math.log1p(-queue.load) + math.lgamma(inputs.servers + 1) - inputs.servers * math.log(offered))
-
-
-def mm1_at_least(load: float, jobs: int) -> float:
-    """Share of time an M/M/1 holds so many jobs or more: Uⁿ. Raises: Refused, Unstable."""
-    must_be_stable(Inputs(load, 1.0))
-    return float(load**jobs)
-
-
-def mm1_room_for(load: float, loss: float) -> int:
-    """Places an M/M/1 must have so that fewer than a share `loss` find them taken, by the tail of the endless queue: ⌈ln loss/ln U⌉.
-
-    Raises: Refused, Unstable.
-    """
-    must_be_stable(Inputs(load, 1.0))
-    if not 0 < loss < 1:
-        raise Refused(f"a loss of {loss:g}: it is a share between 0 and 1.")
-    return math.ceil(math.log(loss) / math.log(load))
-
-
 def _variation(inputs: Inputs) -> float:
     return (inputs.scv_arrivals + inputs.scv_service) / 2
 
@@ -240,7 +212,6 @@ def wait_within(queue: Queue, time_s: float) -> float:
 
 
 def must_be_time(time_s: float) -> None:
-    """Check a time to wait. Raises: Refused."""
     if not 0 <= time_s < math.inf:
         raise Refused(f"a wait of {time_s:g} s: it is a number from 0.")
 
@@ -324,7 +295,6 @@ def mmck(inputs: Inputs, room: int) -> Queue:
 
 
 def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
-    """Time that so large a share of the jobs let in wait at most, seconds. Raises: Refused."""
     _must_be_share(share)
     longer = _mmck_longer(inputs, room)
     if longer(0.0) <= 1 - share:
@@ -334,7 +304,6 @@ def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
 
 
 def mmck_wait_within(inputs: Inputs, room: int, time_s: float) -> float:
-    """Share of the jobs let in that wait no longer than so many seconds. Raises: Refused."""
     must_be_time(time_s)
     return 1 - _mmck_longer(inputs, room)(time_s * inputs.servers / inputs.service_s)
 
@@ -347,3 +316,61 @@ def _mmck_longer(inputs: Inputs, room: int) -> Callable[[float], float]:
     of_let_in = mmck_states(inputs, room)[:-1]
     weights, ahead = of_let_in[inputs.servers :] / of_let_in.sum(), np.arange(1, room - inputs.servers + 1)
     return lambda time: float(weights @ gammaincc(ahead, time)) if len(ahead) else 0.0
+
+
+MOST_USERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedSystem:
+    """A closed system with so many users. By station: mean number of jobs, utilisation, and time there for each of a user's requests.
+
+    `most_per_s` and `least_s` are the bounds no system of these demands can pass: min(1/D_max, N/(D + Z)) and max(D, N·D_max - Z).
+    """
+
+    users: int
+    think_s: float
+    rate_per_s: float
+    response_s: float
+    jobs: Mapping[str, float]
+    utilisation: Mapping[str, float]
+    times_s: Mapping[str, float]
+    most_per_s: float
+    least_s: float
+
+
+def mva(demands_s: Mapping[str, float], users: int, think_s: float = 0.0) -> ClosedSystem:
+    """Mean values by recursion over the users: R_k(n) = D_k·(1 + Q_k(n - 1)), X(n) = n/(Z + ΣR_k), Q_k(n) = X·R_k.
+
+    `demands_s`: what a request asks of each single server, visits times service time. Exact for exponential service in the order of coming,
+    and for any service that is shared by all there.
+    Raises: Refused.
+    """
+    if not demands_s:
+        raise Refused("no station: each has a name and a demand in seconds.")
+    for name, demand in demands_s.items():
+        if not 0 < demand < math.inf:
+            raise Refused(f"station {name}: a demand of {demand:g} s; it is a finite number above 0.")
+    if not 1 <= users <= MOST_USERS:
+        raise Refused(f"{users} users: it takes 1 to {MOST_USERS}.")
+    if not 0 <= think_s < math.inf:
+        raise Refused(f"a time to think of {think_s:g} s: it is a finite number, 0 or above.")
+    jobs = dict.fromkeys(demands_s, 0.0)
+    times: dict[str, float] = {}
+    rate = 0.0
+    for count in range(1, users + 1):
+        times = {name: demand * (1 + jobs[name]) for name, demand in demands_s.items()}
+        rate = count / (think_s + math.fsum(times.values()))
+        jobs = {name: rate * time for name, time in times.items()}
+    whole, longest = math.fsum(demands_s.values()), max(demands_s.values())
+    return ClosedSystem(
+        users=users,
+        think_s=think_s,
+        rate_per_s=rate,
+        response_s=math.fsum(times.values()),
+        jobs=jobs,
+        utilisation={name: rate * demand for name, demand in demands_s.items()},
+        times_s=times,
+        most_per_s=min(1 / longest, users / (whole + think_s)),
+        least_s=max(whole, users * longest - think_s),
+    )

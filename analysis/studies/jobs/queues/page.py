@@ -1,14 +1,11 @@
-"""Fits, predictions, validations, waits by priority and closed systems: parts of an answer, and documents for programs.
-
-In documents fields are those of the records, times in seconds, shares fractions.
-"""
+"""Fits, predictions, validations, waits by priority and closed systems as answers. In their data times are in seconds, shares fractions."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Line, bullets, marked, text_table
+from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.plain import one_line
 from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE, figure, number, unit
@@ -19,21 +16,25 @@ from .validation import CLOSED, RULE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from analysis.studies.jobs.output import Document
 
-    from .closed import ClosedSystem
-    from .fitting import Fit
+    from .fitting import Fit, Shape
+    from .formulas import ClosedSystem
     from .priorities import PriorityWaits
-    from .shape import Shape
     from .valid_times import Little
     from .validation import ModelCheck, PredictedWaits, WaitValidation
+
+    Answers = list[tuple[str, Sequence[PredictedWaits], str]]  # of what, by each model, and a sentence
 
 ENOUGH = 1e-9
 
 
-def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
-    """Write fits."""
+def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
+    return of_parts({"fits": [*map(_fit_document, fits)]}, _fits(fits), refused)
+
+
+def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
     for fit in fits:
         yield from _headline(fit)
         times = [time.value for time in (fit.service_s, fit.wait_s, fit.response_s) if time is not None]
@@ -55,7 +56,6 @@ def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
 
 
 def _headline(fit: Fit) -> Iterator[Part]:
-    """What it is of, and what must be known at once."""
     yield Line(one_line(fit.group), tone="strong")
     slots = "slots unknown" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}"
     known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
@@ -79,7 +79,6 @@ def _notes(fit: Fit) -> Iterator[str]:
 
 
 def little(laws: Sequence[Little | None]) -> str:
-    """Say how exactly Little's law holds over all runs, in its worst part."""
     off, part = max((law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws)
     if off < ENOUGH:
         runs = sum(of_run is not None for of_run in laws)
@@ -94,11 +93,6 @@ def _shape(what: str, shape: Shape | None) -> str:
         return f"{what}: too few to test."
     tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
     return f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: {tested} (Holm)."
-
-
-def fits_document(fits: Sequence[Fit]) -> Document:
-    """Fits for programs."""
-    return {"fits": [_fit_document(fit) for fit in fits]}
 
 
 def _fit_document(fit: Fit) -> Document:
@@ -116,8 +110,13 @@ def _optional(record: Any) -> Document | None:  # noqa: ANN401  # any dataclass
     return None if record is None else asdict(record)
 
 
-def predictions_page(answers: Sequence[tuple[str, Sequence[PredictedWaits], str]]) -> Iterator[Part]:
-    """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
+def predicted(answers: Answers, refused: Sequence[str]) -> Answer:
+    """Of each what it is of, the models, and a sentence in their place where there are none: then `models` is empty and `said` says why."""
+    documents = [{"of": title, "models": [*map(asdict, predictions)], "said": sentence} for title, predictions, sentence in answers]
+    return of_parts({"predictions": documents}, _predicted(answers), refused)
+
+
+def _predicted(answers: Answers) -> Iterator[Part]:
     for title, predictions, sentence in answers:
         yield Line(one_line(title, 300), tone="strong")
         if predictions:
@@ -153,8 +152,6 @@ def _called(model: Any) -> str:  # noqa: ANN401  # a queue, or a check of one
 
 
 def _tails(prediction: PredictedWaits, scale: float, name: str) -> str:
-    """Say within which times most jobs are admitted, and done where that is known."""
-
     def within(tails: Mapping[float, float]) -> str:
         return ", ".join(f"{100 * share:g} % within {number(time * scale)} {name}" for share, time in tails.items())
 
@@ -166,14 +163,15 @@ def _within(prediction: PredictedWaits) -> str:
     return ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in prediction.wait_within.items())
 
 
-def predictions_document(answers: Sequence[tuple[str, Sequence[PredictedWaits], str]]) -> Document:
-    """Predictions for programs; where there is no stationary figure, `models` is empty and `said` says why."""
-    documents = [{"of": title, "models": [*map(asdict, predictions)], "said": sentence} for title, predictions, sentence in answers]
-    return {"predictions": documents}
+def validated(validations: Sequence[WaitValidation], refused: Sequence[str]) -> Answer:
+    documents = [
+        {**{name: value for name, value in asdict(validation).items() if name != "fit"}, "fit": _fit_document(validation.fit)}
+        for validation in validations
+    ]
+    return of_parts({"rule": RULE, "validations": documents}, _validated(validations), refused)
 
 
-def validations_page(validations: Sequence[WaitValidation]) -> Iterator[Part]:
-    """Write validations."""
+def _validated(validations: Sequence[WaitValidation]) -> Iterator[Part]:
     for validation in validations:
         yield from _validation(validation)
     yield from marked([("•", RULE)], "quiet")
@@ -205,17 +203,13 @@ def _check(check: ModelCheck, scale: float) -> list[str]:
     return [name, number(check.predicted_s * scale), figure(check.ratio), z, check.verdict, "*" if check.chosen else ""]
 
 
-def validations_document(validations: Sequence[WaitValidation]) -> Document:
-    """Validations for programs."""
-    documents = [
-        {**{name: value for name, value in asdict(validation).items() if name != "fit"}, "fit": _fit_document(validation.fit)}
-        for validation in validations
-    ]
-    return {"rule": RULE, "validations": documents}
+def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Answer:
+    """Mean waits by priority, for each number of servers."""
+    documents = [{"servers": servers, "classes": [*map(asdict, classes)]} for servers, classes in answers]
+    return of_parts({"preemptive": preemptive, "answers": documents}, _prioritised(answers, preemptive=preemptive))
 
 
-def priorities_page(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
-    """Write mean waits by priority, for each number of servers."""
+def _prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
     for servers, classes in answers:
         how = "pushed aside and resumed" if preemptive else "let finish"
         yield f"{servers} server{'s' if servers > 1 else ''}, who has begun is {how}"
@@ -233,16 +227,8 @@ def _priority(waits: PriorityWaits, scale: float) -> list[str]:
     return [str(kind.priority), f"{kind.rate_per_s:g}", f"{kind.service_s:g}", f"{kind.scv_service:g}", number(waits.load), *times]
 
 
-def priorities_document(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Document:
-    """Mean waits by priority for programs."""
-    return {
-        "preemptive": preemptive,
-        "answers": [{"servers": servers, "classes": [*map(asdict, classes)]} for servers, classes in answers],
-    }
-
-
-def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Iterator[Part]:
-    """Write a closed system, a line for each number of users."""
+def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Answer:
+    """A line for each number of users."""
     heads = ["users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s)]
     rows = [
         [
@@ -252,9 +238,4 @@ def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem])
         ]
         for system in systems
     ]
-    yield text_table(heads, rows)
-
-
-def closed_document(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Document:
-    """A closed system for programs."""
-    return {"demands_s": demands_s, "answers": [*map(asdict, systems)]}
+    return of_parts({"demands_s": demands_s, "answers": [*map(asdict, systems)]}, [text_table(heads, rows)])

@@ -139,7 +139,6 @@ FORM = "PRIORITY:RATE:S[:CS2], such as 1:2.5:0.2"
 
 
 def parse(text: str) -> PriorityClass:
-    """Read a kind of job. Raises: Refused."""
     parts = text.split(":")
     if not 3 <= len(parts) <= 4:
         raise Refused(f"{one_line(text, 60)!r} is no class of jobs; write {FORM}.")

@@ -69,7 +69,6 @@ WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
 def parse_csv(text: str, where: str) -> list[Stream]:
-    """Streams out of CSV, in the order they begin in it; `where` begins what is said of it. Raises: Unreadable."""
     names, lines = csv_file.parse(text, where)
     missing = ", ".join(name for name in NEEDED if name not in names)
     if missing:

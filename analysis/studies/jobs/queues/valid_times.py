@@ -44,7 +44,6 @@ class Columns:
 
 
 def columns(stream: Stream) -> Columns:
-    """Sort the jobs of a stream and say what is wrong with them."""
     known = [job for job in stream.jobs if job.submit_s is not None]
     by_number = sorted(known, key=lambda job: job.number)
     jobs = sorted(by_number, key=lambda job: job.submit_s or 0.0)
@@ -124,7 +123,6 @@ def _of_arrivals(stream: Stream, by_number: list[Job]) -> Iterable[str]:
 
 
 def _jobs(numbers: Iterable[int]) -> str:
-    """Name jobs: the first few, and how many more."""
     listed = [int(number) for number in numbers]
     rest = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
     return f"job{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed[:NAMED]))}{rest}"
@@ -193,7 +191,6 @@ def cycles(times: Columns) -> np.ndarray:
 
 
 def _complete(submit: np.ndarray, end: np.ndarray) -> int:
-    """How many of the first jobs have all left before the next one came, or before nobody knows."""
     latest = np.maximum.accumulate(end) if len(end) else end
     following = np.concatenate([submit[1:], [np.inf]])
     whole = np.flatnonzero(np.isfinite(latest) & (latest <= following))

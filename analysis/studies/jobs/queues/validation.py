@@ -63,7 +63,6 @@ class PredictedWaits:
 
 
 def models(inputs: Inputs) -> list[Queue]:
-    """Answer every model for so many servers, exact ones first. Raises: Refused, Unstable."""
     must_be_stable(inputs)
     of_one: tuple[Callable[[Inputs], Queue], ...] = (mmc, mg1, kingman)
     return [model(inputs) for model in (of_one if inputs.servers == 1 else (mmc, allen_cunneen, sakasegawa))]
@@ -86,7 +85,6 @@ def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
 
 
 def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()) -> PredictedWaits:
-    """Add percentiles, and shares within times, to a prediction of a queue that turns nobody away. Raises: Refused, for what is none."""
     responses = shares if prediction.queue.model.startswith("M/M/") else ()
     return replace(
         prediction,
@@ -97,7 +95,6 @@ def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence
 
 
 def value_of(sums: dict[str, float], servers: int, at: int, name: str) -> float | None:
-    """Answer one number of one model (`at` in the order of `models`) out of sums; None where there is no stationary one."""
     inputs = inputs_of(sums, servers)
     if inputs is None:
         return None
@@ -224,7 +221,6 @@ def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
 
 
 def _by_priority(fit: Fit, servers: int, margin: float, *, judged: bool, short: bool) -> list[ModelCheck]:
-    """Hold Cobham's waits against those of every priority."""
     held = []
     for priority in fit.priorities:
         ratio = estimate(partial(_of_priority, fit=fit, servers=servers, priority=priority), fit.units)
@@ -271,7 +267,6 @@ def _growth(streams: Sequence[Stream]) -> float | None:
 
 
 def _against(fit: Fit, streams: Sequence[Stream]) -> list[str]:
-    """Say why no verdict is given, if so."""
     notes = []
     if fit.units.kind != "runs":
         notes.append(f"no verdict: {RUNS} runs or more carry one. What a run says of itself has an interval that is too narrow.")
@@ -297,7 +292,6 @@ def _against(fit: Fit, streams: Sequence[Stream]) -> list[str]:
 
 
 def _whole(job: Job) -> bool:
-    """Whether all its times are known, and go forward."""
     taken_s = job.start_s if job.admit_s is None else job.admit_s
     times = (job.submit_s, taken_s, taken_s if job.start_s is None else job.start_s, job.end_s)
     known = [time for time in times if time is not None]
@@ -305,7 +299,6 @@ def _whole(job: Job) -> bool:
 
 
 def _short(fit: Fit, inputs: Inputs) -> list[str]:
-    """Say that runs are too short to settle, if so."""
     settles = inputs.service_s / inputs.servers * (inputs.scv_arrivals + inputs.scv_service) / 2 / (1 - math.sqrt(load_of(inputs))) ** 2
     length = float(fit.units.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import sys
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.formats.fields import Fields
 from analysis.load import find, load, load_each, parsed
 from analysis.studies.jobs import csv_file
-from analysis.studies.jobs.profiles.profile import done_with_times
+from analysis.studies.jobs.estimates import FEWEST as FEWEST_STREAMS
+from analysis.studies.jobs.profile import done_with_times
 from analysis.studies.jobs.records import streams, tells_of_jobs
 from analysis.studies.jobs.replicates import in_order, of_one_machine
 from analysis.terms import Refused, Unreadable
-from control.scaling import TOLERANCE, Law, TimedJob, time_s
+from analysis.wording import digits
+from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
+from control.scaling import fits as fits_of
 
-from .study import ScaledStream, ScalingArm, against, within
+from .study import ScaledStream, ScalingArm, against, tables, within
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from analysis.answer import Answer, Part
     from analysis.studies.jobs.records import Job, Stream, Times
     from analysis.terms import Run
+    from control.scaling import Choice, Fit
 
 NEEDED = ("replicas", "time_s")
 
@@ -80,7 +87,6 @@ def _point(row: Mapping[str, Any], where: str) -> TimedJob:
 
 
 def law(path: Path) -> Law:
-    """Read the law that was fitted best, or one written by hand: {"cost_s": 100, "serial": 0.02, …}. Raises: Unreadable."""
     document = parsed(path)
     if isinstance(document, dict) and isinstance(document.get("fits"), list) and document["fits"]:
         document = document["fits"][0].get("law")
@@ -96,7 +102,6 @@ def law(path: Path) -> Law:
 
 
 def law_of(numbers: Mapping[str, Any], where: str) -> Law:
-    """Make a law of numbers. Raises: Refused, which is none."""
     values = {}
     for name, value in numbers.items():
         most = 1.0 if name in {"serial", "crosstalk"} else 1e12
@@ -124,7 +129,6 @@ class MeasuredStream:
 
     @property
     def done(self) -> list[tuple[Job, Times]]:
-        """Its jobs that were done in their first attempt, with their times."""
         return done_with_times(self.record.jobs)
 
 
@@ -154,7 +158,6 @@ class TargetReport:
 
 
 def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
-    """Read every stream of the runs that are named. Raises: Refused, where there is none."""
     every: list[MeasuredStream] = []
     for run in of_one_machine(load_each(names, refused), refused):
         if tells_of_jobs(run):
@@ -176,7 +179,6 @@ def _measured(stream: Stream, rows: Sequence[Mapping[str, object]]) -> MeasuredS
 
 
 def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
-    """Hold the choice against every other way, by engine, slots and target. Raises: Refused, where nothing was chosen."""
     keys = dict.fromkeys(
         (stream.record.engine, stream.record.slots or 0, stream.target_s) for stream in streams if stream.target_s is not None
     )
@@ -253,7 +255,6 @@ def _scaled(done: Sequence[tuple[Job, Times]], target_s: float) -> ScaledStream:
 
 
 def _off(stream: MeasuredStream) -> float | None:
-    """How far the law was off, on average over the jobs that it chose for."""
     known = [
         (float(time_s(stream.laws[job.class_], job.work, job.replicas)), times.ran_s)
         for job, times in stream.done
@@ -265,3 +266,89 @@ def _off(stream: MeasuredStream) -> float | None:
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
+
+
+NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
+LEGEND = (
+    ("within", "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon after they were submitted."),
+    ("node s", "replicas times time, a job; what was measured beforehand, to choose by, is not in it."),
+    ("95 %", "interval over streams, paired: the same jobs at the same times under every way of scaling."),
+)
+
+
+def fitted(names: Sequence[str]) -> Answer:
+    jobs, left_out = points(names)
+    for line in left_out:
+        print("left out:", line, file=sys.stderr)
+    fits = [replace(fit, held_out=held_out(jobs, fit)) for fit in fits_of(jobs)]
+    return of_parts({"fits": [*map(asdict, fits)]}, _fits_page(fits))
+
+
+def _fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
+    yield Line(f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")
+    yield ""
+    for fit in fits:
+        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
+        yield Line(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
+        rows = []
+        for name, value in asdict(fit.law).items():
+            if interval := fit.intervals.get(name):
+                rows.append([f"  {name}", digits(value), f"{digits(interval[0], 3)} to {digits(interval[1], 3)}"])
+        yield text_table(["", "value", "95 %"], rows)
+        yield from (Line(f"  {note}") for note in fit.notes)
+        yield ""
+
+
+def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
+    chosen = [choose(law, work, target_s, most) for work in sizes]
+    return of_parts({"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, chosen)]}, _choices_page(target_s, chosen))
+
+
+def _choices_page(target_s: float, choices: Sequence[Choice]) -> Iterator[Part]:
+    yield Line(f"Replicas with which jobs take nearest {target_s:g} s")
+    rows = [
+        [f"{choice.work:g}", f"{choice.replicas}", digits(choice.predicted_s), "yes" if choice.within else f"no: {choice.why}"]
+        for choice in choices
+    ]
+    yield text_table(["size", "replicas", "predicted s", "within 10 %"], rows)
+
+
+def reported(names: Sequence[str]) -> Answer:
+    refused: list[str] = []
+    found = reports(measured(names, refused))
+    return of_parts({"simulated": False, "reports": [*map(asdict, found)]}, _reports_page(found), refused)
+
+
+def _reports_page(reports: Sequence[TargetReport]) -> Iterator[Part]:
+    for report in reports:
+        about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
+        yield Line(f"MEASURED: {about}.")
+        yield ""
+        yield from tables(report.arms)
+        yield ""
+        yield from bullets(_report_lines(report))
+        yield ""
+    yield from marked(LEGEND, "quiet")
+
+
+def _report_lines(report: TargetReport) -> Iterator[str]:
+    if report.reachable is not None:
+        yield f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas that fits."
+    if report.off is not None:
+        early, late = f"{report.early:.1%} of them took less than the band", f"{report.late:.1%} more"
+        yield f"It was {report.off:.1%} off on average over its jobs; {early}, {late}."
+    if report.profile_node_s is not None:
+        yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds a stream."
+    if report.runs < FEWEST_STREAMS:
+        yield f"Fewer than {FEWEST_STREAMS} streams: nothing has an interval. Run more blocks."
+    if len(report.arms) < 2:
+        yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
+    if report.alone:
+        yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
+    if report.unlike:
+        yield (
+            f"Not held against the choice: {', '.join(report.unlike)}, of which other jobs were done at once. "
+            "Whichever lost those off the target would gain by it."
+        )
+    if report.lost:
+        yield f"{report.lost} jobs were not done in their first attempt and have no part in these figures."

@@ -6,25 +6,28 @@ stream of jobs of random sizes on so many nodes, first come, first served, a job
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.effect import paired_effect
-from analysis.studies.jobs.estimates import FEWEST, t_interval
-from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.stream import Coming, errors
-from analysis.studies.jobs.simulation.stream import TimesLaw as Times
+from analysis.answer import Line, of_parts, text_table
+from analysis.stats.effect import interval, paired_effect
+from analysis.studies.jobs.estimates import FEWEST
+from analysis.studies.jobs.output import inverse
+from analysis.studies.jobs.simulation import Coming, errors, play
+from analysis.studies.jobs.simulation import TimesLaw as Times
 from analysis.terms import Metric, NotComparable, Refused
+from analysis.wording import digits, probability
 from control.scaling import TOLERANCE, TimedJob, choose, fits, time_s
 from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from analysis.answer import Answer, Part
     from analysis.terms import Effect
     from control.scaling import Law
 
@@ -85,7 +88,6 @@ class ScalingArm:
     node_seconds: Effect | None = None
 
     def mean(self, name: str) -> float:
-        """The mean over seeds of one figure."""
         return float(np.mean([getattr(seed, name) for seed in self.seeds]))
 
 
@@ -100,7 +102,6 @@ class ScalingResult:
 
 
 def evaluate(study: ScalingStudy) -> ScalingResult:
-    """Play it all. Raises: Refused, for what cannot be asked."""
     _must_be_possible(study)
     gap_s = _gap_s(study)
     scaled: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
@@ -133,8 +134,6 @@ def _must_be_possible(study: ScalingStudy) -> None:
 
 
 def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
-    """Replicas of each job: chosen for it; what a job of mean size needs; and what the largest of the first hundred needs."""
-
     def number(size: float) -> float:
         return float(choose(law, size, study.target_s, study.most).replicas)
 
@@ -159,7 +158,6 @@ def _numbers(seed: int, many: int) -> dict[str, Floats]:
 
 
 def _profiled(study: ScalingStudy, uniform: Floats) -> Law:
-    """The law as a profile of a few jobs tells it."""
     numbers, sizes, often = PROFILED
     grid = [(n, size) for n in numbers if n <= study.most for size in sizes for _ in range(often)]
     off = errors(uniform[: len(grid)], study.noise).tolist()
@@ -183,12 +181,10 @@ def _scaled(study: ScalingStudy, submit_s: Floats, replicas: Floats, takes_s: Fl
 
 
 def within(times_s: Floats, target_s: float) -> float:
-    """The part of jobs that took the target, give or take the tolerance."""
     return float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean())
 
 
 def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
-    """The choice against another way, seed by seed; nothing of fewer than three."""
     if len(chosen.seeds) < FEWEST:
         return other
     more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
@@ -197,4 +193,57 @@ def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
         effect = paired_effect(NODE_SECONDS, before, after, 0.0)
     except NotComparable:  # sizes and times that never vary
         effect = None
-    return ScalingArm(other.name, other.replicas, other.seeds, t_interval(more), effect)
+    return ScalingArm(other.name, other.replicas, other.seeds, interval(more), effect)
+
+
+FIGURES = {
+    "within": "within",
+    "within_waited": "waits incl.",
+    "node_s_per_job": "node s a job",
+    "mean_wait_s": "mean wait s",
+    "p95_response_s": "p95 response s",
+}
+SHARES = ("within", "within_waited")
+
+
+def simulated(study: ScalingStudy) -> Answer:
+    """Evaluate; in the data effects are gains as fractions, of the choice for each job over the way they stand with."""
+    result = evaluate(study)
+    return of_parts({"simulated": True, "asked": asdict(study), **asdict(result)}, _page(study, result))
+
+
+def _page(study: ScalingStudy, result: ScalingResult) -> Iterator[Part]:
+    law = study.law
+    yield Line(
+        f"SIMULATED: {study.nodes} nodes, a job every {result.gap_s:.4g} s, sizes of CV² {study.sizes_cv2:g}; {study.seeds} streams of "
+        f"{study.jobs} jobs. Time: {law.startup_s:g} + {law.cost_s:g}·size·(1 + {law.serial:g}(n-1) + {law.crosstalk:g}n(n-1))/n s, "
+        f"off by exp(±{study.noise:g}); the law that chooses is fitted to 45 jobs at most of a profile."
+    )
+    yield Line(
+        f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does."
+    )
+    yield ""
+    yield from tables(result.arms)
+
+
+def tables(arms: Sequence[ScalingArm]) -> Iterator[Part]:
+    heads = ["replicas", "mean", *FIGURES.values()]
+    yield text_table(heads, [[arm.name, f"{arm.replicas:.1f}", *(_figure(arm, name) for name in FIGURES)] for arm in arms])
+    others = [arm for arm in arms if arm.more_within is not None]
+    if others:
+        yield ""
+        yield Line(f"{arms[0].name} against")
+        yield text_table(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], map(_against_row, others))
+
+
+def _figure(arm: ScalingArm, name: str) -> str:
+    value = arm.mean(name)
+    return f"{value:.1%}" if name in SHARES else digits(value)
+
+
+def _against_row(arm: ScalingArm) -> list[str]:
+    more = "" if arm.more_within is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * points for points in arm.more_within))
+    effect = arm.node_seconds
+    if effect is None:
+        return [arm.name, more, "the same", ""]
+    return [arm.name, more, "{:.3f} [{:.3f}, {:.3f}]".format(*inverse(effect)), probability(effect.p)]

@@ -9,27 +9,29 @@ what the engine takes to start a job.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.hardware import machine_of
-from analysis.studies.jobs.estimates import FEWEST, average, t_interval
+from analysis.stats.effect import interval, moments, paired_effect
+from analysis.studies.jobs.estimates import FEWEST, average, holm_by_key
 from analysis.studies.jobs.records import condition
-from analysis.studies.jobs.simulation.loop import Played, figures, play
-from analysis.studies.jobs.simulation.stream import Coming
-from analysis.terms import Refused, Unreadable
+from analysis.studies.jobs.simulation import Coming, Played, StreamFigures, figures, jobs, play
+from analysis.terms import Metric, NotComparable, Refused, Unreadable
 from control.scheduling import policies
 from control.scheduling.terms import Job as WaitingJob
-
-from .comparison import PolicyArm, compared
+from control.t_test import t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from analysis.studies.jobs.records import Job, Stream
-    from analysis.terms import Run
+    from analysis.studies.jobs.simulation import JobSource
+    from analysis.terms import Effect, Run
+
 
 ANY = "any"
 FEWEST_JOBS = 20
@@ -60,7 +62,6 @@ class PlayedStream:
 
     @property
     def at_once(self) -> frozenset[int]:
-        """The numbers of its jobs that were done in their first attempt."""
         return frozenset(arrival.job.number for arrival in self.coming)
 
 
@@ -184,7 +185,6 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
 
 
 def lost_unequally(place: Place) -> str:
-    """Say which policies are not compared, since they lost other jobs than the baseline; nothing where none did."""
     if not place.left_out:
         return ""
     counts = "; ".join(
@@ -236,7 +236,6 @@ def _place(streams: Sequence[PlayedStream], baseline: str) -> Place:
 
 
 def _otherwise(own: Sequence[PlayedStream], base: Sequence[PlayedStream]) -> tuple[int, int]:
-    """How many jobs that the baseline did in their first attempt a policy did not, and the other way round."""
     pairs = [(stream.at_once, before.at_once) for stream, before in zip(own, base, strict=True)]
     return sum(len(before - jobs) for jobs, before in pairs), sum(len(jobs - before) for jobs, before in pairs)
 
@@ -245,6 +244,86 @@ def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
     measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
     simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
     longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
-    interval_s = t_interval(longer_s)[1:] if len(streams) >= FEWEST else None
+    interval_s = interval(longer_s)[1:] if len(streams) >= FEWEST else None
     n = len(streams)
     return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, average(longer_s), interval_s)
+
+
+GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
+METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStudy:
+    source: JobSource
+    policies: tuple[str, ...]
+    baseline: str = "fifo"
+    jobs: int = 5000
+    seeds: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyContrast:
+    """One metric of a policy against the baseline's: `p` after Holm. `effect` is None where `reason` says why there is none."""
+
+    effect: Effect | None
+    p: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyArm:
+    """One policy: the figures of each seed, their mean, and against the baseline's by name of the metric (empty for the baseline)."""
+
+    policy: str
+    seeds: tuple[StreamFigures, ...]
+    against: Mapping[str, PolicyContrast] = field(default_factory=dict)
+
+    @property
+    def grows(self) -> bool:
+        """Whether more jobs were left at the end of the submissions than half-way, beyond chance: its waits grow with the stream then."""
+        more, spread = moments([float(seed.inside_end - seed.inside_half) for seed in self.seeds])
+        n = len(self.seeds)
+        return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
+
+    def mean(self, name: str) -> float | None:
+        values = [getattr(seed, name) for seed in self.seeds]
+        return None if None in values else fmean(values)
+
+
+def arms(study: PolicyStudy) -> list[PolicyArm]:
+    study.source.must_be_stable()
+    for name in study.policies:
+        policies.load(name)
+    if study.baseline not in study.policies:
+        raise Refused(f"baseline {study.baseline!r} is not among the policies that are compared: {', '.join(study.policies)}.")
+    played: dict[str, list[StreamFigures]] = {name: [] for name in study.policies}
+    for seed in range(1, study.seeds + 1):
+        coming = jobs(study.source, study.jobs, seed)
+        for name, of_policy in played.items():
+            of_policy.append(figures(coming, play(coming, study.source.slots, name)))
+    return compared({name: tuple(of_policy) for name, of_policy in played.items()}, study.baseline)
+
+
+def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> list[PolicyArm]:
+    others = [name for name in played if name != baseline]
+    against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
+    for metric in METRICS:
+        contrasts = {name: _effect(metric, played[baseline], played[name]) for name in others}
+        adjusted = holm_by_key({name: contrast.p for name, contrast in contrasts.items() if contrast.p is not None})
+        for name, contrast in contrasts.items():
+            against[name][metric.name] = replace(contrast, p=adjusted.get(name))
+    return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]
+
+
+def _effect(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
+    before, after = ([float(getattr(figures_of_seed, metric.name)) for figures_of_seed in arm] for arm in (baseline, candidate))
+    if min(*before, *after) <= 0:
+        return PolicyContrast(None, reason="no wait")
+    if len(before) < FEWEST:
+        return PolicyContrast(None, reason="one stream" if len(before) == 1 else f"fewer than {FEWEST} streams")
+    try:
+        effect = paired_effect(metric, before, after, 0.0)
+    except NotComparable:
+        return PolicyContrast(None, reason="the same")
+    return PolicyContrast(effect, effect.p)

@@ -1,28 +1,24 @@
-"""Policies compared, in simulation and on real streams: parts of an answer, and documents for programs.
-
-In documents the fields are those of the records, effects are gains as fractions.
-"""
+"""Policies compared, in simulation and on real streams, as answers. In their data effects are gains as fractions."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, marked, of_parts, text_table
 from analysis.plain import one_line
 from analysis.studies.jobs.output import inverse
 from analysis.wording import digits, probability
 
+from .measured import arms as arms_of
 from .measured import lost_unequally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from analysis.answer import Part
-    from analysis.studies.jobs.output import Document
+    from analysis.answer import Answer, Part
 
-    from .comparison import PolicyArm, PolicyStudy
-    from .measured import Place, Replay
+    from .measured import Place, PolicyArm, PolicyStudy, Replay
 
 FIGURES = {
     "mean_wait_s": "mean wait s",
@@ -42,15 +38,14 @@ LEGEND = (
 )
 
 
-def simulated_document(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Document:
-    """A simulation for programs."""
-    source = study.source
+def simulated(study: PolicyStudy) -> Answer:
+    arms, source = arms_of(study), study.source
     about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "baseline": study.baseline, "gap_s": source.gap_s}
-    return {**about, "source": asdict(source), "policies": [{**asdict(arm), "grows": arm.grows} for arm in arms]}
+    data = {**about, "source": asdict(source), "policies": [{**asdict(arm), "grows": arm.grows} for arm in arms]}
+    return of_parts(data, _simulated(study, arms))
 
 
-def simulated_page(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Iterator[Part]:
-    """Write the figures of each policy in simulation, and what they are against the baseline's."""
+def _simulated(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Iterator[Part]:
     source = study.source
     slots = ", ".join(f"{many} {kind}" if kind != "any" else f"{many}" for kind, many in source.slots.items())
     yield Line(
@@ -66,7 +61,6 @@ def simulated_page(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Iterator[Pa
 
 
 def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[Part]:
-    """The figures of some policies, which of them the queue grows under, and what they are against the baseline's."""
     names = [name for name in FIGURES if any(arm.mean(name) is not None for arm in arms)]
     yield text_table(
         ["policy", *(FIGURES[name] for name in names)], [[arm.policy, *(_figure(arm, name) for name in names)] for arm in arms]
@@ -88,7 +82,6 @@ def _figure(arm: PolicyArm, name: str) -> str:
 
 
 def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
-    """Ratio, its interval and p of each metric; where there is none, why."""
     for at, (name, head) in enumerate(METRIC_HEADS.items()):
         contrast = arm.against[name]
         row = ["", contrast.reason, ""]
@@ -98,13 +91,11 @@ def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
         yield ["" if at else arm.policy, head, *row]
 
 
-def measured_document(places: Sequence[Place]) -> Document:
-    """Policies on real streams, for programs."""
-    return {"simulated": False, "places": [*map(asdict, places)]}
+def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
+    return of_parts({"simulated": False, "places": [*map(asdict, places)]}, _measured(places), refused)
 
 
-def measured_page(places: Sequence[Place]) -> Iterator[Part]:
-    """Write what each engine measured, and what the simulator says of the same jobs."""
+def _measured(places: Sequence[Place]) -> Iterator[Part]:
     for place in places:
         yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
         if len(places) > 1:

@@ -50,7 +50,6 @@ class GroupWaits:
 
     @property
     def arrivals(self) -> str:
-        """How jobs came: `poisson`, `mmpp`, …; empty where it was not told."""
         return str(self.streams[0].arrivals.get("kind", ""))
 
 
@@ -102,7 +101,6 @@ def gather(run: Run) -> Gathered | None:
 
 
 def _waits(run: Run, every: Iterable[Stream], refused: list[str]) -> tuple[GroupWaits, ...]:
-    """Hold models against open streams without faults: no model here knows of these, or of customers who wait for their own jobs."""
     names = short_names(run.workloads)
     groups: dict[str, list[Stream]] = {}
     for stream in every:
@@ -120,7 +118,6 @@ def _waits(run: Run, every: Iterable[Stream], refused: list[str]) -> tuple[Group
 
 
 def _places(run: Run, every: Sequence[Stream], refused: list[str]) -> tuple[Place, ...]:
-    """Hold policies against each other on the untouched machine, where an engine had several."""
     untouched = [stream for stream in every if stream.tweakset in {STOCK, AGAIN}]
     usable = [plain for plain in untouched if plain.policy and not plain.fault and not plain.closed]
     played = played_streams(run, usable, refused)
@@ -151,7 +148,6 @@ class SlotHold:
 
 
 def holds(stream: Stream) -> list[SlotHold]:
-    """Answer all attempts of a stream by their begin; where attempts were not told, jobs stand for them."""
     jobs = {job.number: job for job in stream.jobs}
     if stream.attempts:
         held = [
@@ -169,7 +165,6 @@ def holds(stream: Stream) -> list[SlotHold]:
 
 
 def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
-    """Give every attempt a lane of its node for each slot it holds: the lowest that is free. Nodes lie over one another by name."""
     placed: list[tuple[str, int, SlotHold]] = []
     free: dict[str, list[float]] = {}
     for hold in of_stream:
@@ -183,7 +178,6 @@ def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold,
 
 
 def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
-    """How many jobs wait for their first slot, from each moment on: shapes (moments,), rising seconds and counts."""
     times = columns(stream)
     known = ~np.isnan(times.submit) & ~times.backwards
     begin, end = times.submit[known], times.taken[known]
@@ -197,7 +191,6 @@ def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
 
 
 def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
-    """When the last thing happened that was told."""
     submits = (job.submit_s for job in stream.jobs if job.submit_s is not None)
     ends = ((hold.begin_s, hold.end_s) for hold in of_stream)
     return max([0.0, *submits, *(moment for both in ends for moment in both if moment is not None)])

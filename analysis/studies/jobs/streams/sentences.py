@@ -11,9 +11,9 @@ from analysis.compare_answer import answer_of
 from analysis.labels import headline
 from analysis.render import text as answer_text
 from analysis.studies.jobs import records, replicates
+from analysis.studies.jobs.hyper import hyper
 from analysis.studies.jobs.output import faster, figure, inverse, unit
-from analysis.studies.jobs.profiles.hyper import hyper
-from analysis.studies.jobs.profiles.profile import profile, short
+from analysis.studies.jobs.profile import profile, short
 from analysis.studies.jobs.queues.page import little
 from analysis.studies.jobs.schedulers.measured import lost_unequally
 from analysis.terms import Refused
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from analysis.studies.jobs.dependability.network import LossyLine
     from analysis.studies.jobs.dependability.study import FaultArm
-    from analysis.studies.jobs.profiles.profile import BestSystem, ClassProfile
+    from analysis.studies.jobs.profile import BestSystem, ClassProfile
     from analysis.studies.jobs.queues.validation import ModelCheck
     from analysis.studies.jobs.schedulers.measured import Place
     from analysis.terms import Run
@@ -51,7 +51,6 @@ ARRIVALS = {
 
 
 def render(run: Run, gathered: Gathered, *, color: bool = False) -> str:
-    """Write what a session of streams ends with: its sentences, and below them what its tweak sets did, if it had some."""
     compared = compare(run)
     studies = [Line(f"{name}: {study.question}") for name, study in run.studies.items()]
     told = Answer(
@@ -127,7 +126,6 @@ def _chosen(waits: GroupWaits) -> ModelCheck | None:
 
 
 def _policies(place: Place) -> Iterator[str]:
-    """Which policy lets jobs wait less than the baseline, and where the simulator waits otherwise."""
     lead = f"{place.slots} slots of {place.engine}, {place.streams} streams that all policies met"
     sure: list[str] = []
     other: list[str] = []
@@ -190,7 +188,6 @@ def _p(p: float | None) -> str:
 
 
 def _against_twin(arm: FaultArm) -> str:
-    """An arm's jobs against its twin's: how many were lost, and what the others take."""
     lost = f"{arm.lost_jobs} of {sum(arm.outcomes.values())} jobs lost" if arm.lost_jobs else ""
     if arm.slowdown is None:
         return lost or "nothing to be held against"
@@ -201,7 +198,6 @@ def _against_twin(arm: FaultArm) -> str:
 
 
 def _network(line: LossyLine) -> str:
-    """How a line's loss slows training down, and by which law."""
     worst = next((row for row in reversed(line.losses) if row.slowdown is not None), None)
     slower = f" {100 * worst.loss:g} % of loss makes a step {figure(worst.slowdown)} times as long." if worst is not None else ""
     law = f" Communication goes as loss^β, β {figure(line.exponent)}: {line.shape}." if line.exponent is not None else f" {line.why}"
@@ -209,7 +205,6 @@ def _network(line: LossyLine) -> str:
 
 
 def systems(run: Run) -> Iterator[str]:
-    """Say, by class, the system on which jobs take least time and what they spend it on; then what learned soonest, where jobs learn."""
     streams = replicates.in_order(records.streams(run, []), [])
     try:
         rows, best = profile(streams)
@@ -236,7 +231,6 @@ def _soonest(best: BestSystem, first: ClassProfile, named: dict[str, str]) -> st
 
 
 def called(kind: str) -> str:
-    """Say how jobs came."""
     return ARRIVALS.get(kind, f"{kind} arrivals" if kind else "arrivals unknown")
 
 
@@ -248,7 +242,6 @@ def settings(groups: Iterable[GroupWaits]) -> list[str]:
 
 
 def _setting(waits: GroupWaits) -> str:
-    """What sets a group of streams apart, in words: `2 slots, load 0.61, Poisson arrivals`; what tells it from its like behind it."""
     fit = waits.validation.fit
     slots = "" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}, "
     load = "" if fit.load is None else f"load {digits(fit.load.value, 2)}, "

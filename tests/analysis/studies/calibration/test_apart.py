@@ -35,7 +35,6 @@ LEAST = 16
 
 @cache
 def stretches() -> list[tuple[Run, list[Cell]]]:
-    """The equal cells of each workload of each saved run, as they ran."""
     found = []
     for run in load_each(sorted(map(str, (ROOT / "data" / "runs").glob("*_amd-epyc-2cpu.json"))), []):
         for workload in run.workloads:
@@ -48,7 +47,6 @@ def stretches() -> list[tuple[Run, list[Cell]]]:
 
 
 def draws(runs: int) -> list[np.ndarray]:
-    """Log gains of equal cells that followed each other; stretches of one series overlap."""
     found = []
     for _, cells in stretches():
         for metric in METRICS:
@@ -59,12 +57,10 @@ def draws(runs: int) -> list[np.ndarray]:
 
 
 def welch(series: np.ndarray, n: int) -> float:
-    """The p of a test that takes runs to be independent."""
     return two_sample_effect(METRICS[0], np.exp(series[:n]).tolist(), np.exp(series[n:]).tolist(), 0.03).p
 
 
 def table() -> list[str]:
-    """The rows of the page: how often a difference is called, by how much slower the candidate is."""
     lines = []
     for n, m in SHAPES:
         series = np.array(draws(n + m))
@@ -89,7 +85,6 @@ def test_the_page_shows_what_comes_out() -> None:
 
 @pytest.mark.parametrize("slower", [1.0, 2.0])
 def test_files_of_real_runs_in_order_of_time_get_such_verdicts(slower: float) -> None:
-    """Each cell a saved run of its own, eight old ones against eight new: with the times at which they really ran."""
     verdicts = []
     for run, cells in stretches():
         for at in range(0, len(cells) - LEAST + 1, 4):
@@ -102,7 +97,6 @@ def test_files_of_real_runs_in_order_of_time_get_such_verdicts(slower: float) ->
 
 
 def one_cell(run: Run, cell: Cell, slower: float) -> Run:
-    """A run of one cell of stock, `slower` times as long."""
     changed = {metric.name: cell.metrics[metric.name] * (slower if metric.better == "lower" else 1 / slower) for metric in METRICS}
     primary = run.workloads[cell.workload].primary or run.studies[cell.study].primary
     if primary.name not in changed:

@@ -22,7 +22,6 @@ FAMILIES = "### Many A/A contrasts"
 
 
 def sections(markdown: str) -> dict[str, str]:
-    """A page's parts by their title."""
     return {part.partition("\n")[0]: part.strip() for part in markdown.split("\n### ")}
 
 

@@ -23,7 +23,6 @@ def run_of(made: Made) -> Run:
 
 
 def test_swapping_names_keeps_every_cell_in_its_block() -> None:
-    """Ten of fourteen blocks in their order, both cells of each, and in half of them the names swapped."""
     noise = noise_of(run_of(MADE))[0]
     assert noise.blocks_s.shape == (14, 2, 9)
     drawn = swapped(noise, 500, np.random.default_rng(1)).steps_s

@@ -39,7 +39,6 @@ def one_gpu() -> Described:
 
 
 def each(name: str) -> list[Any]:
-    """One number of every configuration, in the order base, exp1, exp2, exp3."""
     return [getattr(cell, name) for cell in one_gpu().cells]
 
 

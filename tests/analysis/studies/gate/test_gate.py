@@ -67,7 +67,6 @@ def test_too_little_data_is_undecided_and_says_how_many_blocks_would_do() -> Non
 
 
 def test_nothing_to_judge_is_undecided() -> None:
-    """The gate never passes by default."""
     assert answer(replace(MADE, arms=(STOCK,))).ruling == "undecided"
 
 
@@ -229,7 +228,6 @@ def test_the_step_summary_the_annotations_and_the_files_are_written(
 
 @pytest.mark.parametrize("gain", [0.0, -0.01])
 def test_survivors_of_failed_cells_do_not_pass(gain: float) -> None:
-    """Neither where nothing is lost, nor where the loss is certain and allowed."""
     broken = dict.fromkeys((1, 2), ("failed", "out of memory"))
     made = replace(with_arm(gain, run_cv=0.002, step_cv=0.002), arms=(STOCK, Arm("tuned", gain, SWAPPINESS, broken=broken)))
     (one,) = answer(made).rulings
@@ -237,7 +235,6 @@ def test_survivors_of_failed_cells_do_not_pass(gain: float) -> None:
 
 
 def moved(made: Made) -> JSON:
-    """`tuned` was called `other` under `ddp_train`."""
     saved = saved_run(made)
     for part in (saved["deeptweak"]["cells"], [one["extra_info"] for one in saved["benchmarks"]]):
         for cell in part:
@@ -248,7 +245,6 @@ def moved(made: Made) -> JSON:
 
 
 def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
-    """A loss, an untouched file against its own stock, noise, and a workload that is gone or was not run: that is no pass."""
     monkeypatch.chdir(tmp_path)
     both = with_arm(0.0, workloads=("cnn_train", "ddp_train"))
     saved_file(tmp_path, with_arm(-0.10), "slow.json")

@@ -37,7 +37,6 @@ def written(folder: Path, text: str) -> Path:
 
 
 def answer(reading: Callable[[T], float], given: T) -> float | str:
-    """What reading gave: a share, or the sentence it was refused with."""
     try:
         return reading(given)
     except Refused as error:
@@ -45,7 +44,6 @@ def answer(reading: Callable[[T], float], given: T) -> float | str:
 
 
 def test_the_nearest_limit_holds(tmp_path: Path) -> None:
-    """A metric's own, else its workload's, else the default."""
     limits = read(written(tmp_path, FILE))
     assert limits.limit_of("cnn_train", "step_time_p10_s") == 0.03
     assert limits.limit_of("ddp_train", "step_time_p10_s") == 0.10
@@ -61,7 +59,6 @@ def test_what_is_gated_and_against_what(tmp_path: Path) -> None:
 
 
 def test_a_metric_with_a_limit_of_its_own_is_gated(tmp_path: Path) -> None:
-    """Otherwise its line would stand in the file and hold nothing."""
     limits = read(written(tmp_path, FILE))
     assert limits.metrics_of("lora_finetune") == ("primary", "step_time_p10_s", "throughput_samples_per_s")
     assert limits.metrics_of("ddp_train") == ("primary",)
@@ -77,7 +74,6 @@ def test_one_line_is_enough(tmp_path: Path) -> None:
     "name", ["../runs/stock.json", "stock.json", "stock.json:stock", "baselines/", "runs/*_stock.json", "/srv/stock.json"]
 )
 def test_a_saved_baseline_is_found_from_the_files_own_folder(tmp_path: Path, name: str) -> None:
-    """Whoever runs the gate, from wherever, means the same file."""
     limits = read(written(tmp_path, f'max_regression: 3%\nbaseline: "{name}"\n'))
     assert limits.baseline_tweakset is None
     assert limits.baseline_run == str(tmp_path / name)
@@ -140,7 +136,6 @@ NOT_UNDERSTOOD = (
 def test_what_is_not_understood_is_refused_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """As is a file that is not there, or that holds no text."""
     monkeypatch.chdir(tmp_path)
     Path("latin.yml").write_bytes(b"# ok\nbaseline: caf\xe9\n")
     complaints: dict[str, str] = {}
@@ -159,7 +154,6 @@ def test_what_is_not_understood_is_refused_with_its_line(
 def test_names_that_the_runs_do_not_have_are_said_with_those_they_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """A limit on a misspelled workload guards nothing."""
     monkeypatch.chdir(tmp_path)
     of_file = read(written(Path(), FILE))
     metrics = read(written(Path(), "max_regression: 3%\nmetrics: [both, step_time]\nworkloads: {a: {latency: 3%}}\n"))
@@ -177,7 +171,6 @@ def test_both_is_primary_and_second() -> None:
 
 @given(st.integers(1, 9999))
 def test_a_percentage_is_read_to_its_last_digit(hundredths: int) -> None:
-    """1 to 9999 hundredths of a percent; the value is the float nearest to the share, as if it were written 0.0123."""
     assert parse_percent(f"{hundredths / 100:.2f} %") == hundredths / 10_000
 
 

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from analysis.__main__ import main
 from analysis.load import load
 from analysis.plain import one_line
-from analysis.studies.gate.markdown import FOLDED, LONGEST_BYTES, LONGEST_NAME, code, markdown, site_of, text
+from analysis.render.text import render
+from analysis.studies.gate.gate import Gate, answer, figures
+from analysis.studies.gate.markdown import FOLDED, LONGEST_BYTES, LONGEST_NAME, code, junit, markdown, site_of, text, workflow_commands
 from tests.made_gates import gate, gates, hostile, ruled
-from tests.synthetic import saved_file
+from tests.synthetic import STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gate.gate import Gate
 
 HIDDEN = "\u200b"  # what breaks mentions and links up
 
 
 class _Cells(HTMLParser):
-    """Texts of a page's table cells and list items, and every tag on it."""
-
     def __init__(self, page: str) -> None:
         super().__init__()
         self.rows: list[list[str]] = []
@@ -61,12 +66,10 @@ def rendered(page: str) -> _Cells:
 
 
 def rulings_in(page: str) -> list[str]:
-    """The ruling column, in order."""
     return [row[7] for row in rendered(page).rows if len(row) == 9 and row[0] != "workload"]
 
 
 def test_the_page(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """Marker, verdict, rulings with the worst first, reasons of what did not pass, what to know (each once), and the runs."""
     run = dataclasses.replace(load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty")
     unknown = dataclasses.replace(run, run_id="another", commit=None, machine={})
     rulings = (ruled(notes=("no common blocks.",)), ruled("undecided"), ruled("regression", reason="too slow."), ruled())
@@ -162,3 +165,153 @@ def test_whatever_a_file_holds_the_page_keeps_its_shape(answer: Gate, key: str) 
     assert len(rulings_in(page)) == len(answer.rulings)
     assert re.fullmatch(r"<!-- deeptweak-gate( [\w./]+)? -->", page.splitlines()[0])
     assert len(page.encode("utf-8")) <= LONGEST_BYTES
+
+
+def suite_of(answer: Gate) -> ET.Element:
+    root = ET.fromstring(junit(answer).encode("utf-8"))  # noqa: S314  # our own text
+    assert root.tag == "testsuites"
+    suite = root.find("testsuite")
+    assert suite is not None
+    return suite
+
+
+def found(case: ET.Element) -> str:
+    return next((tag for tag in ("failure", "error", "skipped") if case.find(tag) is not None), "passed")
+
+
+def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
+    suite = suite_of(gate(ruled("regression"), ruled("undecided"), ruled("pass")))
+    assert [found(case) for case in suite.iter("testcase")] == ["failure", "error", "passed"]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "0",
+    }
+
+
+def test_the_file(snapshot: SnapshotAssertion) -> None:
+    answer = gate(ruled("regression", reason="too slow."), ruled("undecided"), ruled(), warnings=("interrupted.", "another"))
+    assert junit(answer) == snapshot(name="of each ruling")
+    assert junit(gate()) == snapshot(name="nothing compared")
+
+
+@given(gates())
+def test_any_text_makes_valid_xml_with_a_case_a_ruling(answer: Gate) -> None:
+    suite = suite_of(answer)
+    cases = [case for case in suite.iter("testcase") if case.get("classname") != "gate" or answer.rulings]
+    assert [case.get("name") for case in cases] == [one_line(f"{one.comparison.tweakset}: {one.metric.name}") for one in answer.rulings]
+    counted = Counter(found(case) for case in suite.iter("testcase"))
+    assert (suite.get("failures"), suite.get("errors")) == (str(counted["failure"]), str(counted["error"]))
+    assert (counted["failure"] + counted["error"] == 0) == (answer.ruling == "pass")
+    assert "skipped" not in counted
+
+
+# The runner's grammar (actions/runner, ActionCommand.cs): ::name key=value,key=value::data
+COMMAND = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::([^\r\n]*)")
+
+
+def read_back(line: str) -> tuple[str, str, str]:
+    """Level, title and message as the runner reads them: %25, %0A, %0D, and in a title %3A and %2C as well."""
+    found = COMMAND.fullmatch(line)
+    assert found, line
+    level, title, message = found.groups()
+    for escaped, character in {"%3A": ":", "%2C": ",", "%25": "%"}.items():
+        title = title.replace(escaped, character)
+    return level, title, message.replace("%25", "%")
+
+
+def test_each_ruling_has_its_level_its_headline_and_its_reason(snapshot: SnapshotAssertion) -> None:
+    answers = {
+        "regression": gate(ruled("pass"), ruled("regression", reason="too slow.")),
+        "undecided": gate(ruled("undecided", reason="too few."), ruled(), warnings=("the run was interrupted.",)),
+        "pass": gate(ruled(), ruled(), warnings=("the run was interrupted.",)),
+        "empty": gate(),
+    }
+    assert {name: [read_back(line) for line in workflow_commands(answer)] for name, answer in answers.items()} == snapshot
+
+
+def test_no_more_than_github_shows() -> None:
+    """Of 12 regressions and the headline ten lines are shown, the last of which counts those it stands for: 13 - 9."""
+    lines = [read_back(line) for line in workflow_commands(gate(*[ruled("regression")] * 12))]
+    assert len(lines) == 10
+    assert lines[0][2].startswith("Regression: 12 of 12")
+    assert lines[-1][:2] == ("error", "Gate")
+    assert lines[-1][2].startswith("4 more")
+
+
+def test_a_name_cannot_end_its_line_or_its_title() -> None:
+    lines = workflow_commands(gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%3A")))
+    assert len(lines) == 2
+    assert read_back(lines[1])[1].split(", ")[1] == "x::,y ::error title=forged::100%3A"
+
+
+def test_an_escape_in_a_reason_stays_what_it_was() -> None:
+    """`%0A` in a file is three characters and no line break."""
+    line = workflow_commands(gate(ruled("regression", reason="50%0Aslower")))[1]
+    assert "::50%250Aslower" in line
+
+
+@given(gates())
+def test_whatever_a_file_holds_the_runner_reads_one_command_a_line(answer: Gate) -> None:
+    lines = workflow_commands(answer)
+    levels = [read_back(line)[0] for line in lines]
+    assert levels == sorted(levels, key=["error", "warning", "notice"].index)
+    assert levels.count("error") > 0 if answer.ruling == "regression" else "error" not in levels
+    assert "\n".join(lines).encode("utf-8")
+
+
+MADE = Made(arms=(STOCK, Arm("tuned", 0.0, {"vm.swappiness": "1"})), blocks=8)
+# What a runner obeys: GitHub's `::` at the start of a line, blanks aside, and `##[` or `##vso[` anywhere.
+OBEYED = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["::stop-commands::tok", "##[error]x", "##vso[task.complete]x", "a\n::error::x", "x" * 40 + "::error::" * 9, "a \u2028::error::x"],
+)
+def test_a_name_is_no_command_to_a_runner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = saved_file(tmp_path, replace(MADE, workloads=(name,)))
+    command = ["gate", f"{path}:stock", f"{path}:tuned", "--max-regression", "5%", "--promote-to", str(tmp_path / "to.json")]
+    assert main(command) == 0
+    assert not OBEYED.search(capsys.readouterr().out)
+    assert main([*command, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert not OBEYED.search(out)
+    assert json.loads(out)["rulings"][0]["comparison"]["workload"] == name
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert main(command) == 0
+    obeyed = [line for line in capsys.readouterr().out.splitlines() if OBEYED.search(line)]
+    assert obeyed
+    assert all(line.startswith("::notice title=Gate::") for line in obeyed)
+
+
+def test_a_refusal_is_no_command_either(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "##[error]x"]) == 2
+    assert not OBEYED.search(capsys.readouterr().err)
+
+
+def test_a_warning_or_a_file_of_such_a_name_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    text = render(answer(Gate("base", "::error::new.json", (), "undecided", ("word " * 17 + "::error::x " * 5,))))
+    assert "error" in text
+    assert not OBEYED.search(text)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("limit", "loss", "high", "shown"),
+    [
+        (0.02, 0.018, 0.0204, ("+1.80", "+2.04", "2.00")),
+        (0.0205, 0.01, 0.0204, ("+1.00", "+2.04", "2.05")),
+        (0.02, 0.0200004, 0.031, ("+2.0000", "+3.1000", "2.0000")),
+        (0.05, -0.004, 0.021, ("-0.4", "+2.1", "5.0")),
+        (0.03, None, None, ("", "", "3.0")),
+    ],
+)
+def test_a_loss_beyond_its_limit_never_looks_like_the_limit(
+    limit: float, loss: float | None, high: float | None, shown: tuple[str, str, str]
+) -> None:
+    """Up to four decimals: nobody measures more."""
+    assert figures(replace(ruled(), limit=limit, loss=loss, loss_high=high)) == shown

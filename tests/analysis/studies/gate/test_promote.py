@@ -35,7 +35,6 @@ def written(folder: Path, run: JSON, name: str = "new.json") -> Path:
 
 
 def promoted(capsys: pytest.CaptureFixture[str], path: Path, target: Path, *words: str) -> JSON:
-    """Gate `tuned` against the stock of its run; it passes. Answers the JSON."""
     command = ["gate", f"{path}:stock", f"{path}:tuned", "--max-regression", "5%", "--promote-to", str(target), "--json", *words]
     assert main(command) == 0
     said: JSON = json.loads(capsys.readouterr().out)
@@ -84,7 +83,6 @@ def unedited(_run: JSON) -> None:
 def test_a_run_that_was_not_judged_whole_stays_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], made: Made, edit: Callable[[Any], None], said: str
 ) -> None:
-    """The ruling is a pass and stays one; the old baseline stays as it was."""
     run = saved_run(made)
     edit(run)
     target = tmp_path / "baseline.json"

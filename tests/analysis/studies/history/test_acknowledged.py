@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.acknowledged import acknowledge, read
+from analysis.studies.history.answer import acknowledge, read
 from analysis.studies.history.history import gather, judge, regressions
 from analysis.terms import Refused
 from tests.made_history import night, noisy, stepped

@@ -39,7 +39,6 @@ def ours(day: int, made: Made = THREE_ARMS) -> Run:
 
 
 def values(gathered: GatheredHistory, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
-    """The values of the one series with this tweak set and metric."""
     ((*points,),) = [one.points for one in gathered.series if (one.tweakset, one.metric.name) == (tweakset, metric)]
     return [point.value for point in points]
 
@@ -117,7 +116,6 @@ def test_other_parameters_are_another_series() -> None:
 
 
 def stock_alone(change: Callable[[JSON, JSON], None]) -> Run:
-    """Two blocks of stock, whose records were changed."""
     saved = saved_run(Made(arms=(STOCK,), blocks=2, steps=4))
     change(*(one["extra_info"] for one in saved["benchmarks"]))
     return from_json(saved, "x.json")
@@ -170,7 +168,6 @@ def test_one_metric_can_be_asked_for() -> None:
 
 
 def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_own_metric() -> None:
-    """Two nights of whole cells, then two in turns: a design that changed is no change of the machine."""
     runs = [
         replace(from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"), run_id=f"run-{day}")
         for day, change in ((1, dict), (2, dict), (3, in_turns), (4, in_turns))

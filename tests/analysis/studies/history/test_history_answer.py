@@ -39,7 +39,6 @@ def history() -> History:
 
 
 def test_a_change_is_one_row_with_both_summaries_side_by_side(history: History, snapshot: SnapshotAssertion) -> None:
-    """The newest first: a row has the first run's date, the commits on both sides, gains with intervals and a word."""
     assert [render(history, width) for width in (100, 160)] == snapshot
 
 

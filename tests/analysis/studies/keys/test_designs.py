@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis import load
+from analysis import load, studies
 from analysis.compare import Options, compare
+from analysis.load import from_json
+from analysis.render.text import render
+from analysis.studies import keys
+from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of, of_table
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
 from analysis.terms import Refused
 from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
-from tests.synthetic import Made
+from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from analysis.terms import Comparison, Run
     from tests.made_designs import On
     from tests.synthetic import JSON
+
 
 QUIET = Made(blocks=4, steps=6, run_cv=0.004, step_cv=0.002, seed=3)
 FOUR = {"vm.swappiness": 0.0, "vm.dirty_ratio": -0.10, "kernel.numa_balancing": 0.0, "vm.vfs_cache_pressure": 0.05}
@@ -49,7 +54,6 @@ def term(found: Effects, label: str, means: str | None = None) -> Term:
 
 
 def cut(saved: JSON, ran: Callable[[JSON], bool]) -> None:
-    """Leave only the cells that ran."""
     ours = saved["deeptweak"]
     ours["cells"] = [cell for cell in ours["cells"] if ran(cell)]
     names = {cell["id"] for cell in ours["cells"]}
@@ -58,14 +62,12 @@ def cut(saved: JSON, ran: Callable[[JSON], bool]) -> None:
 
 
 def conclude(saved: JSON, text: str, stage: str) -> None:
-    """A design that went on by itself: its first block was searched, the others confirm."""
     ours = saved["deeptweak"]
     stages = [{"block": cell["block"], "stage": stage if cell["block"] == 1 else "confirmation"} for cell in ours["cells"]]
     ours["design"]["conclusion"] = {"text": text, "done": True, "cells": stages}
 
 
 def ablated(change: Callable[[JSON], None]) -> Run:
-    """The ablation of four keys, with the records of its cells changed."""
     saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
     for one in saved["benchmarks"]:
         change(one["extra_info"])
@@ -216,7 +218,6 @@ def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
 
 @pytest.mark.parametrize("kind", ["factorial", "ablation"])
 def test_the_answer_never_covers_keys_that_cannot_be_judged(kind: str) -> None:
-    """All cells with the first key are lost: nothing is said of it, and nothing promised."""
     points = factorial(3) if kind == "factorial" else ablation(3)
     broken = {(name, block): ("failed", "gone") for name, on in points.items() if 0 in on for block in range(1, 7)}
     keys = Keys({"a.one": -0.3, "a.two": 0.0, "a.three": 0.0}, broken=broken)
@@ -242,7 +243,6 @@ def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
 
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
 def test_lost_cells_are_named_and_the_rest_is_analysed(kind: str, snapshot: SnapshotAssertion) -> None:
-    """One cell failed and one tweak set was refused everywhere: effects stay near what they are, less sharp, and it is said why."""
     points = ablation(4) if kind == "ablation" else factorial(4)
     lost = "profile.only-0" if kind == "ablation" else "profile.p04"
     broken = {(lost, block): ("skipped", "the kernel refuses it") for block in range(1, 5)} | {("profile", 2): ("failed", "out of memory")}
@@ -302,7 +302,6 @@ def test_the_family_is_the_study_all_its_workloads_together() -> None:
 
 
 def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None:
-    """Gains are of speed either way: a mean step time's and its throughput's are one and the same."""
     run = run_of("factorial", Keys(FOUR), factorial(4))
     (by_rate,) = effects_of(run)
     (by_time,) = effects_of(run, metric="step_time_mean_s")
@@ -339,7 +338,6 @@ def test_a_search_is_believed_by_its_confirmation_and_never_beyond_the_interval(
 
 
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
-    """A factorial of three levels and two: each level of a key against the first, over the others, and F tests for the whole key."""
     rng = np.random.default_rng(5)
     factors = (DesignFactor("vm.swappiness", "A", ("as found", "1", "60")), DesignFactor("vm.dirty_ratio", "B", ("as found", "5")))
     rows = [
@@ -402,3 +400,48 @@ def test_the_check_of_a_factorial_stands_on_the_error_of_its_effects() -> None:
     assert f"against stock: {100 * math.expm1(difference):+.1f} % (95 % " in found.again
     assert f"p {p:.2f})" in found.again
     assert found.again_fails == (p < 0.05)
+
+
+LONG = {f"net.ipv4.conf.enp0s31f6.a_setting_with_a_very_long_name_{at}": (-0.1 if at == 1 else 0.0) for at in range(5)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "blocks"),
+    [
+        ("ablation", ablation(5), 5),
+        ("factorial", factorial(5), 2),
+        ("fractional", fraction(4, (0, 1, 2, 3)), 1),
+        ("screening", plackett_burman_12(5), 2),
+    ],
+    ids=["ablation", "factorial", "fractional", "screening"],
+)
+def test_no_line_is_longer_than_a_page_however_long_the_names(kind: str, points: dict[str, frozenset[int]], blocks: int) -> None:
+    broken = {("profile.p03", 1): ("failed", "the kernel refuses it, for a reason that takes some words to say " * 3)}
+    run = from_json(designed(kind, Keys(LONG, broken=broken), points, Made(blocks=blocks, steps=6)), "made-up.json")
+    found = effects_of(run)
+    plain, colored = render(answer(found, run)), render(answer(found, run), color=True)
+    assert "\x1b[" not in plain
+    assert "\x1b[" in colored
+    assert max(map(len, plain.splitlines())) <= 100
+    assert "regressed" in plain
+    called = "=1,orinteractionsofothers:" if kind == "screening" else "=1:"
+    assert f"setting_with_a_very_long_name_1{called}" in "".join(plain.split())
+
+
+def test_names_that_are_commands_of_a_terminal_are_printed_as_text() -> None:
+    """A factor's name comes out of a file that anybody may have written."""
+    run = from_json(designed("factorial", Keys({"a\x1b[31m": 0.0, "[bold]b": 0.0}), factorial(2), Made(blocks=3, steps=6)), "made-up.json")
+    page = render(answer(effects_of(run), run))
+    assert "\x1b" not in page
+    assert "[bold]b" in page
+
+
+def test_a_design_over_keys_is_its_run_and_a_matrix_is_not() -> None:
+    run = load.from_json(designed("ablation", Keys({"a": -0.1, "b": 0.0}), ablation(2), Made(blocks=4, steps=6)), "made-up.json")
+    assert keys in list(studies.of(run))
+    assert keys not in list(studies.of(load.from_json(saved_run(Made()), "matrix.json")))
+    for _ in range(2):
+        brief, whole = keys.answer(run, brief=True), keys.answer(run)
+        assert any("a = 1" in line.text for line in brief.findings)
+        assert (brief.sections, len(whole.sections)) == ([], 2)
+        assert brief.data == whole.data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -15,14 +17,16 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.studies.keys import frame as coding
 from analysis.studies.keys import frame as model
-from analysis.studies.keys import lenth
+from analysis.studies.keys import two_level
 from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
+from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed
+from fixtures.designs import Factor as Varied
+from fixtures.designs import Laid, Options, fractional, screening
+from fixtures.terms import TweakSet
 from tests.made_designs import plackett_burman_12
 
 
 def points_of(base: int, generators: list[tuple[int, ...]], signs: list[int]) -> np.ndarray:
-    """A fraction: full in the base factors, each further one the product of some of them, up to its sign."""
     full = np.array(list(product((-1.0, 1.0), repeat=base)))
     return np.column_stack([full, *(sign * coding.column(full, one) for one, sign in zip(generators, signs, strict=True))])
 
@@ -40,7 +44,6 @@ def fractions(draw: st.DrawFn) -> np.ndarray:
 
 @given(fractions())
 def test_words_are_exactly_the_products_that_never_change(points: np.ndarray) -> None:
-    """Against trying every product of factors, for any fraction, its generators' signs and the order of its runs."""
     factors = points.shape[1]
     constant = [
         effect
@@ -86,7 +89,6 @@ def test_points_that_tell_hardly_anything_apart_are_not_listed_for_ever() -> Non
 
 
 def observed(rows: list[EffectRow], levels: dict[str, tuple[str, ...]]) -> Observed:
-    """A table of another study."""
     factors = tuple(DesignFactor(name, letter, known) for (name, known), letter in zip(levels.items(), "ABCDE", strict=False))
     points = {row.name: row.levels for row in rows}
     return Observed("study", "y", "", "table", "y", None, "raw", None, factors, points, tuple(rows))
@@ -170,21 +172,21 @@ def test_levels_are_coded_to_sum_to_nought(levels: int, coded: list[list[int]]) 
 )
 def test_margins_are_those_of_the_tables(contrasts: int, alone: float, together: float) -> None:
     """Ye & Hamada, J. Quality Technology 32 (2000): critical values of Lenth's ratio at 5 %, individual and experimentwise."""
-    found = lenth.null(np.eye(contrasts))
+    found = two_level.null(np.eye(contrasts))
     assert (found.alone, found.together) == pytest.approx((alone, together), rel=0.01)
 
 
 def test_the_pseudo_standard_error_by_hand() -> None:
     """|c| = 1, 2, 3, 4, 5, 12, 40: median 4, s0 = 6; below 15 lie all but 40, with median 3.5, so PSE = 5.25."""
-    assert float(lenth.pse(np.array([1, -2, 3, -4, 5, -12, 40.0]))) == pytest.approx(5.25)
+    assert float(two_level.pse(np.array([1, -2, 3, -4, 5, -12, 40.0]))) == pytest.approx(5.25)
 
 
 @pytest.mark.parametrize("contrasts", [7, 15])
 def test_of_designs_without_any_effect_one_in_twenty_has_one_that_stands_out(contrasts: int) -> None:
     """The simultaneous margin, on draws that it was not made from: 2,000 designs, exact 99 % band about 5 %."""
-    together = lenth.null(np.eye(contrasts)).together
+    together = two_level.null(np.eye(contrasts)).together
     drawn = np.random.default_rng(7).normal(0, 3, (2000, contrasts))
-    alarms = int((np.abs(drawn).max(1) > together * lenth.pse(drawn)).sum())
+    alarms = int((np.abs(drawn).max(1) > together * two_level.pse(drawn)).sum())
     low, high = scipy.stats.binom.interval(0.99, 2000, 0.05)
     assert low <= alarms <= high
 
@@ -192,13 +194,53 @@ def test_of_designs_without_any_effect_one_in_twenty_has_one_that_stands_out(con
 def test_margins_of_estimates_that_hang_together_are_their_own() -> None:
     """Seven contrasts with correlation 0.5 to each other (a design that lost cells): the orthogonal margin would be wrong, theirs holds."""
     correlation = np.full((7, 7), 0.5) + 0.5 * np.eye(7)
-    together = lenth.null(correlation).together
+    together = two_level.null(correlation).together
     drawn = np.random.default_rng(8).multivariate_normal(np.zeros(7), correlation, 2000)
     low, high = scipy.stats.binom.interval(0.99, 2000, 0.05)
-    assert low <= int((np.abs(drawn).max(1) > together * lenth.pse(drawn)).sum()) <= high
+    assert low <= int((np.abs(drawn).max(1) > together * two_level.pse(drawn)).sum()) <= high
 
 
 def test_chances_are_never_nought() -> None:
     """However large an effect: no simulation of 100,000 can say more than 1 in 100,001."""
-    alone, together = lenth.null(np.eye(7)).chances(1e9)
+    alone, together = two_level.null(np.eye(7)).chances(1e9)
     assert 0 < alone < together == pytest.approx(1 / 100_001)
+
+
+Points = Callable[[TweakSet, Sequence[Varied], Options], Laid]
+METRIC = "throughput_samples_per_s"
+
+
+def analysed(design: str, laid: Laid, keys: int) -> Effects:
+    levels = {"stock": tuple("as found" for _ in range(keys))}
+    letters = laid.notes["letters"]
+    for point in laid.points:
+        levels[point.name] = tuple("as found" if value is None else value for value in point.levels.values())
+    factors = tuple(DesignFactor(name, letter, ("as found", "1")) for letter, name in letters.items())
+    rows = tuple(
+        EffectRow(name, point, str(block), 100 + 7 * block + at % 5 + block * at % 3)
+        for block in (1, 2)
+        for at, (name, point) in enumerate(levels.items())
+    )
+    notes = json.loads(json.dumps(laid.notes))
+    (found,) = of_table(Observed("s", "w", "p", design, METRIC, "higher", "log", 0.03, factors, levels, rows, (), notes))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("design", "points", "options"),
+    [
+        ("fractional", fractional.points, Options()),
+        ("fractional", fractional.points, Options(resolution=3)),
+        ("screening", screening.points, Options()),
+    ],
+    ids=["IV", "III", "screening"],
+)
+def test_notes_and_points_agree(design: str, points: Points, options: Options) -> None:
+    for keys in range(3, 13):
+        factors = [Varied("p", f"vm.key{at}", "sysctl", (None, "1")) for at in range(keys)]
+        laid = points(TweakSet("p"), factors, options)
+        found = analysed(design, laid, keys)
+        assert not [note for note in found.notes if "believed" in note]
+        assert found.resolution == laid.notes.get("resolution")
+        assert {term.label for term in found.terms if term.means == "main"} == {factor.name for factor in factors}
+        assert found.orthogonal

@@ -29,7 +29,6 @@ TWELVE = fraction(4, *SIXTEEN)
 
 
 def named(found: Effects) -> set[str]:
-    """The keys that the table calls."""
     return {name for term in found.terms if term.verdict in NAMED and term.means != "profile" for name in term.factors}
 
 
@@ -47,7 +46,6 @@ class Plan:
 
 
 def tables(plan: Plan, count: int, seed: int = 11) -> list[Effects]:
-    """Simulate a design so often: run CV 2 %, and the drift from that much below to that much above through the run."""
     rng = np.random.default_rng(seed)
     does = np.array([sum(plan.does.get(at, 0.0) for at in on) for on in (frozenset[int](), *plan.points.values())])
     cells = plan.blocks, len(plan.points) + 1

@@ -35,14 +35,12 @@ def standard_order(factors: int) -> list[tuple[int, ...]]:
 
 
 def table(folder: Path, names: Sequence[str], rows: Sequence[tuple[Sequence[object], float]]) -> Path:
-    """Write points and responses as a CSV file."""
     path = folder / "results.csv"
     path.write_text("\n".join([",".join([*names, "y"]), *(",".join(map(str, [*point, y])) for point, y in rows)]) + "\n")
     return path
 
 
 def analysed(path: Path, names: Sequence[str], capsys: pytest.CaptureFixture[str]) -> Effects:
-    """Analyse a table by the functions, and check that the command's JSON says the same."""
     (found,) = of_table(read_table(path, Columns("y", tuple(names))))
     assert main(["effects", str(path), "--response", "y", "--factors", ",".join(names), "--json"]) == 0
     (said,) = json.loads(capsys.readouterr().out)["effects"]

@@ -186,7 +186,6 @@ def test_looks_that_make_no_sense(looks: int) -> None:
 
 
 def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
-    """With all that the pilot had; where no number of blocks finds the effect; where one workload of two ran in two blocks only."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, replace(PILOT, workloads=("cnn_train", "a_workload_with_a_rather_long_name")), "two.json")
     saved_file(tmp_path, NOISY, "noisy.json")
@@ -234,7 +233,6 @@ def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_what_cannot_be_planned_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Bad usage, and pilots from which nothing can be planned: one block, a tweak set not in force, a design that goes on by itself."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, NOISY)
     saved_file(tmp_path, replace(PILOT, blocks=1), "one.json")

@@ -52,15 +52,12 @@ class Faulty:
 
 @dataclass
 class _Course:
-    """What a job's attempts come to: (begin, end, outcome, checkpoints, from, done), relative to when it got a slot."""
-
     attempts: list[tuple[float, float, str, int, float, float]] = field(default_factory=list)
     lost_s: float = 0.0
     lasts_s: float = 0.0
 
 
 def report(made: Faulty = Faulty(), seed: int = 1) -> dict[str, list[Row]]:
-    """Make what one cell tells; streams of one seed have the same jobs."""
     plan = np.random.default_rng([seed, 0])
     submits = np.cumsum(plan.exponential(1 / made.rate_per_s, made.jobs))
     works = plan.exponential(made.work_s, made.jobs)
@@ -119,12 +116,10 @@ def _stream_row(made: Faulty, seed: int) -> Row:
 
 
 def faulty_run(arms: Sequence[Faulty], blocks: int = 5, seed: int = 1) -> JSON:
-    """Make the JSON of one saved run: every arm in every block."""
     return told_run({(made.workload, block): report(made, 100 * seed + block) for made in arms for block in range(1, blocks + 1)}, seed)
 
 
 def told_run(told: Mapping[tuple[str, int], Mapping[str, list[Row]]], seed: int = 1, steps_s: Mapping[str, float] | None = None) -> JSON:
-    """Make a run of what each workload told in each block; `steps_s` are the mean steps of workloads."""
     workloads = list(dict.fromkeys(name for name, _ in told))
     saved = saved_run(Made(arms=(STOCK,), workloads=workloads, blocks=max(block for _, block in told), seed=seed))
     for part in (saved["deeptweak"], *(one["extra_info"] for one in saved["benchmarks"])):

@@ -32,7 +32,6 @@ def stream(  # noqa: PLR0913  # what a stream is made of
     nodes: int = 1,
     block: int = 1,
 ) -> Stream:
-    """A stream of two slots; without attempts each job has one, from its submission to its end."""
     tried = tuple(attempts) or tuple(Attempt(one.number, 1, "a", one.submit_s, one.end_s, one.outcome, 0, 0.0) for one in jobs)
     return Stream(
         f"b{block}",

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.load import from_json
 from analysis.studies.jobs.dependability.checkpoints import NO_LEAST, OUTSIDE, TOO_FEW_LEVELS, fieller, trials
-from analysis.studies.jobs.dependability.intervals import daly_s
+from analysis.studies.jobs.dependability.intervals import CheckpointPlan, advise, best_s, daly_s, simulate, time_per_work, young_s
 from analysis.studies.jobs.records import Attempt, Stream, streams
+from analysis.terms import Refused
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
 
 KILLS = ":fault=kill:fault_rate_per_s=1:retries=1000"
 LONG = Faulty(work_s=1.5, rate_per_s=0.5, jobs=60)
@@ -134,3 +142,129 @@ def test_fiellers_interval_holds_the_ratio_in_nineteen_of_twenty_samples() -> No
     pairs = rng.normal([3.0, 1.0], [0.5, 0.4], (2000, 6, 2))
     held = [low <= 3 <= high for low, high in (fieller(one[:, 0], one[:, 1]) for one in pairs if one.mean(axis=0).min() > 0)]
     assert 0.93 < np.mean(held) < 0.97
+
+
+COSTS = st.floats(1e-3, 1e4)
+RATIOS = st.floats(1e-8, 1.9)  # of cost to MTBF
+
+
+def test_young_and_daly_for_five_minutes_and_a_day() -> None:
+    """C = 5 min, M = 1440 min: √(2·5·1440) = 120; 120·(1 + √(5/2880)/3 + 5/2880/9) - 5 = 116.690."""
+    assert young_s(5, 1440) == pytest.approx(120, rel=1e-12)
+    assert daly_s(5, 1440) == pytest.approx(116.690, abs=5e-4)
+    assert best_s(5, 1440) == pytest.approx(116.690, abs=5e-4)
+
+
+def test_a_checkpoint_of_two_mtbf_and_more_is_written_once_an_mtbf() -> None:
+    assert daly_s(20, 10) == daly_s(50, 10) == 10
+    # √300·(1 + √0.75/3 + 0.75/9) - 15
+    assert daly_s(15, 10) == pytest.approx(8.7638, abs=1e-4)
+    assert advise(50, 10).too_dear
+    assert not advise(4, 10).too_dear
+
+
+@given(cost_s=COSTS, ratio=RATIOS)
+def test_no_interval_takes_less_time_than_the_best(cost_s: float, ratio: float) -> None:
+    mtbf_s = cost_s / ratio
+    best = best_s(cost_s, mtbf_s)
+    least = time_per_work(best, cost_s, mtbf_s)
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        assert time_per_work(factor * best, cost_s, mtbf_s) >= least * (1 - 1e-9)
+    # exp(x + c)·(1 - x) = 1 at the least.
+    x = best / mtbf_s
+    assert math.log1p(-x) + x + ratio == pytest.approx(0, abs=1e-9)
+
+
+@given(cost_s=COSTS, ratio=st.floats(1e-8, 0.02))
+def test_dalys_is_within_a_thousandth_of_the_best_and_youngs_within_a_tenth(cost_s: float, ratio: float) -> None:
+    mtbf_s = cost_s / ratio
+    assert daly_s(cost_s, mtbf_s) == pytest.approx(best_s(cost_s, mtbf_s), rel=1e-3)
+    assert young_s(cost_s, mtbf_s) == pytest.approx(best_s(cost_s, mtbf_s), rel=0.1)
+
+
+@given(cost_s=COSTS, ratio=RATIOS)
+def test_between_its_ends_the_range_takes_one_percent_more_at_most(cost_s: float, ratio: float) -> None:
+    found = advise(cost_s, cost_s / ratio)
+    least = time_per_work(found.best_s, cost_s, cost_s / ratio)
+    assert found.low_s < found.best_s < found.high_s
+    for end in (found.low_s, found.high_s):
+        assert time_per_work(end, cost_s, cost_s / ratio) == pytest.approx(1.01 * least, rel=1e-6)
+
+
+def test_time_per_work_by_hand() -> None:
+    """10 s of work and 1 s of checkpoint, M = 100 s: 100·(exp(0.11) - 1)/10 = 1.16278; a restart of 5 s: times exp(0.05)."""
+    assert time_per_work(10, 1, 100) == pytest.approx(1.1627807, rel=1e-6)
+    assert time_per_work(10, 1, 100, 5) == pytest.approx(1.1627807 * math.exp(0.05), rel=1e-6)
+
+
+def test_an_interval_of_many_mtbf_is_never_done() -> None:
+    assert time_per_work(1e6, 1, 1) == math.inf
+
+
+def test_times_that_are_none_are_refused(snapshot: SnapshotAssertion) -> None:
+    found = {}
+    for times in ((0, 10, 0), (1, math.nan, 0), (1, 10, -1), (1e3, 1, 0)):
+        with pytest.raises(Refused) as refused:
+            advise(*times)
+        found[str(times)] = str(refused.value)
+    assert found == snapshot
+
+
+LONG_JOB = CheckpointPlan(cost_s=5, mtbf_s=1440, work_s=28800, seeds=100)
+
+
+def test_a_long_job_takes_as_long_as_dalys_formula_says() -> None:
+    """20 MTBF of work: within four standard errors, and what the last segment saves, at each interval."""
+    advice, found = simulate(CheckpointPlan(5, 1440, 28800, restart_s=20, seeds=100))
+    assert advice.daly_s == pytest.approx(116.690, abs=5e-4)
+    for one in found:
+        assert one.time.se is not None
+        saved = 5 / 28800  # the end of the work needs no checkpoint
+        assert abs(one.time.value + saved - one.formula) < 4 * one.time.se
+
+
+def test_dalys_interval_is_best_of_its_neighbours_with_the_same_failures() -> None:
+    advice, found = simulate(LONG_JOB)
+    assert [one.interval_s / advice.daly_s for one in found] == pytest.approx([0.25, 0.5, 1, 2, 4])
+    assert min(found, key=lambda one: one.time.value).interval_s == advice.daly_s
+    for one in found:
+        if one.interval_s != advice.daly_s:
+            assert one.against_daly is not None
+            assert one.against_daly.low is not None
+            assert one.against_daly.low > 1
+
+
+def test_failures_that_come_in_bunches_cost_less_than_the_formula_says_where_intervals_are_long() -> None:
+    _, found = simulate(CheckpointPlan(5, 1440, 28800, shape=0.5, seeds=100, intervals_s=(2000.0,)))
+    (long,) = [one for one in found if one.interval_s == 2000]
+    assert long.time.high is not None
+    assert long.time.high < long.formula
+
+
+def test_without_failures_only_checkpoints_take_time() -> None:
+    """100 s of work, MTBF 10⁸ s, a checkpoint of 1 s every 10 s but the last: 109 s."""
+    _, found = simulate(CheckpointPlan(1, 1e8, 100, seeds=3, intervals_s=(10.0,)))
+    assert found[0].time.value == pytest.approx(1.09)
+    assert found[0].time.low is None  # every seed is the same
+
+
+def test_what_a_seed_plays_is_the_same_again() -> None:
+    short = CheckpointPlan(5, 1440, 2880, seeds=5)
+    assert simulate(short)[1] == simulate(short)[1]
+
+
+def test_what_cannot_be_played_is_refused(snapshot: SnapshotAssertion) -> None:
+    found = {}
+    for case, asked in {
+        "no work": CheckpointPlan(5, 1440, 0),
+        "shape 0": CheckpointPlan(5, 1440, 1e4, shape=0),
+        "two seeds": CheckpointPlan(5, 1440, 1e4, seeds=2),
+        "an interval of 0 s": CheckpointPlan(5, 1440, 1e4, intervals_s=(0.0,)),
+        "much work": CheckpointPlan(5, 1440, 1e12),
+        "long intervals": CheckpointPlan(5, 1440, 1e6, intervals_s=(1e5,)),
+        "no cost": CheckpointPlan(0, 1440, 1e4),
+    }.items():
+        with pytest.raises(Refused) as refused:
+            simulate(asked)
+        found[case] = str(refused.value)
+    assert found == snapshot

@@ -40,7 +40,6 @@ def poisoned(name: str, many: int, block: int) -> dict[str, list[dict[str, Any]]
 
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder the tests run in: saved runs, under names without a path."""
     here = tmp_path_factory.mktemp("depend")
     tried = [replace(LONG, words=f"{KILLS}:checkpoint_s={one:g}", fault="kill", mtbf_s=1.0, checkpoint_s=one) for one in (0.05, 0.2, 0.8)]
     classes = {"federated": ("fedavg", 0), "federated_poisoned": ("fedavg", 4), "federated_median": ("median", 3)}

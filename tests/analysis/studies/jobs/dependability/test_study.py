@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from analysis.answer import of_parts
 from analysis.render import text
-from analysis.studies.jobs.dependability.page import report_page
-from analysis.studies.jobs.dependability.study import arms, twin_of
+from analysis.studies.jobs.dependability.page import _reported
+from analysis.studies.jobs.dependability.study import LOST, arms, poisonings, spared, twin_of
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.jobs.records import Stream
+
 
 MARGIN = 0.1
 
@@ -128,7 +131,7 @@ def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: S
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    assert text.render(of_parts({}, report_page([arm], (), (), MARGIN))) == snapshot
+    assert text.render(of_parts({}, _reported([arm], (), (), MARGIN))) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
 
@@ -138,7 +141,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert any("3 of 3" in note for note in arm.notes)
-    assert text.render(of_parts({}, report_page([arm], (), (), MARGIN))) == snapshot
+    assert text.render(of_parts({}, _reported([arm], (), (), MARGIN))) == snapshot
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:
@@ -166,3 +169,104 @@ def test_notes(snapshot: SnapshotAssertion) -> None:
         "twins with other retries": [replace(slowed(1, 1.2), retries=3), clean(1)],
     }
     assert {case: arms(streams, MARGIN)[1].notes for case, streams in situations.items()} == snapshot
+
+
+def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:  # noqa: ANN401  # numbers and words
+    jobs = [replace(job(at, at, at + 1), class_="federated", result={"accuracy": one}) for at, one in enumerate(accuracies)]
+    made = {"name": "federated", "kind": "federated", "params": {"clients": 10, **params}}
+    return replace(stream(jobs, block=block), workload=f"job_stream:classes={name}:jobs=2", classes=(made,))
+
+
+def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
+    """Blocks of 0.9, 0.8 and 0.7 clean lose 10, 20 and 30 points: 20 ± 4.3027·10/√3."""
+    streams = [learned(at, "federated", (1 - at / 10, 1 - at / 10), aggregation="fedavg") for at in (1, 2, 3)]
+    streams += [learned(at, "poisoned", (1 - at / 5, 1 - at / 5), aggregation="fedavg", poisoned=4) for at in (1, 2, 3)]
+    clean, poisoned = poisonings(streams)
+    assert (clean.poisoned, clean.jobs, clean.drop) == (0, 6, None)
+    assert poisoned.drop is not None
+    assert poisoned.drop.value == pytest.approx(0.2)
+    assert poisoned.drop.low == pytest.approx(0.2 - 4.302653 * 0.1 / 3**0.5)
+    assert poisoned.clean == poisoned.setting == "aggregation=fedavg, clients=10"
+
+
+def test_poisoned_clients_may_be_a_parameter_of_the_workload() -> None:
+    one = learned(1, "federated", (0.9,))
+    _, poisoned = poisonings([one, replace(one, workload=f"{one.workload}:poisoned=3", jobs=learned(1, "", (0.6,)).jobs)])
+    assert poisoned.poisoned == 3
+    assert poisoned.drop is not None
+    assert poisoned.drop.value == pytest.approx(0.3)
+
+
+def test_without_a_clean_run_no_drop_is_made_up() -> None:
+    (only,) = poisonings([learned(1, "poisoned", (0.5,), poisoned=4)])
+    assert (only.drop, only.clean) == (None, "")
+
+
+def test_jobs_that_are_not_federated_or_not_done_have_no_part() -> None:
+    other = learned(1, "train", (0.9,))
+    trained = replace(other, classes=({"name": "federated", "kind": "train", "params": {"lr": 0.1}},))
+    failed = replace(other, jobs=tuple(replace(one, outcome="failed") for one in other.jobs))
+    assert poisonings([trained, failed]) == []
+
+
+def test_a_drop_is_against_its_own_setting_where_that_has_a_clean_run_and_else_against_another() -> None:
+    """Median: .7 poisoned, of .9 of the mean's, and of .8 of its own once that was measured."""
+    fedavg = learned(1, "federated", (0.9,), aggregation="fedavg")
+    poisoned = learned(1, "three", (0.7,), aggregation="median", poisoned=4)
+    own = learned(1, "two", (0.8,), aggregation="median")
+    for streams, drop, clean in (([fedavg, poisoned], 0.2, "fedavg"), ([fedavg, own, poisoned], 0.1, "median")):
+        *_, median = poisonings(streams)
+        assert median.drop is not None
+        assert median.drop.value == pytest.approx(drop)
+        assert clean in median.clean
+
+
+FAIR = ":policy=fair_share"
+FLOODED = [Fault("flood", 1, 2)]
+
+
+def met(block: int, response_s: float, policy: str = "", *, done: int = 3) -> Stream:
+    own = [job(at, at, at + response_s, "done" if at < done else "failed") for at in range(3)]
+    floods = [job(at, 1, 1 + (100 if policy else 10)) for at in (3, 4)]
+    made = stream(own + floods, faults=FLOODED, fault="flood", block=block)
+    return replace(made, workload=made.workload + policy)
+
+
+def quiet(block: int, policy: str = "") -> Stream:
+    made = stream([job(at, at, at + 1) for at in range(3)], block=block)
+    return replace(made, workload=made.workload + policy)
+
+
+def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: SnapshotAssertion) -> None:
+    """Own jobs take 4 s under fifo and 1.8 to 2.2 s under fair share; those of the flood, 10 and 100 s, count for neither."""
+    streams = [one for block, took_s in enumerate((1.8, 2.0, 2.2)) for one in (met(block, 4), met(block, took_s, FAIR), quiet(block))]
+    (one,) = spared(streams)
+    assert (one.policy, one.label, one.blocks) == ("fair_share", "flood", 3)
+    assert one.response is not None
+    assert one.response.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
+    assert one.p == one.response.p is not None
+    assert text.render(of_parts({}, _reported((), [one], (), 0.1))) == snapshot
+
+
+def test_p_is_holms_over_all_policies_and_faults() -> None:
+    took = {"": (4, 4, 4), FAIR: (1.8, 2.0, 2.2), ":policy=sjf": (3.0, 4.1, 4.0)}
+    streams = [met(block, float(some[block]), policy) for policy, some in took.items() for block in range(3)]
+    fair, sjf = spared([*streams, *(quiet(block) for block in range(3))])
+    assert fair.response is not None
+    assert fair.response.p is not None
+    assert fair.p == pytest.approx(2 * fair.response.p)
+    assert sjf.p == sjf.response.p if sjf.response else False
+
+
+def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
+    streams = [one for block in range(3) for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))]
+    (one,) = spared(streams)
+    assert (one.response, one.p, one.why) == (None, None, LOST)
+    assert LOST in " ".join(text.render(of_parts({}, _reported((), [one], (), 0.1))).split())
+
+
+@pytest.mark.parametrize(
+    "other", [quiet(1, FAIR), met(2, 2, FAIR), met(1, 2), replace(met(1, 2, FAIR), workload=f"job_stream{FAIR}:fault_size=7")]
+)
+def test_only_the_same_fault_in_the_same_block_is_compared(other: Stream) -> None:
+    assert spared([met(1, 4), other]) == []

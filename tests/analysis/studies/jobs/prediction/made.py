@@ -25,7 +25,6 @@ def law(batch: float, cache: str) -> float:
 
 
 def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Measurement]:
-    """Twelve configurations in so many runs; times are off by a factor exp(noise)."""
     rng = np.random.default_rng(seed)
     made = []
     for run in range(runs):

@@ -30,7 +30,6 @@ classes:
 
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder the tests run in, so that names of files have no path."""
     here = tmp_path_factory.mktemp("predict")
     measured = as_csv(rows(runs=12))
     twin = as_csv(rows()).splitlines()
@@ -116,7 +115,6 @@ def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(caps
 
 
 def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with an interval, if there are groups enough; of a factor that is not given the commonest value stands."""
     inside, beyond = told(capsys, "show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot")["predictions"]
     assert inside["value"] == pytest.approx(law(4, "cold"), rel=0.03)
     assert inside["low"] < inside["value"] < inside["high"]

@@ -7,8 +7,25 @@ import math
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
-from analysis.studies.jobs.prediction.validation import SAME, HeldOut, Truth, adjusted, learners, scored, validate, wilson
+from analysis.studies.jobs.prediction import tables, validation
+from analysis.studies.jobs.prediction.models import ridge, same
+from analysis.studies.jobs.prediction.tables import Measurement, Points, TooFew, table
+from analysis.studies.jobs.prediction.validation import (
+    SAME,
+    Calibrated,
+    Difference,
+    HeldOut,
+    Scored,
+    Truth,
+    adjusted,
+    calibrated,
+    enough,
+    intervals,
+    learners,
+    scored,
+    validate,
+    wilson,
+)
 from control.t_test import t_quantile
 from tests.analysis.studies.jobs.prediction.made import made_table, rows
 
@@ -118,3 +135,99 @@ def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> No
         validate(made_table(runs=4), "run")
     ridge = validate(made_table(runs=6), "run", ["ridge"]).scored[1]
     assert (ridge.coverage, "90 %" in ridge.why) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("p", "verdict"), [(0.01, "better"), (0.049, "better"), (0.051, "not shown"), (0.5, "not shown"), (0.96, "not shown")]
+)
+def test_a_difference_is_shown_below_five_percent_and_nowhere_else(p: float, verdict: str) -> None:
+    (one,) = adjusted([Scored("line", 9, 9, difference=Difference(0.1, -0.1, 0.3, p, "better"))])
+    assert one.difference
+    assert (one.difference.p, one.difference.verdict) == (p, verdict)
+
+
+def test_of_three_models_each_is_adjusted() -> None:
+    """Holm: 3 · .02 = .06 is not shown, nor are those after it; without a difference there is nothing to adjust."""
+    scored = [Scored("none", 2, 2), *(Scored("model", 9, 9, difference=Difference(0.1, 0.0, 0.3, p, "worse")) for p in (0.02, 0.03, 0.5))]
+    found = [one.difference and (one.difference.p, one.difference.verdict) for one in adjusted(scored)]
+    assert found == [None, (pytest.approx(0.06), "not shown"), (pytest.approx(0.06), "not shown"), (0.5, "not shown")]
+
+
+ONE = Points(1, {}, {})
+
+
+def errors(off: list[float], groups: list[str]) -> Calibrated:
+    named = np.array(groups)
+    return Calibrated(
+        [lambda points: np.zeros(points.count)], np.zeros(len(off), dtype=np.int64), np.array(off), tables.weights(named), len(set(groups))
+    )
+
+
+def test_the_interval_of_nine_groups_at_90_percent_is_their_largest_error() -> None:
+    """0.9 · (9 + 1) = 9 of 9 groups: the ninth. At 80 % it is the eighth, at 95 % it would be the one that never came."""
+    found = errors([*map(float, range(1, 10))], [*"abcdefghi"])
+    assert [one.item() for one in intervals(found, ONE, 0.9)] == [-9, 9]
+    assert [one.item() for one in intervals(found, ONE, 0.8)] == [-8, 8]
+    assert [one.item() for one in intervals(found, ONE, 0.95)] == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("groups", "level", "finite"), [(9, 0.9, True), (8, 0.9, False), (4, 0.8, True), (3, 0.8, False), (19, 0.95, True)]
+)
+def test_how_many_groups_an_interval_takes(groups: int, level: float, finite: bool) -> None:  # noqa: FBT001  # pytest's parameter
+    assert enough(groups, level) is finite
+
+
+def test_a_group_counts_once_however_many_rows_it_has() -> None:
+    """A hundred rows off by 1 are one group; four groups off by 5 outweigh it: 0.5 · (5 + 1) = 3 groups are reached among these."""
+    assert intervals(errors([1.0] * 100 + [5.0] * 4, ["a"] * 100 + [*"bcde"]), ONE, 0.5)[1] == 5
+
+
+def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
+    """CV+: a model that says 10 left out a row and was off by 1, one that says 0 was off by 2: upper ends 11 and 2."""
+    found = Calibrated(
+        [lambda points: np.full(points.count, 10.0), lambda points: np.zeros(points.count)],
+        np.array([0, 1]),
+        np.array([1.0, 2.0]),
+        np.ones(2),
+        2,
+    )
+    low, high = intervals(found, ONE, 0.6)  # 0.6 · 3 = 1.8: both
+    assert (low.item(), high.item()) == (-2, 11)
+
+
+def test_errors_are_those_of_groups_left_out() -> None:
+    """What knows nothing but the rows it was given cannot tell of any configuration left out; by run it knows each from other runs."""
+    assert len(calibrated(made_table(), "configuration", same).off) == 0
+    by_run = calibrated(made_table(), "run", same)
+    assert (len(by_run.off), by_run.groups) == (72, 6)
+    assert by_run.off.min() > 0
+
+
+def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
+    """Groups with an effect of their own, which no factor tells: 40 groups of 3 rows, 90 % promised, 60 tables."""
+    covered = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        told = []
+        for group in range(41):
+            level = rng.normal(0, 1)
+            told += [
+                Measurement(str(group), "r", {"x": float(at), "z": float(rng.normal())}, float(np.exp(level + rng.normal(0, 0.3))))
+                for at in range(3)
+            ]
+        both = table(told, "time_s")
+        training, test = both.take(np.arange(120)), both.take(np.arange(120, 123))
+        low, high = intervals(calibrated(training, "configuration", ridge), test.points, 0.9)
+        covered.append(np.mean((low <= test.seen()) & (test.seen() <= high)))
+    assert 0.85 <= np.mean(covered) <= 0.99
+
+
+def test_coverage_is_measured_on_groups_left_out() -> None:
+    found = validate(made_table(runs=12, noise=0.1), "run", ["ridge"])
+    _, ridge_ = found.scored
+    assert ridge_.coverage is not None
+    assert ridge_.coverage.nominal == validation.LEVEL
+    assert ridge_.coverage.share > 0.8
+    assert ridge_.coverage.low < ridge_.coverage.share <= ridge_.coverage.high
+    assert 1.2 < ridge_.coverage.width < 3

@@ -15,7 +15,6 @@ Row = dict[str, Any]
 
 
 def job(number: int = 0, *, waits: float = 0.0, starts: float = 0.0, runs: float = 1.0, **more: object) -> Row:
-    """One job that comes at its number, waits, starts up, and runs."""
     admit_s, start_s = number + waits, number + waits + starts
     return {
         "job": number,
@@ -40,7 +39,6 @@ def job(number: int = 0, *, waits: float = 0.0, starts: float = 0.0, runs: float
 
 
 def report(rows: Sequence[Row], slots: int = 1) -> dict[str, Any]:
-    """What a cell tells of these jobs."""
     about = {"arrivals": {"kind": "closed", "seed": 1}, "engine": "pool", "slots": slots, "policy": "fifo", "classes": []}
     return {"job": list(rows), "stream": [about]}
 
@@ -53,7 +51,6 @@ def saved(
     cpus: int | None = 2,
     name: str = "run.json",
 ) -> Path:
-    """A run whose cells, by workload, tweak set and block, tell this; the other cells of it failed."""
     workloads = tuple(dict.fromkeys(workload for workload, _, _ in told))
     sets = [Arm(one, requested={"vm.swappiness": "1"}) for one in dict.fromkeys(tweakset for _, tweakset, _ in told) if one != "stock"]
     blocks = range(1, max(block for _, _, block in told) + 1)

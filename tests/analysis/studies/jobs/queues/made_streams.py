@@ -31,7 +31,6 @@ def constant(_: np.random.Generator, count: int) -> np.ndarray:
 
 
 def heavy(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Mean 1, squared coefficient of variation 4: exponentials of two means, drawn so that both give half of the work."""
     share = (1 - np.sqrt(3 / 5)) / 2
     return np.where(rng.random(count) < share, rng.exponential(0.5 / share, count), rng.exponential(0.5 / (1 - share), count))
 
@@ -52,7 +51,6 @@ class MadeStream:
 
 
 def rows(made: MadeStream = MadeStream(), seed: int = 1) -> list[Row]:
-    """Make the rows of one run."""
     rng = np.random.default_rng(seed)
     submits = np.cumsum(made.gaps(rng, made.jobs)) / made.rate_per_s
     services = made.services(rng, made.jobs) * made.service_s
@@ -100,14 +98,12 @@ def _starts(made: MadeStream, submits: np.ndarray, services: np.ndarray, priorit
 
 
 def stream_row(made: MadeStream, seed: int) -> Row:
-    """Make the row of the stream."""
     arrivals = {"kind": "poisson", "rate_per_s": made.rate_per_s, "seed": seed}
     told = {"engine": made.engine, "slots": made.slots, "policy": made.policy}
     return {"arrivals": arrivals, **told, "began_utc": "2026-01-01T00:00:00+00:00", "classes": []}
 
 
 def streamed_run(made: MadeStream = MadeStream(), runs: int = 4, seed: int = 1, *, again: bool = False) -> JSON:
-    """Make the JSON of one saved run: so many blocks of one stream."""
     name = f"job_stream:arrivals=poisson:rate_per_s={made.rate_per_s:g}:slots={made.slots}"
     stocks = (STOCK, AGAIN) if again else (STOCK,)
     saved = saved_run(Made(arms=stocks, workloads=(name,), blocks=runs, seed=seed))
@@ -119,7 +115,6 @@ def streamed_run(made: MadeStream = MadeStream(), runs: int = 4, seed: int = 1, 
 
 
 def as_csv(told: list[Row], columns: tuple[str, ...] = ("job", "submit_s", "start_s", "end_s")) -> str:
-    """Write rows as a list of jobs."""
     lines = [",".join("" if row[name] is None else str(row[name]) for name in columns) for row in told]
     return "\n".join([",".join(columns), *lines]) + "\n"
 

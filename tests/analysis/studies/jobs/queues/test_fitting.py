@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.queues import shape
+from analysis.studies.jobs.queues import fitting
 from analysis.studies.jobs.queues.fitting import Fit, estimate, fit, scv, units
 from analysis.studies.jobs.queues.formulas import Unstable
 from analysis.studies.jobs.queues.reading import parse_csv
@@ -86,7 +86,6 @@ def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
 
 
 def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
-    """Sums are of what is known: an unfinished job counts among arrivals alone."""
     made = Stream("made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1)
     found = {name: float(values.sum()) for name, values in units([columns(made)]).sums.items()}
     assert (found["gap_n"], found["gap_s"], found["wait_n"], found["wait_s"]) == (2, 2.0, 2, 0.5)
@@ -111,8 +110,8 @@ def test_what_is_not_poisson_or_not_exponential_is_refused(made: MadeStream, *, 
 
 def test_distances_from_an_exponential_have_the_published_limits() -> None:
     """Stephens 1974: 5 % lie above 1.094, 1 % above 1.308; Lilliefors 1969: of 20 values 5 % lie above a distance of .234."""
-    assert np.quantile(shape._null(), [0.95, 0.99]) == pytest.approx([1.094, 1.308], abs=0.025)
-    assert float(shape._of_stephens(0.234, 20)) == pytest.approx(1.094, abs=0.015)
+    assert np.quantile(fitting._null(), [0.95, 0.99]) == pytest.approx([1.094, 1.308], abs=0.025)
+    assert float(fitting._of_stephens(0.234, 20)) == pytest.approx(1.094, abs=0.015)
 
 
 def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
@@ -120,15 +119,15 @@ def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
     doubled = np.cumsum(np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2]))
     waves = np.cumsum(rng.standard_exponential(600) * np.repeat(rng.choice([0.3, 1.7], 30), 20))
     for times, word in ((doubled, "stays"), (waves, "hang")):
-        found = shape.arrivals([times])
+        found = fitting.arrivals_shape([times])
         assert found is not None
         assert any(word in test.asks for test in found.refused)
 
 
 def test_too_few_values_are_not_tested() -> None:
-    assert shape.arrivals([np.arange(5.0)]) is None
-    assert shape.services([np.arange(5.0)]) is None
-    at_once = shape.arrivals([np.zeros(20)])
+    assert fitting.arrivals_shape([np.arange(5.0)]) is None
+    assert fitting.services_shape([np.arange(5.0)]) is None
+    at_once = fitting.arrivals_shape([np.zeros(20)])
     assert at_once is not None
     assert at_once.refused
 
@@ -137,7 +136,7 @@ def test_too_few_values_are_not_tested() -> None:
 def test_p_of_exponential_times_is_anything_from_0_to_1_alike(count: int) -> None:
     """Of 200 samples 10 are expected below 5 %, give or take 3.1; the mean is 1/2, give or take .29/14 = .02."""
     rng = np.random.default_rng(3)
-    ps = [found.tests[0].p for _ in range(200) if (found := shape.services([rng.standard_exponential(count)]))]
+    ps = [found.tests[0].p for _ in range(200) if (found := fitting.services_shape([rng.standard_exponential(count)]))]
     assert 1 <= sum(p < 0.05 for p in ps) <= 20
     assert np.mean(ps) == pytest.approx(0.5, abs=0.08)
 
@@ -160,7 +159,6 @@ def test_squared_coefficient_of_variation_by_hand(sums: tuple[float, ...], expec
 
 
 def test_what_a_fit_finds_wrong(snapshot: SnapshotAssertion) -> None:
-    """Findings of streams one of whose facts was changed, and why some are no group."""
     made, late = (stream(MadeStream(jobs=200, rate_per_s=rate), 1) for rate in (6, 4))
     first, *others = made.jobs
     clockwork = stream(MadeStream(jobs=200, gaps=constant), 1)

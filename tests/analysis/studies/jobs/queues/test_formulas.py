@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues import closed, formulas
+from analysis.studies.jobs.queues import formulas
 from analysis.studies.jobs.queues.formulas import (
     Inputs,
     Unstable,
@@ -18,10 +18,7 @@ from analysis.studies.jobs.queues.formulas import (
     erlang_c,
     kingman,
     mg1,
-    mm1_at_least,
-    mm1_room_for,
     mmc,
-    mmc_empty,
     response_quantile,
     sakasegawa,
     wait_quantile,
@@ -34,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from syrupy.assertion import SnapshotAssertion
+
 
 RATES = st.floats(0.01, 100)
 SERVERS = st.integers(1, 60)
@@ -48,16 +46,13 @@ def test_the_gateway_of_jain_an_m_m_1() -> None:
     assert found.response_s == pytest.approx(0.002 / 0.75, rel=1e-12)
     assert found.wait_s == pytest.approx(0.25 * 0.002 / 0.75, rel=1e-12)
     assert response_quantile(found, 0.9) == pytest.approx(6.1402e-3, rel=1e-5)
-    assert mm1_at_least(0.25, 13) == pytest.approx(1.49012e-8, rel=1e-5)
-    assert math.log(1e-6) / math.log(0.25) == pytest.approx(9.966, abs=5e-4)
-    assert mm1_room_for(0.25, 1e-6) == 10
 
 
 def test_the_five_terminals_of_jain_an_m_m_5() -> None:
     """10 an hour, 20 minutes each: a = 10/3. In minutes."""
     asked = Inputs(10 / 60, 20, 5)
     found = mmc(asked)
-    assert mmc_empty(asked) == pytest.approx(0.0317523, rel=2e-6)
+
     assert found.p_wait == pytest.approx(0.3266693, rel=1e-6)
     assert found.waiting == pytest.approx(0.6533386, rel=1e-6)
     assert found.inside == pytest.approx(3.9866719, rel=1e-6)
@@ -88,7 +83,6 @@ def test_a_thousand_servers_overflow_nothing() -> None:
     top = max(terms)
     last = math.exp(terms[-1] - top) / (1 - 0.99)
     assert erlang_c(1000, 990) == pytest.approx(last / (math.fsum(math.exp(term - top) for term in terms[:-1]) + last), rel=1e-9)
-    assert 0 < mmc_empty(Inputs(700, 1, 1000)) < 1e-300
 
 
 @given(servers=SERVERS, load=LOADS)
@@ -137,7 +131,7 @@ def test_every_open_queue_obeys_little(rate: float, load: float, servers: int) -
 
 
 def test_as_much_work_as_can_be_done_has_no_stationary_figure() -> None:
-    for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa, mmc_empty):
+    for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa):
         for rate in (1.0, 1.2):
             with pytest.raises(Unstable, match="stationary"):
                 model(Inputs(rate, 1.0))
@@ -148,7 +142,6 @@ def test_a_thousand_servers_for_one_job_wait_for_nobody() -> None:
     assert (found.p_wait, found.wait_s) == (0, 0)
     assert response_quantile(found, 0.9) == pytest.approx(math.log(10))
     assert wait_quantile(found, 0.9999) == 0
-    assert mmc_empty(Inputs(1, 1, 1000)) == pytest.approx(math.exp(-1))
 
 
 def test_what_would_be_enough_is_said() -> None:
@@ -160,7 +153,6 @@ def test_what_would_be_enough_is_said() -> None:
 
 @given(rate=RATES, load=LOADS, servers=st.integers(1, 20), share=st.floats(0.01, 0.999))
 def test_percentiles_of_waits_and_responses_give_their_share_back(rate: float, load: float, servers: int, share: float) -> None:
-    """The response by numeric integration over the wait; the wait's tail by its formula."""
     service = load * servers / rate
     found = mmc(Inputs(rate, service, servers))
     assume(found.p_wait > 1e-12)  # else nobody waits, and its tail has no digits
@@ -196,7 +188,6 @@ def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(l
 
 
 def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
-    """Ten times too much for one server: nine tenths are turned away."""
     found = formulas.mmck(Inputs(10, 1), 1000)
     assert found.loss == pytest.approx(0.9)
     assert found.rate_per_s == pytest.approx(1)
@@ -214,21 +205,9 @@ def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -
             wait_within(one, wrong)
 
 
-def test_operational_laws_of_lazowska() -> None:
-    """40/s of 22.5 ms: 90 % busy. 4 inside: 0.1 s, of them 77.5 ms waiting. 10 users, 15 s, 5 s to think: ½ a second; 7.5 there: 15 s."""
-    assert closed.utilisation(40, 0.0225) == pytest.approx(0.9, rel=1e-12)
-    assert closed.time_inside(4, 40) == pytest.approx(0.1, rel=1e-12)
-    assert closed.time_inside(4, 40) - 0.0225 == pytest.approx(0.0775, rel=1e-12)
-    assert closed.interactive_rate(10, 15, 5) == pytest.approx(0.5, rel=1e-12)
-    assert closed.interactive_response(10, 0.5, 5) == pytest.approx(15, rel=1e-12)
-    assert closed.time_inside(7.5, 0.5) == pytest.approx(15, rel=1e-12)
-    assert closed.number(0.5, 15) == 7.5
-    assert closed.forced_flow(0.5, 20) == 10
-
-
 def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
     """D = 1, 2, no thinking. n = 1: R = 1, 2, X = 1/3, Q = 1/3, 2/3. n = 2: R = 4/3, 10/3, X = 2/(14/3) = 3/7."""
-    found = closed.mva({"cpu": 1.0, "disk": 2.0}, 2)
+    found = formulas.mva({"cpu": 1.0, "disk": 2.0}, 2)
     assert found.rate_per_s == pytest.approx(3 / 7)
     assert found.response_s == pytest.approx(14 / 3)
     assert found.jobs == pytest.approx({"cpu": 4 / 7, "disk": 10 / 7})
@@ -237,18 +216,18 @@ def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
 
 @given(demands=st.lists(st.floats(0.01, 10), min_size=1, max_size=4), users=st.integers(1, 60), think=st.floats(0, 50))
 def test_closed_systems_keep_their_bounds_and_laws(demands: list[float], users: int, think: float) -> None:
-    found = closed.mva({f"station {at}": demand for at, demand in enumerate(demands)}, users, think)
+    found = formulas.mva({f"station {at}": demand for at, demand in enumerate(demands)}, users, think)
     assert found.rate_per_s <= found.most_per_s * (1 + 1e-9)
     assert found.response_s >= found.least_s * (1 - 1e-9)
     assert sum(found.jobs.values()) + found.rate_per_s * think == pytest.approx(users)
-    assert found.rate_per_s == pytest.approx(closed.interactive_rate(users, found.response_s, think))
+    assert found.rate_per_s == pytest.approx(users / (found.response_s + think))
     assert max(found.utilisation.values()) <= 1 + 1e-9
 
 
 def test_a_closed_system_of_one_station_is_the_machine_repairman() -> None:
     """N = 3, D = 1, Z = 4 by its birth and death: weights of n broken 1, 3/4, 6/16, 6/64; X = busy share."""
     weights = [1, 3 / 4, 6 / 16, 6 / 64]
-    assert closed.mva({"repair": 1.0}, 3, 4.0).rate_per_s == pytest.approx(1 - weights[0] / sum(weights))
+    assert formulas.mva({"repair": 1.0}, 3, 4.0).rate_per_s == pytest.approx(1 - weights[0] / sum(weights))
 
 
 def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAssertion) -> None:
@@ -265,13 +244,10 @@ def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAsse
         "percentile 100": lambda: wait_quantile(mmc(Inputs(0.5, 1)), 1.0),
         "percentile of who is let in": lambda: wait_quantile(formulas.mmck(Inputs(0.5, 1), 3), 0.9),
         "less room than servers": lambda: formulas.mmck(Inputs(1, 1, 3), 2),
-        "more than a server does": lambda: closed.utilisation(2, 1),
-        "more than users ask": lambda: closed.interactive_response(2, 1, 5),
-        "time inside at rate 0": lambda: closed.time_inside(1, 0),
-        "no station": lambda: closed.mva({}, 1),
-        "no demand": lambda: closed.mva({"a": 0.0}, 1),
-        "no user": lambda: closed.mva({"a": 1.0}, 0),
-        "thinks below 0": lambda: closed.mva({"a": 1.0}, 1, -1.0),
+        "no station": lambda: formulas.mva({}, 1),
+        "no demand": lambda: formulas.mva({"a": 0.0}, 1),
+        "no user": lambda: formulas.mva({"a": 1.0}, 0),
+        "thinks below 0": lambda: formulas.mva({"a": 1.0}, 1, -1.0),
         "preemptive of two service times": lambda: preemptive(two, 2),
         "no kind of job": lambda: non_preemptive([]),
         "a kind below 0": lambda: non_preemptive([PriorityClass(1, -1, 1.0)]),
@@ -282,3 +258,69 @@ def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAsse
             ask()
         found[case] = str(refused.value)
     assert found == snapshot
+
+
+TWO = (PriorityClass(1, 0.3, 1.0), PriorityClass(2, 0.5, 1.0))
+LOADS_OF_KINDS = st.lists(st.floats(0.01, 0.3), min_size=1, max_size=3)
+VARIATIONS = st.floats(0, 5)
+
+
+def test_two_priorities_by_hand() -> None:
+    """W₀ = (.3 + .5)·2/2 = .8; first .8/(1 · .7), second .8/(.7 · .2)."""
+    first, second = non_preemptive(TWO)
+    assert first.wait_s == pytest.approx(0.8 / 0.7)
+    assert second.wait_s == pytest.approx(0.8 / 0.14)
+    assert first.response_s == pytest.approx(0.8 / 0.7 + 1)
+    assert (first.load, second.load) == pytest.approx((0.3, 0.8))
+
+
+def test_two_priorities_of_whom_the_first_push_aside_by_hand() -> None:
+    """First: alone, 1/.7. Second: 1/.7 + .8/(.7 · .2)."""
+    first, second = preemptive(TWO)
+    assert first.response_s == pytest.approx(1 / 0.7)
+    assert second.response_s == pytest.approx(1 / 0.7 + 0.8 / 0.14)
+
+
+@given(loads=LOADS_OF_KINDS, scv=VARIATIONS)
+def test_one_priority_is_no_priority(loads: list[float], scv: float) -> None:
+    """However many kinds there are in it: an M/G/1 of their sum."""
+    kinds = [PriorityClass(1, load, 1.0, scv) for load in loads]
+    wait = mg1(Inputs(sum(loads), 1.0, scv_service=scv)).wait_s
+    assert [one.wait_s for one in non_preemptive(kinds)] == pytest.approx([wait] * len(kinds))
+    assert [one.wait_s for one in preemptive(kinds)] == pytest.approx([wait] * len(kinds))
+
+
+@given(loads=LOADS_OF_KINDS, service=st.floats(0.1, 10), scv=VARIATIONS)
+def test_what_one_priority_gains_others_lose(loads: list[float], service: float, scv: float) -> None:
+    """Kleinrock's conservation law: ΣU_k·W_k is that of first come, first served."""
+    kinds = [PriorityClass(at, load / service, service, scv) for at, load in enumerate(loads)]
+    waits = [one.wait_s or 0.0 for one in non_preemptive(kinds)]
+    whole = mg1(Inputs(sum(loads) / service, service, scv_service=scv)).wait_s * sum(loads)
+    assert sum(load * wait for load, wait in zip(loads, waits, strict=True)) == pytest.approx(whole)
+    assert waits == sorted(waits)
+
+
+@given(loads=LOADS_OF_KINDS, servers=st.integers(1, 8))
+def test_several_servers_are_one_queue_in_all(loads: list[float], servers: int) -> None:
+    """The mean wait over all jobs of equal service is that of the M/M/c, pushed aside or not."""
+    kinds = [PriorityClass(at, load * servers, 1.0) for at, load in enumerate(loads)]
+    whole = mmc(Inputs(sum(loads) * servers, 1.0, servers)).wait_s
+    for served in (non_preemptive(kinds, servers), preemptive(kinds, servers)):
+        mean = sum(load * (one.wait_s or 0.0) for load, one in zip(loads, served, strict=True)) / sum(loads)
+        assert mean == pytest.approx(whole)
+    assert preemptive(kinds, servers)[0].wait_s == pytest.approx(mmc(Inputs(loads[0] * servers, 1.0, servers)).wait_s)
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_those_before_the_ones_that_ask_for_too_much_still_have_a_wait(servers: int) -> None:
+    """Servers never rest then: who goes first waits for the next of c to be done, s/c, over 1 - its load."""
+    first, second = non_preemptive([PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers)
+    assert first.wait_s == pytest.approx(1 / servers / 0.6)
+    assert (second.wait_s, second.response_s) == (None, None)
+    aside = preemptive([PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers)
+    assert aside[0].wait_s == pytest.approx(mmc(Inputs(0.4 * servers, 1.0, servers)).wait_s)
+    assert aside[1].wait_s is None
+
+
+def test_the_order_in_which_kinds_are_named_does_not_matter() -> None:
+    assert [one.wait_s for one in non_preemptive(TWO[::-1])] == [one.wait_s for one in non_preemptive(TWO)][::-1]

@@ -21,7 +21,6 @@ JOBS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=40)
 
 
 def of(*jobs: tuple[float | None, float | None, float | None]) -> Columns:
-    """Columns of jobs, each its submission, start and end."""
     return columns(Stream("made", "made", tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs))))
 
 

@@ -29,7 +29,6 @@ RUNS = {
 
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder the tests run in: saved runs and lists of jobs, under names without a path."""
     here = tmp_path_factory.mktemp("queue")
     for name, made in RUNS.items():
         run = streamed_run(made, 3)
@@ -47,7 +46,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
-    """The page, which fits its width; nothing beside it."""
     assert main(["queue", *words.split()]) == 0
     out, err = capsys.readouterr()
     assert err == ""

@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.answer import of_parts
 from analysis.render import text
 from analysis.studies.jobs.estimates import Figure
-from analysis.studies.jobs.queues import closed, formulas, priorities, shape
+from analysis.studies.jobs.queues import fitting, formulas, priorities
 from analysis.studies.jobs.queues.fitting import estimate, fit, units
-from analysis.studies.jobs.queues.formulas import Inputs, sakasegawa
-from analysis.studies.jobs.queues.page import priorities_page
+from analysis.studies.jobs.queues.formulas import Inputs
+from analysis.studies.jobs.queues.page import prioritised
 from analysis.studies.jobs.queues.priorities import non_preemptive
 from analysis.studies.jobs.queues.reading import parse_csv
 from analysis.studies.jobs.queues.valid_times import columns, cycles, little
@@ -26,12 +25,10 @@ from tests.analysis.studies.jobs.queues.test_fitting import stream
 
 
 def of(*jobs: tuple[float, float | None, float | None]) -> Stream:
-    """A stream of jobs, each its submission, start and end, on one slot."""
     return Stream("made", "made", tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)), 1)
 
 
 def alone(count: int) -> Stream:
-    """Every job is gone before the next one comes."""
     return of(*((2.0 * at, 2.0 * at, 2.0 * at + 1) for at in range(count)))
 
 
@@ -42,21 +39,12 @@ def validated(made: MadeStream, runs: int = 3) -> WaitValidation:
 
 def test_users_who_think_ask_no_oftener_than_that_lets_them() -> None:
     """Two users, 8 s of thought, 1 s of demand: at most min(1/1, 2/(1 + 8)) a second."""
-    assert closed.mva({"cpu": 1.0}, 2, 8.0).most_per_s == pytest.approx(2 / 9)
+    assert formulas.mva({"cpu": 1.0}, 2, 8.0).most_per_s == pytest.approx(2 / 9)
 
 
 def test_percentiles_in_a_full_house_are_of_those_let_in() -> None:
     """M/M/1/2 at load 1: 0, 1 and 2 inside are a third each; half of those let in wait, e^-t of them longer than t: ¼ at t = ln 2."""
     assert formulas.mmck_wait_quantile(Inputs(1, 1), 2, 0.75) == pytest.approx(math.log(2))
-
-
-def test_a_server_may_work_always_and_no_more() -> None:
-    assert closed.utilisation(4, 0.25) == 1
-
-
-def test_sakasegawas_share_that_waits() -> None:
-    """U^(√(2(c + 1)) - 1), two servers at .8."""
-    assert sakasegawa(Inputs(1.6, 1, 2)).p_wait == pytest.approx(0.8 ** (math.sqrt(6) - 1))
 
 
 def test_of_a_stream_and_its_copy_the_copy_is_left_out() -> None:
@@ -117,7 +105,7 @@ def test_replicas_and_attempts_of_a_list_are_read() -> None:
 
 def test_when_the_last_one_came_is_given_and_no_evidence_on_the_rate() -> None:
     """Four streams at 0, ¼ and 1: places are ¼ alone, and what is uniform lies ¾ above it."""
-    found = shape.arrivals([np.array([0, 0.25, 1])] * 4)
+    found = fitting.arrivals_shape([np.array([0, 0.25, 1])] * 4)
     assert found is not None
     assert next(test.statistic for test in found.tests if "stays" in test.asks) == pytest.approx(0.75)
 
@@ -167,7 +155,7 @@ def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> No
 def test_kinds_stand_by_priority_their_waits_in_one_unit() -> None:
     """Loads .3 and .2 of 10 ms: W₀ = 5 ms; 5/.7 = 7.14 ms and 5/(.7 · .5) = 14.3 ms."""
     some = [priorities.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
-    page = text.render(of_parts({}, priorities_page([(1, non_preemptive(some))], preemptive=False)))
+    page = text.render(prioritised([(1, non_preemptive(some))], preemptive=False))
     head, first, second = page.splitlines()[2:5]
     assert "wait ms" in head
     assert (first.split()[0], first.split()[5]) == ("1", "7.14")

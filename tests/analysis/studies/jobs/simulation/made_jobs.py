@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.studies.jobs.simulation.stream import Coming, JobClass, JobSource
+from analysis.studies.jobs.simulation import Coming, JobClass, JobSource
 from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
@@ -14,12 +14,10 @@ ANY = "any"
 
 
 def coming(number: int, submit_s: float, takes_s: float | Mapping[str, float], **more: object) -> Coming:
-    """A job whose time is predicted rightly, unless `predicted_s` says otherwise."""
     by_kind = {ANY: takes_s} if isinstance(takes_s, int | float) else dict(takes_s)
     job = Job(number, submit_s, **{"predicted_s": by_kind, **more})  # type: ignore[arg-type]  # as the test says it
     return Coming(job, by_kind)
 
 
 def source(slots: int = 1, load: float = 0.8, cv2: float = 1.0, arrivals_cv2: float = 1.0) -> JobSource:
-    """One class of jobs of a second each on average."""
     return JobSource((JobClass("job", 1.0, {ANY: 1.0}, cv2),), {ANY: slots}, load, arrivals_cv2)

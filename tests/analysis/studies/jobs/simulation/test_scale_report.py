@@ -35,7 +35,6 @@ SAID = {
 
 
 def stream(block: int, replicas: int | None, off: float = 0.0) -> dict[str, Any]:
-    """Thirty jobs by the law, in each block other sizes; `replicas` None: chosen for each."""
     rng = np.random.default_rng(block)
     rows = []
     for number, work in enumerate(rng.uniform(0.5, 4, 30).tolist()):

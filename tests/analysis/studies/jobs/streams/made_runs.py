@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.load import from_json
-from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.stream import JobClass, jobs
+from analysis.studies.jobs.simulation import JobClass, jobs, play
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 from tests.synthetic import STOCK, Made, saved_run
@@ -24,7 +23,6 @@ Report = dict[str, list[dict[str, Any]]]
 
 
 def run_of(reports: Mapping[str, Callable[[int], Report]], blocks: int = 5, seed: int = 1) -> Run:
-    """Make a run whose cells tell what `reports` answers for their workload and block."""
     primary = ("step_time_mean_s", "lower")
     made = Made(arms=(STOCK,), workloads=tuple(reports), primaries=dict.fromkeys(reports, primary), blocks=blocks, seed=seed)
     saved = saved_run(made)
@@ -36,7 +34,6 @@ def run_of(reports: Mapping[str, Callable[[int], Report]], blocks: int = 5, seed
 
 
 def queueing_run(blocks: int = 5, count: int = 600, loads: tuple[float, ...] = (0.3, 0.6, 0.8)) -> Run:
-    """Poisson arrivals at some loads on one slot and two, and constant gaps on two."""
     reports: dict[str, Callable[[int], Report]] = {}
     for slots in (1, 2):
         for load in loads:
@@ -58,7 +55,6 @@ def _reporter(made: MadeStream) -> Callable[[int], Report]:
 
 
 def scheduling_run(policies: tuple[str, ...] = ("fifo", "sjf", "fair_share", "priority"), blocks: int = 5, count: int = 300) -> Run:
-    """The same jobs under several policies, played by the simulator, with 10 ms that no simulator knows of."""
     return run_of({f"job_stream:policy={name}": _played(name, count) for name in policies}, blocks, seed=2)
 
 
@@ -93,7 +89,6 @@ def _played(policy: str, count: int, slots: int = 2) -> Callable[[int], Report]:
 def faulty_run(
     checkpoints: tuple[float, ...] = (0.0, 0.2, 0.6, 2.0), blocks: int = 5, count: int = 80, mtbf_s: float = 3.0, cost_s: float = 0.02
 ) -> Run:
-    """Jobs of 1 s on two slots, without faults and with kills at several intervals between checkpoints; as many retries as it takes."""
     base = "job_stream:arrivals=poisson:slots=2"
     reports = {base: _killed(None, 0.0, count, cost_s)}
     for interval_s in checkpoints:

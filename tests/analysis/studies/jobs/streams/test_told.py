@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def found(run: Run) -> Gathered:
-    """All of a run that tells of jobs."""
     one = gather(run)
     assert one is not None
     return one
@@ -35,7 +34,6 @@ def found(run: Run) -> Gathered:
 
 @pytest.fixture(scope="module")
 def scheduling() -> Run:
-    """Four policies on the same jobs."""
     return scheduling_run(count=60)
 
 
@@ -83,7 +81,6 @@ def small_memory(block: int, killed: int) -> Report:
 
 
 def closed(block: int, service_s: float) -> Report:
-    """One job after the other: no wait is held against a model."""
     made = MadeStream(rate_per_s=0.5, service_s=service_s, slots=1, jobs=20)
     about = {**stream_row(made, block), "arrivals": {"kind": "closed", "seed": block}, "fault": None}
     return {"job": rows(made, round(block + 100 * service_s)), "stream": [about]}

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from analysis.studies.jobs.estimates import average, gain, over_runs, unknown_gain
+from analysis.answer import marked, of_parts, text_table, together
+from analysis.studies.keys.answers import answer as effects_answer
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import letters
 from analysis.studies.keys.terms import DesignFactor, LostPoint, Observed
 from analysis.studies.keys.terms import EffectRow as Cell
 from analysis.terms import Refused
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from .estimates import average, gain, over_runs, unknown_gain
+from .output import NONE, faster, figure
 
-    from analysis.studies.jobs.estimates import Figure
-    from analysis.studies.jobs.records import Stream, Unit
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from analysis.answer import Answer, Part
     from analysis.studies.keys.terms import Effects
     from analysis.terms import Effect
+
+    from .estimates import Figure
+    from .records import Stream, Unit
 
     Times = Mapping[Unit, float | None]  # to the accuracy, seconds; None where a job did not reach it
 
@@ -62,7 +68,6 @@ class Hyper:
 
 
 def hyper(streams: Sequence[Stream]) -> Hyper:
-    """Analyse. Raises: Refused, where nothing was varied, or no job tells what it learned."""
     learning = [stream for stream in streams if any(ACCURACY in job.result for job in stream.jobs)]
     if not learning:
         raise Refused("No job tells an accuracy: these runs are of no jobs that learn.")
@@ -83,7 +88,6 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
 
 
 def _factors(streams: Sequence[Stream]) -> list[DesignFactor]:
-    """Parameters that are known in every stream and not the same in all: numbers by size, words as they first come."""
     varied: list[tuple[str, tuple[str, ...]]] = []
     for name in streams[0].params:
         if not all(name in stream.params for stream in streams):
@@ -113,7 +117,6 @@ def _point(levels: tuple[str, ...], streams: Sequence[Stream], times: Times) -> 
 
 
 def _time_s(stream: Stream) -> float | None:
-    """The mean time of a run's jobs to the accuracy, seconds; None where one of them did not reach it."""
     reached = [job.result[TIME] for job in stream.jobs if job.outcome == "done" and TIME in job.result]
     return average(reached) if reached and len(reached) == len(stream.jobs) else None
 
@@ -172,3 +175,52 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+HYPER_LEGEND = (
+    (
+        "time s",
+        "until the first epoch whose accuracy on images left out is what was asked for; means of runs in which all jobs came there.",
+    ),
+    ("reached", "of how many jobs. A point that not all reach is never the best one."),
+)
+
+
+def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
+    """The points, and effects of a factorial below them; in its data effects are gains as fractions of speed."""
+    result = hyper(streams)
+    points = of_parts(asdict(result), _page(result), refused)
+    if result.effects is None:
+        return points
+    return replace(together([points, effects_answer([result.effects])]), data=points.data, refused=refused)
+
+
+def _page(hyper: Hyper) -> Iterator[Part]:
+    yield from _lines(hyper)
+    yield ""
+    yield text_table(
+        [*hyper.factors, "runs", "reached", "time s [95 %]", "epochs", "accuracy"], map(_point_row, hyper.points), left=len(hyper.factors)
+    )
+    yield from marked(HYPER_LEGEND, "quiet")
+
+
+def _point_row(point: GridPoint) -> list[str]:
+    accuracy = NONE if point.accuracy is None else f"{point.accuracy.value:.1%}"
+    epochs = NONE if point.epochs is None else f"{point.epochs.value:.1f}"
+    return [*point.levels, f"{point.runs}", f"{point.reached}/{point.jobs}", figure(point.time_s), epochs, accuracy]
+
+
+def _lines(hyper: Hyper) -> Iterator[str]:
+    def named(point: GridPoint) -> str:
+        return ", ".join(f"{name} {level}" for name, level in zip(hyper.factors, point.levels, strict=True))
+
+    if hyper.best is None:
+        yield "At no point did all jobs of all runs reach the accuracy: none can be called the best."
+    elif hyper.next is None:
+        yield f"Soonest: {named(hyper.best)}, the only point that all jobs reach."
+    elif hyper.effect is None:
+        yield f"Soonest: {named(hyper.best)}, before {named(hyper.next)} {hyper.why_no_gain}."
+    else:
+        yield f"Soonest: {named(hyper.best)}, {faster(hyper.effect, '').replace(', than', ' than')} {named(hyper.next)}."
+    if hyper.why:
+        yield f"No effects: {hyper.why.rstrip('.')}."

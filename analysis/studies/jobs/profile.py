@@ -7,18 +7,24 @@ replicas, at most 1: a job of several threads is not more than busy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from analysis.studies.jobs.estimates import average, gain, over_runs, unknown_gain
+from analysis.answer import Line, bullets, marked, of_parts, text_table
+from analysis.plain import one_line
 from analysis.terms import Refused
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+from .estimates import average, gain, over_runs, unknown_gain
+from .output import NONE, faster, figure, value_of
 
-    from analysis.studies.jobs.estimates import Figure
-    from analysis.studies.jobs.records import Job, Stream, Times, Unit
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from analysis.answer import Answer, Part
     from analysis.terms import Effect
+
+    from .estimates import Figure
+    from .records import Job, Stream, Times, Unit
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
@@ -70,7 +76,6 @@ class BestSystem:
 
 
 def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
-    """Profile every class on every system, the soonest first. Raises: Refused, where no job was done."""
     by_system: dict[str, list[Stream]] = {}
     for stream in streams:
         by_system.setdefault(stream.group, []).append(stream)
@@ -83,7 +88,6 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSys
 
 
 def done_with_times(jobs: Iterable[Job]) -> list[tuple[Job, Times]]:
-    """The jobs that were done in their first attempt, with their times; those that do not tell all of them are left out."""
     return [(job, times) for job in jobs if job.done_at_once and (times := job.times) is not None]
 
 
@@ -132,7 +136,6 @@ def _row(class_: str, system: str, streams: Sequence[Stream]) -> ClassProfile | 
 
 
 def _best(rows: Sequence[ClassProfile]) -> BestSystem:
-    """The first of the rows against the second; a job that was lost counts against nothing here and is said beside it."""
     costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
     cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
     if len(rows) < 2:
@@ -144,7 +147,6 @@ def _best(rows: Sequence[ClassProfile]) -> BestSystem:
 
 
 def _why(lost: Iterable[Job]) -> str:
-    """How jobs ended that are not counted: `2 killed, 1 failed`."""
     counts: dict[str, int] = {}
     for job in lost:
         name = job.outcome if job.outcome != "done" else "done only in a later attempt" if job.attempts > 1 else "told no times"
@@ -180,7 +182,6 @@ def _of(parts: dict[str, float], name: str) -> float | None:
 
 
 def _share(job: Job, times: Times, part: str, *, closed: bool) -> float | None:
-    """A part of the response time, or of the time without waiting."""
     parts = _parts(job, times)
     whole = 1 - parts[WAITING] if closed and parts else 1.0
     value = _of(parts, part)
@@ -206,7 +207,6 @@ UNDER = " under "
 
 
 def short(systems: Sequence[str]) -> dict[str, str]:
-    """Name → its parameters that not all have alike, and its tweak set; `all alike` where nothing differs."""
     names = list(dict.fromkeys(systems))
     split = {name: name.partition(UNDER) for name in names}
     parts = {name: [part for part in workload.split(":")[1:] if "=" in part] for name, (workload, _, _) in split.items()}
@@ -216,3 +216,61 @@ def short(systems: Sequence[str]) -> dict[str, str]:
         own = " ".join(part for part in parts[name] if part not in same)
         shorter[name] = f"{own or (workload.partition(':')[0] if len(names) == 1 else 'as classes have it')}{under}{tweakset}"
     return shorter if len(set(shorter.values())) == len(names) else {name: name for name in names}
+
+
+PROFILE_LEGEND = (
+    ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
+    ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
+    ("CPU", "CPU time over what the limit gives, or the machine has where there is none."),
+    ("memory", "the peak of what counts against the limit, files in memory too, over it."),
+    ("core s", "a job: its time times the CPUs it was given, used or not."),
+)
+NOTED = 0.05  # a share of waiting that somebody will ask about
+
+
+def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
+    """In its data parts are fractions, effects gains as fractions, `values` by run."""
+    rows, best = profile(streams)
+    profiles = [
+        {**asdict(row), "values": [{"run": run, "block": block, "time_s": time_s} for (run, block), time_s in row.values.items()]}
+        for row in rows
+    ]
+    return of_parts({"profile": profiles, "best": [*map(asdict, best)]}, _page(rows, best), refused)
+
+
+def _page(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> Iterator[Part]:
+    """A table a class, and the best system of each."""
+    called = short([row.system for row in rows])
+    for system in best:
+        own = [row for row in rows if row.class_ == system.class_]
+        jobs, runs = sum(row.jobs for row in own), max(row.runs for row in own)
+        yield Line(f"{one_line(system.class_) or 'jobs'}: {jobs} jobs in {runs} runs", tone="strong")
+        yield text_table(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], [_figures(row, called) for row in own])
+        yield text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], [_shares(row, called) for row in own])
+        yield from bullets(_profile_lines(system, own, called))
+        yield ""
+    yield from marked(PROFILE_LEGEND, "quiet")
+
+
+def _figures(row: ClassProfile, called: Mapping[str, str]) -> list[str]:
+    shares = [NONE if share is None else f"{share.value:.0%}" for share in (row.cpu, row.memory)]
+    return [called[row.system], figure(row.time_s), value_of(row.work_per_s), value_of(row.core_s), *shares]
+
+
+def _shares(row: ClassProfile, called: Mapping[str, str]) -> list[str]:
+    shares = [NONE if part not in row.parts else f"{100 * row.parts[part].value:.0f}" for part in PARTS]
+    return [called[row.system], *shares, row.bottleneck]
+
+
+def _profile_lines(best: BestSystem, rows: Sequence[ClassProfile], called: Mapping[str, str]) -> Iterator[str]:
+    waiting = [called[row.system] for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
+    if waiting:
+        others = "jobs wait for others of the stream, which are as many as its slots"
+        yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
+    if best.next:
+        yield f"Soonest on {called[best.system]}, {faster(best.effect, best.why)} {called[best.next]}."
+    if best.cheapest and best.next and best.cheapest != best.system:
+        yield f"Fewest core seconds a job: {called[best.cheapest]}."
+    for row in rows:
+        if row.lost:
+            yield f"{called[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}."
