@@ -144,13 +144,13 @@ def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
     ("kind", "params", "sentence"),
     [
         ("sleep", {"serial": "all"}, "sleep: serial=all: a number from 0"),
-        ("sleep", {"serial": 1.5}, "sleep: serial 1.5; a share of the work, from 0 to 1"),
+        ("sleep", {"serial": 1.5}, "sleep: serial=1.5: a number from 0 to 1 is"),
         ("sleep", {"serial": -1}, "sleep: serial=-1: a number from 0"),
         ("spin", {"restore_s": -0.1}, r"spin: restore_s=-0\.1: a number from 0"),
-        ("spin", {"fails_at": 2}, "spin: fails_at 2; a share"),
+        ("spin", {"fails_at": 2}, "spin: fails_at=2: a number from 0 to 1 is"),
         ("spin", {"memory_mib": 0.5}, "spin: memory_mib=0.5: a whole number"),
         ("train", {"optimiser": "sdg"}, "train: optimiser 'sdg'; there are sgd"),
-        ("federated", {"trim": 0.5}, "trim below 0.5"),
+        ("federated", {"trim": 0.5}, "trim=0.5: a number from 0"),
     ],
 )
 def test_parameters_that_no_job_can_have_are_refused_before_any_runs(kind: str, params: dict[str, object], sentence: str) -> None:

@@ -78,9 +78,9 @@ def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_ar
         ({"aggregation": "krum"}, "there are fedavg, median, trimmed"),
         ({"poisoned": 11}, "11 of 10 clients poisoned"),
         ({"clients": 2.5}, "clients=2.5: a whole number"),
-        ({"clients": 1438, "poisoned": 0}, "1437 clients"),
-        ({"trim": 0.5}, "trim below 0.5"),
-        ({"lr": 0}, "lr is above 0"),
+        ({"clients": 1438, "poisoned": 0}, "clients=1438: a whole number from 1 to 1437"),
+        ({"trim": 0.5}, "trim=0.5: a number from 0 to 0.499"),
+        ({"lr": 0}, "lr=0: a number from 1e-09"),
     ],
 )
 def test_what_cannot_be_is_said(params: dict[str, object], sentence: str, tmp_path: Path) -> None:
@@ -92,5 +92,5 @@ def test_what_cannot_be_is_said(params: dict[str, object], sentence: str, tmp_pa
 def test_the_classes_of_the_study_differ_in_one_thing_each(name: str) -> None:
     (one,) = classes.shipped(name)
     assert one.kind == "federated"
-    assert federated.checked(kinds.complete(one.kind, one.params))["poisoned"] == (0 if name == "federated" else 4)
+    assert kinds.complete(one.kind, one.params)["poisoned"] == (0 if name == "federated" else 4)
     assert name.removeprefix("federated").strip("_") in ("", "poisoned", one.params["aggregation"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from fixtures import studies
 from fixtures.kubernetes import job_streams
+from fixtures.studies.jobs import kinds
 from fixtures.studies.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
 from fixtures.studies.jobs.engines._k8s_settings import Settings
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
@@ -135,8 +137,18 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     assert [one["name"] for one in spec["containers"]] == ["replica-0", "replica-1"]
     for number, one in enumerate(spec["containers"]):
         assert one["resources"] == {"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "500m", "memory": "100Mi"}}
-        assert {"--work=2.5", "--from-work=0.25", "--seed=11", "--attempt=3", "--replicas=2", f"--replica={number}"} <= set(one["args"])
-        assert '--params={"serial": 0.5}' in one["args"]
+        kind, request, replica = one["args"]
+        told = kinds.asked(kind, json.loads(request) | {"replica": int(replica)}, print)
+        assert (kind, told.work, told.from_work, told.seed, told.attempt, told.replicas, told.replica) == (
+            "sleep",
+            2.5,
+            0.25,
+            11,
+            3,
+            2,
+            number,
+        )
+        assert told.params["serial"] == 0.5
     [term] = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchFields"][0]["values"] == ["node-a"]
 

@@ -107,8 +107,8 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
         ({"batch": 1.5}, "train: batch=1.5: a whole number"),
         ({"lr": "fast"}, "train: lr=fast: a number"),
         ({"lr": float("nan")}, "train: lr=nan: a number"),
-        ({"lr": 0}, "lr is above 0"),
-        ({"accuracy": 95}, "accuracy from 0"),
+        ({"lr": 0}, "train: lr=0: a number from 1e-09"),
+        ({"accuracy": 95}, "train: accuracy=95: a number from 0 to 1 is"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(tmp_path: Path, params: Mapping[str, object], said: str) -> None:
@@ -116,9 +116,9 @@ def test_parameters_that_mean_nothing_are_refused(tmp_path: Path, params: Mappin
         ran(tmp_path, "train", params)
 
 
-def test_a_batch_has_an_image_for_each_replica() -> None:
-    with pytest.raises(BadInput, match="train: batch=2: a whole number from 3 to"):
-        kinds.load("train").checked({**kinds.complete("train", {"batch": 2})}, replicas=3)
+def test_a_batch_has_an_image_for_each_replica(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="train: batch=2: 3 replicas share it"):
+        ran(tmp_path, "train", {"batch": 2}, replicas=3)
 
 
 def test_inference_puts_every_image_through_once(tmp_path: Path) -> None:
