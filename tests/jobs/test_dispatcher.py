@@ -28,7 +28,13 @@ class Ran:
     def __init__(self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any) -> None:  # noqa: ANN401 what else a dispatcher takes
         rules = rules or Rules(slots=1)
         self.told: list[tuple[str, Json]] = []
-        runs = Dispatcher(jobs, engine, rules, lambda name, row: self.told.append((name, row)), **{"clock": engine.clock, **more})
+        runs = Dispatcher(
+            jobs,
+            engine,
+            rules,
+            lambda name, row: self.told.append((name, row)),
+            **{"strikes": Strikes([], engine), "clock": engine.clock, **more},
+        )
         self.courses = list(runs.courses())
         self.rows = {one.job.job: job_row(one, closed=rules.closed) for one in self.courses}
         self.attempts = {one.job.job: attempt_rows(one) for one in self.courses}
@@ -247,13 +253,12 @@ def test_the_policy_decides_who_is_next() -> None:
     """Shortest first: of the two that wait for job 0, the one that is predicted to be shorter."""
     jobs = [Planned(number, a_class(), 0.1 * number, work, 1, predicted_s=work) for number, work in enumerate((1.0, 3.0, 2.0))]
     engine = Made()
-    runs = Dispatcher(jobs, engine, Rules(1, "sjf"), lambda *_: None, clock=engine.clock)
-    assert [one.job.job for one in runs.courses()] == [0, 2, 1]
+    assert list(Ran(jobs, engine, Rules(1, "sjf")).rows) == [0, 2, 1]
 
 
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
-        Dispatcher(planned(0.0), Made(), Rules(1, "lifo"), lambda *_: None)
+        Ran(planned(0.0), Made(), Rules(1, "lifo"))
 
 
 @given(

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -61,12 +61,6 @@ class Engine:
 
     def events(self, until_s: float) -> list[Event]:
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
 
 
 def planned(count: int = 10, **changes: Any) -> list[Planned]:  # noqa: ANN401 fields of a class

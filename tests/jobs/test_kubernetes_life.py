@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.jobs.engines._k8s_life import Life, Lives
+from fixtures.studies.jobs.terms import Used
 
 if TYPE_CHECKING:
     from fixtures.studies.jobs.terms import Event
@@ -154,7 +155,7 @@ def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint
     one.pod(1.0, "MODIFIED", pod(running()))
     one.checkpoint(2.0, NAME, {"told": 1, "checkpoint": 1.5, "cost_s": 0.1})
     end = only_end(one.pod(3.0, "DELETED", pod(running())))
-    assert (end.outcome, end.reason, end.done_work, end.used) == ("killed", "its pod was deleted", 1.5, None)
+    assert (end.outcome, end.reason, end.done_work, end.used) == ("killed", "its pod was deleted", 1.5, Used())
 
 
 def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_end() -> None:

@@ -185,25 +185,22 @@ def nodes(slots: int, *names: str) -> _k8s_nodes.Nodes:
 def test_a_job_runs_where_most_slots_are_free() -> None:
     """3 slots on two nodes: 2 and 1. Of what is lost nothing is given."""
     made = nodes(3, "a", "b")
-    assert [made.take(1, 1), made.take(2, 1), made.take(3, 1)] == ["a", "a", "b"]
+    assert [made.take(replace(JOB, job=number, replicas=1)) for number in (1, 2, 3)] == [("a",), ("a",), ("b",)]
     with pytest.raises(Refused, match="Job 4 takes 1 slots at once, and 0 of 3 are free"):
-        made.take(4, 1)
+        made.take(replace(JOB, job=4, replicas=1))
     made.leave(1)
     assert made.holds(2)
     assert not made.holds(1)
-    assert made.take(4, 1) == "a"
+    assert made.take(replace(JOB, job=4, replicas=1)) == ("a",)
     made.leave(2)
     assert made.seen("MODIFIED", node("a", ready=False)) is False
     with pytest.raises(Refused, match="0 of 3 are free"):
-        made.take(5, 1)
+        made.take(replace(JOB, job=5, replicas=1))
 
 
 def test_replicas_of_a_job_take_slots_of_as_few_nodes_as_can_be() -> None:
     made = nodes(4, "a", "b")
-    assert made.take(1, 3) == "a"
-    assert made.take(2, 1) == "b"
-    with pytest.raises(Refused, match="0 of 4"):
-        made.take(3, 1)
+    assert made.take(replace(JOB, replicas=3)) == ("a", "a", "b")
 
 
 def test_a_node_that_is_lost_or_back_is_told_once() -> None:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 def used(folder: Path, class_: JobClass, replicas: int = 1) -> Used:
     with opened(folder, class_) as engine:
         engine.admit(a_job(1, class_, replicas=replicas), 1, 0.0)
-        found = until(engine, "ended")[-1].used
-    assert found is not None
-    return found
+        return until(engine, "ended")[-1].used
 
 
 @pytest.mark.needs("cgroups")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -65,12 +65,6 @@ class Made:
         del until_s
         found, self._waiting = self._waiting[:1], self._waiting[1:]
         return found
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def chosen(engine: Made, target_s: float = 1.0) -> tuple[list[Planned], dict[str, Any]]:
