@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fixtures.studies.jobs import arrivals
-from fixtures.studies.jobs.arrivals import TICK_S, Fltk, Mmpp, TraceRow, read_trace
+from fixtures.studies.jobs.arrivals import TICK_S, TraceRow, fltk_mean_gap_s, mmpp_rates, read_trace
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
     mean = sum(gap * p for gap, p in law.items())
     central = [sum((gap - mean) ** power * p for gap, p in law.items()) for power in (2, 3, 4)]
     assert mean == pytest.approx(92.231, abs=5e-4)
-    assert Fltk.mean_gap_s(1.5) == pytest.approx(mean, rel=1e-12)
+    assert fltk_mean_gap_s(1.5) == pytest.approx(mean, rel=1e-12)
     assert central[0] / mean**2 == pytest.approx(0.58962, abs=5e-6)
     assert law[10.0] == pytest.approx(0.22313, abs=5e-6)
     # Of CV² = m2/mean², by its derivatives: 1/mean² of m2, -2 m2/mean³ of the mean; Cov(m2, mean) = m3/n.
@@ -100,7 +100,7 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
     """
     rate, burst, stay, window = 5.0, 9.0, 2.0, 4.0
     submit_s = times("mmpp", 200_000, seed, rate_per_s=rate, burst=burst, burst_s=stay)
-    low, high = Mmpp.rates({"rate_per_s": rate, "burst": burst})
+    low, high = mmpp_rates({"rate_per_s": rate, "burst": burst})
     assert (low, high) == (1.0, 9.0)
     counts = np.bincount((submit_s / window).astype(int))[:-1]
     variance = ((high - low) / 2) ** 2

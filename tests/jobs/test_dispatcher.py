@@ -184,16 +184,16 @@ class Strikes:
             found.append({"fault": "made", "at_s": when})
         return found
 
-    def close(self, now_s: float) -> list[Json]:
+    def close(self) -> list[Json]:
         self.closed = True
-        return [{"fault": "lasts", "at_s": now_s}]
+        return [{"fault": "lasts"}]
 
 
 def test_faults_are_told_those_that_last_at_the_end_too() -> None:
     engine = Made()
     strikes = Strikes([(0.25, lambda: None)], engine)
     found = Ran(planned(0.0), engine, strikes=strikes)
-    assert [row for name, row in found.told if name == "fault"] == [{"fault": "made", "at_s": 0.25}, {"fault": "lasts", "at_s": 1.0}]
+    assert [row for name, row in found.told if name == "fault"] == [{"fault": "made", "at_s": 0.25}, {"fault": "lasts"}]
     assert strikes.closed
 
 

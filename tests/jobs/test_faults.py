@@ -99,7 +99,7 @@ def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -
 
 def test_no_fault_is_one_too() -> None:
     fault = Faults({"fault": "none"}, 1, Engine())
-    assert (fault.due_s(), fault.act(99.0), fault.close(99.0)) == (None, [], [])
+    assert (fault.due_s(), fault.act(99.0), fault.close()) == (None, [], [])
     assert faults.changed({}, 1, planned()) == planned()
     assert faults.unavailable_reason({}, "pool") is None
 
@@ -174,7 +174,7 @@ def test_a_node_that_is_away_is_not_lost_again() -> None:
     fault = Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}, 1, engine)
     went(fault, 20)
     assert sorted(engine.asked) == [("lose", "a"), ("lose", "b")]
-    rows = fault.close(20)
+    rows = fault.close()
     assert {row["detail"] for row in rows} == {"lost", "lost, the only one that was left", "no node was left to lose"}
     assert all(row["until_s"] is None for row in rows)
     assert sorted(engine.asked[2:]) == [("back", "a"), ("back", "b")]
@@ -209,7 +209,7 @@ def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None
 
     engine = Without()
     fault = Faults({"fault": "node", "fault_at_s": 1, "fault_for_s": for_s}, 1, engine)
-    (row,) = [*fault.act(1), *fault.close(2)]
+    (row,) = [*fault.act(1), *fault.close()]
     assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
     assert (row["until_s"], row["detail"]) == ((None, f"lost; not ended: {row['node']}: nobody answers there") if for_s else (1, "lost"))
 
@@ -218,15 +218,15 @@ def test_closing_twice_ends_nothing_twice() -> None:
     engine = Engine()
     fault = Faults({"fault": "node", "fault_at_s": 0, "fault_for_s": 100}, 1, engine)
     fault.act(0)
-    assert len(fault.close(5)) == 1
-    assert fault.close(6) == []
+    assert len(fault.close()) == 1
+    assert fault.close() == []
     assert len(engine.asked) == 2
 
 
 def test_what_is_closed_strikes_no_more() -> None:
     engine = Engine()
     fault = Faults({"fault": "kill", "fault_rate_per_s": 1}, 1, engine)
-    fault.close(0)
+    fault.close()
     assert (fault.due_s(), fault.act(99), engine.asked) == (None, [], [])
 
 
@@ -261,7 +261,7 @@ def test_a_limit_of_memory_leaves_cores_alone() -> None:
     fault = Faults({"fault": "little_memory", "fault_size": 8}, 1, Engine())
     assert fault.act(0) == []
     assert fault.due_s() is None
-    (row,) = fault.close(60)
+    (row,) = fault.close()
     assert (row["at_s"], row["until_s"], row["detail"]) == (0, None, "jobs are limited to 8 MiB")
 
 

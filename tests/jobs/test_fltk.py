@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fixtures.studies.jobs import fltk
-from fixtures.studies.jobs.arrivals import Fltk
+from fixtures.studies.jobs.arrivals import fltk_mean_gap_s
 from fixtures.studies.jobs.kinds import complete
 from fixtures.terms import BadInput
 
@@ -210,7 +210,7 @@ def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
     assert names == ["Cifar10CNN-cifar10", "MNISTCNN-mnist", "Cifar10CNN-cifar10-2"]
     counts = [sum(job.class_.name == name for job in found.jobs) for name in names]
     assert counts[0] / counts[1] == pytest.approx(3, rel=0.1)
-    assert counts[2] == pytest.approx(1_000_000 / Fltk.mean_gap_s(5), rel=0.05)
+    assert counts[2] == pytest.approx(1_000_000 / fltk_mean_gap_s(5), rel=0.05)
     assert [job.submit_s for job in found.jobs] == sorted(job.submit_s for job in found.jobs)
     assert [one.tenant for one in found.classes] == ["task0", "task0", "task1"]
     assert [one.probability for one in found.classes] == pytest.approx([count / sum(counts) for count in counts], rel=0.05)
