@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from control.scheduling.policies import names as policies
 from fixtures import studies
 from fixtures.studies.jobs import arrivals, engines
-from fixtures.studies.jobs.workloads import job_stream
 from fixtures.studies.power import backends, options, points
 from fixtures.terms import BadInput, Metric, Study
 from tests.sessions import HOUSE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OWNED = studies.owned()
 NAMES = {
     "arrivals": arrivals.names(),
-    "policies": job_stream.policies(),
+    "policies": policies(),
     "engine": engines.names(),
     "algorithms": options.algorithms(),
     "power_backend": backends.names(),

@@ -15,6 +15,7 @@ from analysis.metrics import metrics_of
 from analysis.studies.jobs.queues.valid_times import columns, little, most_held
 from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Steps
+from control.scheduling.policies import names as policies
 from fixtures import record, studies, workloads
 from fixtures.studies import jobs
 from fixtures.studies.jobs import classes, kinds
@@ -119,7 +120,7 @@ def test_arrivals_that_know_no_rate_leave_the_study_s_out() -> None:
 
 
 def test_all_policies_are_those_of_the_read_side() -> None:
-    assert len(under(policies="all", slots="2", rate="4")) == len(job_stream.policies()) >= 6
+    assert len(under(policies="all", slots="2", rate="4")) == len(policies()) >= 6
 
 
 def test_a_fault_comes_with_its_parameters() -> None:
