@@ -19,29 +19,25 @@ from hypothesis import strategies as st
 
 from fixtures.studies.jobs import faults
 from fixtures.studies.jobs.faults import FAULTS, Faults, Hogs
-from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
+from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
+from tests.jobs.made_jobs import Made
 from tests.waiting import alive, cpu_s, until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 HOUSE = Path(__file__).parents[2]
 CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=1.0)
 
 
-class Engine:
+class Engine(Made):
     """Two nodes with a job each, and what was asked of them."""
 
-    admits = False
-    facts: Mapping[str, object] = {}
-
-    def __init__(self, nodes: Sequence[str] = ("a", "b"), running: Mapping[int, str] | None = None) -> None:
-        self.nodes, self.asked = list(nodes), list[tuple[str, object]]()
-        self._running = {7: "a", 3: "b"} if running is None else dict(running)
-
-    def running(self) -> Mapping[int, str]:
-        return self._running
+    def __init__(self, nodes: Sequence[str] = ("a", "b")) -> None:
+        super().__init__(nodes)
+        self.asked = list[tuple[str, object]]()
+        self._running = {7: "a", 3: "b"}
 
     def kill(self, job: int) -> bool:
         self.asked.append(("kill", job))
@@ -52,15 +48,6 @@ class Engine:
 
     def back(self, node: str) -> None:
         self.asked.append(("back", node))
-
-    def submit(self, job: Planned) -> None:
-        raise NotImplementedError
-
-    def admit(self, job: Planned, attempt: int, done_work: float) -> None:
-        raise NotImplementedError
-
-    def events(self, until_s: float) -> list[Event]:
-        raise NotImplementedError
 
 
 def planned(count: int = 10, **changes: Any) -> list[Planned]:  # noqa: ANN401 fields of a class
@@ -110,15 +97,11 @@ def test_no_fault_is_one_too() -> None:
         ({"fault": "kil"}, r"No fault 'kil'\. Did you mean 'kill'\? There are: cpu_hog, .*, none\."),
         ({"fault": "kill"}, "fault=kill: when\\? It needs fault_at_s, or fault_rate_per_s"),
         ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s; not fault_size"),
-        ({"fault_at_s": 1}, "fault=none takes no parameters; not fault_at_s"),
         ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
         ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 to"),
-        ({"fault": "node", "fault_at_s": "soon"}, "fault_at_s=soon: a number"),
-        ({"fault": "node", "fault_at_s": "nan"}, "fault_at_s=nan: a number"),
         ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
         ({"fault": "kill", "fault_rate_per_s": 1e9}, r"fault_rate_per_s=1000000000.0: a number above 0 and at most 1000"),
         ({"fault": "cpu_hog", "fault_size": 2.5}, r"fault_size=2.5: fault=cpu_hog takes a whole number"),
-        ({"fault": "memory_hog", "fault_size": 0.4}, r"fault_size=0.4: fault=memory_hog takes a whole number"),
     ],
 )
 def test_what_is_written_wrongly_is_said(given_params: dict[str, object], sentence: str) -> None:

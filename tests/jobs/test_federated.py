@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fixtures.studies.jobs import classes, kinds
 from fixtures.studies.jobs.kinds import federated
-from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,22 +69,6 @@ def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_ar
     for how in ("median", "trimmed"):
         (found,) = federated.aggregate(sent, np.ones(10), how, 0.3)
         assert min(honest[:7]) - 1e-6 <= found <= max(honest[:7]) + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("params", "sentence"),
-    [
-        ({"aggregation": "krum"}, "there are fedavg, median, trimmed"),
-        ({"poisoned": 11}, "11 of 10 clients poisoned"),
-        ({"clients": 2.5}, "clients=2.5: a whole number"),
-        ({"clients": 1438, "poisoned": 0}, "clients=1438: a whole number from 1 to 1437"),
-        ({"trim": 0.5}, "trim=0.5: a number from 0 to 0.499"),
-        ({"lr": 0}, "lr=0: a number from 1e-09"),
-    ],
-)
-def test_what_cannot_be_is_said(params: dict[str, object], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=sentence):
-        federated.run(asked(tmp_path, params))
 
 
 @pytest.mark.parametrize("name", [name for name in classes.names() if name.startswith("federated")])

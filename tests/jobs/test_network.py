@@ -76,13 +76,10 @@ def test_a_relay_loses_packets_at_its_rate_each_by_itself(loss: float, seed: int
     ("given_params", "sentence"),
     [
         ({"loss_percent": "31"}, "loss_percent=31: a number from 0 to 30 is"),
-        ({"loss_percent": "-1"}, "loss_percent=-1: a number from 0"),
         ({"delay_ms": "nan"}, "delay_ms=nan: a number from 0"),
         ({"delay_ms": "soon"}, "delay_ms=soon: a number from 0"),
         ({"mtu": "100"}, "mtu=100: a number from 576"),
         ({"mtu": "1500.5"}, "mtu=1500.5: a whole number"),
-        ({"steps": "0"}, "steps=0: a whole number from 1"),
-        ({"hidden": "wide"}, "hidden=wide: a whole number"),
     ],
 )
 def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str) -> None:
