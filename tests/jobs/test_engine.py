@@ -244,6 +244,17 @@ def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_sa
 
 
 @pytest.mark.needs("cgroups")
+def test_what_counts_against_a_limit_is_what_a_job_holds_and_not_what_it_was_forked_with(tmp_path: Path) -> None:
+    """32 MiB in each of two replicas, and little beside; resident is also what both share with the process that forked them."""
+    class_ = a_class("spin", memory_mib=64, params={"memory_mib": 32})
+    with opened(tmp_path, class_) as engine:
+        engine.admit(a_job(1, class_, replicas=2), 1, 0.0)
+        used = until(engine, "ended")[-1].used
+    assert 64 <= (used.memory_peak_mib or 0) < 2 * 64
+    assert (used.max_rss_mib or 0) > (used.memory_peak_mib or 0)
+
+
+@pytest.mark.needs("cgroups")
 def test_no_group_is_left(tmp_path: Path) -> None:
     """Neither of a job that ended, nor of one that still runs when the engine is closed."""
     assert len(HELD) == 2

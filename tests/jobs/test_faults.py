@@ -84,13 +84,6 @@ def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -
     assert times(1)[0].at_s == (params["fault_at_s"] or 0)
 
 
-def test_no_fault_is_one_too() -> None:
-    fault = Faults({"fault": "none"}, 1, Engine())
-    assert (fault.due_s(), fault.act(99.0), fault.close()) == (None, [], [])
-    assert faults.changed({}, 1, planned()) == planned()
-    assert faults.unavailable_reason({}, "pool") is None
-
-
 @pytest.mark.parametrize(
     ("given_params", "sentence"),
     [
@@ -152,6 +145,21 @@ def test_a_node_is_lost_and_comes_back() -> None:
     assert fault.due_s() is None
 
 
+def test_what_is_closed_strikes_no_more_and_ends_nothing_twice() -> None:
+    engine = Engine()
+    fault = Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 100}, 1, engine)
+    fault.act(0)
+    assert len(fault.close()) == 1
+    assert (fault.close(), fault.due_s(), fault.act(99), len(engine.asked)) == ([], None, [], 2)
+
+
+def test_without_a_fault_nothing_happens() -> None:
+    fault = Faults({"fault": "none"}, 1, Engine())
+    assert (fault.due_s(), fault.act(99.0), fault.close()) == (None, [], [])
+    assert faults.changed({}, 1, planned()) == planned()
+    assert faults.unavailable_reason({}, "pool") is None
+
+
 def test_a_node_that_is_away_is_not_lost_again() -> None:
     engine = Engine()
     fault = Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}, 1, engine)
@@ -171,15 +179,6 @@ def test_the_only_node_must_come_back() -> None:
     assert row["detail"] == "lost, the only one that was left"
 
 
-def test_an_engine_that_refuses_is_heard() -> None:
-    class Without(Engine):
-        def lose(self, node: str) -> None:
-            raise Refused(f"{node}: nobody may drain it")
-
-    with pytest.raises(Refused, match="nobody may drain it"):
-        Faults({"fault": "node", "fault_at_s": 1}, 1, Without()).act(1)
-
-
 @pytest.mark.parametrize("for_s", [0, 5])
 def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None:
     """No time at all is over at once; else the stream ends first, and the engine does not take its node back."""
@@ -195,22 +194,6 @@ def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None
     (row,) = [*fault.act(1), *fault.close()]
     assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
     assert (row["until_s"], row["detail"]) == ((None, f"lost; not ended: {row['node']}: nobody answers there") if for_s else (1, "lost"))
-
-
-def test_closing_twice_ends_nothing_twice() -> None:
-    engine = Engine()
-    fault = Faults({"fault": "node", "fault_at_s": 0, "fault_for_s": 100}, 1, engine)
-    fault.act(0)
-    assert len(fault.close()) == 1
-    assert fault.close() == []
-    assert len(engine.asked) == 2
-
-
-def test_what_is_closed_strikes_no_more() -> None:
-    engine = Engine()
-    fault = Faults({"fault": "kill", "fault_rate_per_s": 1}, 1, engine)
-    fault.close()
-    assert (fault.due_s(), fault.act(99), engine.asked) == (None, [], [])
 
 
 def test_a_flood_leaves_all_others_as_they_were() -> None:

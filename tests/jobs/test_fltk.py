@@ -184,14 +184,6 @@ def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_p
     assert abs(np.mean([job.priority == 0 for job in found.jobs]) - share) < 4 * np.sqrt(share * (1 - share) / len(submit_s))
 
 
-def test_every_seed_is_a_replication_of_its_own_and_can_be_had_again(tmp_path: Path) -> None:
-    """What FLTK does not do: it takes the first seed for all, and none for its arrivals."""
-    cluster = changed(CLUSTER, "execution_config", "duration", value=36_000)
-    one, again, other = (read(tmp_path, cluster, seed=seed) for seed in (1, 1, 2))
-    assert one.jobs == again.jobs
-    assert [job.submit_s for job in one.jobs] != [job.submit_s for job in other.jobs]
-
-
 def two_tasks() -> Json:
     document: Json = copy.deepcopy(DISTRIBUTED)
     (task,) = document["trainTasks"]
@@ -247,9 +239,6 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     assert [note for note in found.notes if "3 of 6 clients learn in a round; all do here" in note]
     assert [note for note in found.notes if "the larger of them" in note]
     assert [note for note in found.notes if "all learn as the Worker here" in note]
-
-
-def test_a_federated_job_without_rounds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="it needs `rounds`, 1 or more"):
         read(tmp_path, batch(), job_class(FEDERATED, "learningParameters", "rounds", value=...))
 

@@ -94,7 +94,6 @@ def test_a_start_that_nobody_saw_is_reckoned_from_the_pod_s_own_clock() -> None:
 def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> None:
     states = [ended(message=said(cpu_s=1.0, max_rss_mib=10.0, throttled_s=None, result={"loss": value})) for value in (0.5, 0.7)]
     end = only_end(lives(replicas=2).pod(1.0, "MODIFIED", pod(*states, phase="Succeeded")))
-    assert end.used is not None
     assert (end.used.cpu_s, end.used.max_rss_mib, end.used.throttled_s) == (2.0, 20.0, None)
     assert end.result == {"loss": 0.5, "pod_ran_s": 2.0, "server_started_unix_s": 1767225601.0, "server_ended_unix_s": 1767225603.0}
 
@@ -142,12 +141,10 @@ def test_of_replicas_that_ended_together_the_one_over_its_memory_is_the_reason()
     assert (end.outcome, "OOMKilled" in end.reason) == ("killed", True)
 
 
-def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing() -> None:
-    assert only_end(lives().pod(1.0, "MODIFIED", pod(ended(), phase="Succeeded"))).done_work == WORK
-
-
-def test_who_is_done_while_being_deleted_is_done() -> None:
-    assert only_end(lives().pod(1.0, "MODIFIED", pod(ended(message=said()), going=True))).outcome == "done"
+@pytest.mark.parametrize("last", [pod(ended(), phase="Succeeded"), pod(ended(message=said()), going=True)])
+def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing_or_is_being_deleted(last: Json) -> None:
+    end = only_end(lives().pod(1.0, "MODIFIED", last))
+    assert (end.outcome, end.done_work) == ("done", WORK)
 
 
 def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint_has() -> None:

@@ -107,5 +107,13 @@ def test_time_without_the_cpu_is_read_in_either_version_of_cgroups(tmp_path: Pat
     assert pod.throttled_s(tmp_path) == seconds
 
 
+@pytest.mark.parametrize("name", ["memory.peak", "memory/memory.max_usage_in_bytes"])
+def test_the_peak_of_its_container_is_read_in_either_version_of_cgroups(tmp_path: Path, name: str) -> None:
+    assert pod.used(tmp_path)["memory_peak_mib"] is None
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(f"{200 << 20}\n")
+    assert pod.used(tmp_path)["memory_peak_mib"] == 200
+
+
 def test_where_no_cgroup_is_shown_the_time_without_the_cpu_is_not_known(tmp_path: Path) -> None:
     assert pod.throttled_s(tmp_path) is None
