@@ -127,11 +127,6 @@ def test_deterministic_arrivals_come_by_the_clock() -> None:
     assert times("deterministic", 3, rate_per_s=4).tolist() == [0.25, 0.5, 0.75]
 
 
-def test_closed_arrivals_have_no_times_of_their_own() -> None:
-    assert arrivals.load("closed").closed
-    assert times("closed", 3).tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize("kind", OPEN)
 def test_more_jobs_of_one_seed_begin_with_the_same_ones_and_never_go_back(kind: str, written: Path) -> None:
     given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
@@ -200,11 +195,6 @@ def test_what_is_no_file_of_text_is_no_trace(tmp_path: Path) -> None:
             read_trace(path)
 
 
-def test_a_trace_is_not_replayed_beyond_its_end(written: Path) -> None:
-    with pytest.raises(BadInput, match="it has 40 jobs, and 41 are asked for: jobs=40 takes them all"):
-        times("trace", 41, trace=written)
-
-
 def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("submit_s\n0\n0\n")
@@ -232,10 +222,3 @@ def test_what_a_kind_does_not_take_is_refused_with_what_it_does(kind: str, given
 def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
     with pytest.raises(BadInput, match="stays without number between two jobs; take arrivals=poisson"):
         times("mmpp", 100, rate_per_s=1e-9, burst_s=1e-6)
-
-
-@pytest.mark.parametrize("kind", arrivals.names())
-def test_a_kind_says_what_it_is_and_takes_only_what_there_is(kind: str) -> None:
-    module = arrivals.load(kind)
-    assert module.description
-    assert module.takes.keys() <= arrivals.PARAMETERS.keys()

@@ -89,11 +89,6 @@ def test_the_list_of_what_there_is_has_every_kind_of_arrivals_and_every_file_of_
         assert any(line.split() == [name, *classes.description(name).split()] for line in out.splitlines())
 
 
-def test_fltk_s_first_seed_is_its_own(said: Said) -> None:
-    by_file, by_hand, other = (said(*FLTK, "--jobs=9", *words)[1] for words in ((), ("--seed=11",), ("--seed=12",)))
-    assert by_file == by_hand != other
-
-
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.jobs import checked, classes, stream
@@ -86,26 +85,6 @@ classes:
             3.0,
         ),
     )
-
-
-@given(SHARES, SHARES, st.floats(1e-6, 1e6), st.floats(1, 50))
-def test_whatever_shares_sum_to_one_are_taken_as_they_are(of_classes: list[int], of_priorities: list[int], mean: float, scv: float) -> None:
-    priorities = [{"priority": at, "probability": part / sum(of_priorities)} for at, part in enumerate(of_priorities)]
-    found = parse(
-        *(
-            {
-                **ONE,
-                "name": f"{at}",
-                "probability": part / sum(of_classes),
-                "priorities": priorities,
-                "size": {"law": "lognormal", "mean": mean, "scv": scv},
-            }
-            for at, part in enumerate(of_classes)
-        )
-    )
-    assert [one.probability for one in found] == [part / sum(of_classes) for part in of_classes]
-    assert all(one.size == Size("lognormal", mean, scv) for one in found)
-    assert all(one.priorities == tuple((at, part / sum(of_priorities)) for at, part in enumerate(of_priorities)) for one in found)
 
 
 WRONG: list[tuple[Any, str]] = [

@@ -163,14 +163,6 @@ def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:
     assert found.of("attempts", "end_s") == {0: (2, 1.5), 1: (2, 2.0)}
 
 
-def test_where_the_only_node_is_lost_for_good_nothing_ends() -> None:
-    """What ran is killed, and waits for a slot to be tried again until nobody waits any longer."""
-    engine = Made()
-    strikes = Strikes([(0.5, lambda: engine.lose("n1"))], engine)
-    found = Ran(planned(0.0, 0.0), engine, Rules(slots=1, retries=1, patience_s=9.0), strikes=strikes)
-    assert found.of("outcome", "attempts", "end_s") == {0: ("never ended", 1, None), 1: ("never started", 0, None)}
-
-
 class Strikes:
     """Faults at times of their own, as `fixtures.studies.jobs.faults.Faults` has them."""
 
@@ -251,13 +243,6 @@ def test_a_job_that_ends_before_it_is_admitted_has_had_an_attempt(retries: int, 
     assert found.of("outcome", "reason", "admit_s", "attempts", "end_s") == {0: what}
     first = found.attempts[0][0]
     assert (first["outcome"], first["admit_s"], first["start_s"], first["end_s"]) == ("killed", None, None, 0.25)
-
-
-def test_the_policy_decides_who_is_next() -> None:
-    """Shortest first: of the two that wait for job 0, the one that is predicted to be shorter."""
-    jobs = [Planned(number, a_class(), 0.1 * number, work, 1, predicted_s=work) for number, work in enumerate((1.0, 3.0, 2.0))]
-    engine = Made()
-    assert list(Ran(jobs, engine, Rules(1, "sjf")).rows) == [0, 2, 1]
 
 
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:

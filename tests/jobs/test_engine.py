@@ -17,7 +17,7 @@ import pytest
 from fixtures.node import cgroups
 from fixtures.studies.jobs import engines, zygote
 from fixtures.studies.jobs.engines import Wanted, pool
-from fixtures.studies.jobs.kinds import Asked, complete
+from fixtures.studies.jobs.kinds import complete
 from fixtures.studies.jobs.terms import Event, Planned
 from fixtures.terms import BadInput, Refused
 from tests import waiting
@@ -162,29 +162,18 @@ def test_parameters_that_no_job_can_have_are_refused_before_any_runs(kind: str, 
         complete(kind, params)
 
 
-def test_a_full_disk_fails_the_job_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
-    """`/dev/full` answers ENOSPC to every write, as a full disk does."""
-    with opened(tmp_path, checkpoint_s=0.01) as engine:
+def test_a_full_disk_fails_the_job_with_all_its_replicas_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    """`/dev/full` answers ENOSPC to every write, as a full disk does; the other replica would sleep for ten minutes."""
+    class_ = a_class(params={"serial": 1.0})
+    with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
         (tmp_path / "job-1").mkdir()
         (tmp_path / "job-1" / "checkpoint").write_text("0.5")
         (tmp_path / "job-1" / "checkpoint.2.0").symlink_to("/dev/full")
-        engine.admit(a_job(1, 600.0), 2, 0.5)
+        engine.admit(a_job(1, 600.0, class_, replicas=2), 2, 0.5)
         ended = until(engine, "ended")[-1]
         assert (tmp_path / "job-1" / "checkpoint").read_text() == "0.5"
     assert (ended.outcome, ended.done_work) == ("failed", 0.5)
     assert "its checkpoint at 0.51 cannot be written (No space left on device)" in ended.reason
-
-
-def test_a_job_that_raises_failed_for_that_reason_and_takes_its_other_replicas_with_it(tmp_path: Path) -> None:
-    """One of them cannot write its checkpoint; the other would sleep for ten minutes."""
-    class_ = a_class(params={"serial": 1.0})
-    with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
-        (tmp_path / "job-1").mkdir()
-        (tmp_path / "job-1" / "checkpoint.1.0").symlink_to("/dev/full")
-        admit(engine, 1, 600.0, class_, replicas=2)
-        ended = until(engine, "ended")[-1]
-    assert ended.outcome == "failed"
-    assert "No space left" in ended.reason
 
 
 def test_a_class_may_have_its_first_attempts_fail(tmp_path: Path) -> None:
@@ -380,18 +369,6 @@ def test_every_engine_says_what_it_is(name: str) -> None:
 def test_unknown_names_are_answered_with_those_that_exist() -> None:
     with pytest.raises(BadInput, match=r"No engine 'pol'. Did you mean 'pool'\?"):
         engines.load("pol")
-
-
-def test_a_checkpoint_takes_the_place_of_the_last_one_when_it_is_written(tmp_path: Path) -> None:
-    """And is told with what it took."""
-    told: list[Any] = []
-    asked = Asked(1, 1, 10.0, 0.0, {}, 1, 0, 1, 0.0, tmp_path, told.append)
-    assert (asked.saved, asked.checkpoint_due()) == (None, False)
-    asked.checkpoint(4.0, lambda path: path.write_text("four"))  # type: ignore[arg-type]  # what it returns is not looked at
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
-    assert told[0]["checkpoint"] == 4.0
-    assert 0 <= told[0]["cost_s"] < 10
-    assert Asked(1, 2, 10.0, 4.0, {}, 1, 0, 1, 0.0, tmp_path, told.append).saved == tmp_path / "checkpoint"
 
 
 def test_what_a_job_tells_has_no_number_that_json_lacks() -> None:

@@ -227,12 +227,14 @@ def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> No
     assert made.seen("MODIFIED", node("a")) is True
 
 
-@pytest.mark.parametrize("command", [("false", "{node}"), ("sh", "-c", "echo no such host >&2; exit 3", "{node}")])
-def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...]) -> None:
-    with pytest.raises(Refused, match=r"(exit code 1: nothing on stderr|exit code 3: no such host). Correct `stop` and `start`"):
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("false", "{node}"), "exit code 1: nothing on stderr"),
+        (("sh", "-c", "echo no such host >&2; exit 3", "{node}"), "exit code 3: no such host"),
+        (("nosuchprogram", "{node}"), "nosuchprogram a: .*No such file"),
+    ],
+)
+def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...], words: str) -> None:
+    with pytest.raises(Refused, match=f"{words}.*Correct `stop` and `start`"):
         _k8s_nodes._command(command, "a")
-
-
-def test_a_command_that_is_not_there_is_told() -> None:
-    with pytest.raises(Refused, match=r"nosuchprogram a: .*No such file"):
-        _k8s_nodes._command(("nosuchprogram", "{node}"), "a")

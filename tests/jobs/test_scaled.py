@@ -75,12 +75,6 @@ def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays()
     assert {one.due_s for one in found} == {9.0}
 
 
-def test_time_is_from_start_to_end_and_not_from_submission() -> None:
-    _, told = chosen(Amdahl())
-    first = told["profile"]["sleep"][0]
-    assert first["time_s"] == pytest.approx(0.3 + first["work"])
-
-
 def test_an_engine_that_admits_itself_is_only_submitted_to() -> None:
     engine = Amdahl(admits=True)
     assert [one.replicas for one in chosen(engine)[0]] == [1, 2, 4, 4]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fixtures.studies.jobs import checked, classes, stream
 from fixtures.studies.jobs.arrivals import read_trace
-from fixtures.studies.jobs.terms import JobClass, Size
+from fixtures.studies.jobs.terms import Size
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
@@ -190,10 +190,6 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
         stream.plan(checked.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
 
 
-def test_each_job_has_a_seed_of_its_own() -> None:
-    assert len({*column(plan(jobs=500), "seed")}) == 500
-
-
 def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
     """What a cell is told is what was declared."""
     found = checked.complete({"arrivals": "mmpp", "rate_per_s": "4.80", "jobs": "007", "cores": "0.5", "classes": "mixed"})
@@ -221,9 +217,3 @@ def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: s
 def test_a_file_of_classes_whose_path_is_not_known_is_asked_for() -> None:
     with pytest.raises(BadInput, match="classes_file=0123456789ab: its path is not known"):
         plan(classes_file="0123456789ab")
-
-
-def test_a_class_alone_is_every_job() -> None:
-    numbers = stream.drawing(np.random.SeedSequence(1))
-    only = JobClass("only", "sleep", Size("constant", 1.0, 0.0))
-    assert all(job.class_ is only for job in stream.jobs([only], np.zeros(5), numbers))
