@@ -175,7 +175,7 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
         ("job,start_s\n0,1\n", "no column submit_s; it has job, start_s"),
         ("submit_s,submit_s\n0,1\n", "a column is there twice"),
         ("submit_s,work\n0,0\n", "line 2: work '0' is no number above 0"),
-        ("submit_s,replicas\n0,0\n", "line 2: replicas 0: a job has at least one"),
+        ("submit_s,replicas\n0,0\n", "line 2: replicas '0' is no whole number from 1 on"),
         ("submit_s,priority\n0,1.5\n", "line 2: priority '1.5' is no whole number"),
         ('submit_s,class\n0,"a\n', "line 2: unexpected end of data; a trace is CSV"),
         ("submit_s\n", "it has no job"),
