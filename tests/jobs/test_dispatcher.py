@@ -88,6 +88,7 @@ def test_a_job_that_was_killed_goes_on_from_its_checkpoint() -> None:
         (0.0, 3.0, 1, "killed"),
         (3.0, 10.0, 0, "done"),
     ]
+    assert "safe_s" not in found.attempts[0][0], "what only we need is no field of a saved run"
 
 
 @pytest.mark.parametrize(("other_s", "order"), [(6.9, [1, 0]), (7.1, [0, 1])])

@@ -171,6 +171,13 @@ def test_a_node_that_is_away_is_not_lost_again() -> None:
     assert sorted(engine.asked[2:]) == [("back", "a"), ("back", "b")]
 
 
+def test_nodes_come_back_in_the_order_in_which_they_were_lost() -> None:
+    rows = went(Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 5}, 1, Engine()), 60)
+    lost = [(row["at_s"], row["until_s"]) for row in rows if row["node"]]
+    assert lost == sorted(lost)
+    assert all(until_s - at_s == pytest.approx(5) for at_s, until_s in lost)
+
+
 def test_the_only_node_must_come_back() -> None:
     """Without it nothing could end; with a time it may be lost, and that is said."""
     with pytest.raises(Refused, match="a is the only node, and without fault_for_s it never comes back"):
