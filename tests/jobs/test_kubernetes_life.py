@@ -98,6 +98,14 @@ def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> 
     assert end.result == {"loss": 0.5, "pod_ran_s": 2.0, "server_started_unix_s": 1767225601.0, "server_ended_unix_s": 1767225603.0}
 
 
+def test_a_container_that_never_started_is_told_to_have_failed_and_not_to_have_started() -> None:
+    """As the kubelet has it where there is no such program: its start is the beginning of 1970."""
+    last = ended(128, "", "StartError")
+    last["terminated"]["startedAt"] = "1970-01-01T00:00:00Z"
+    [end] = lives().pod(100.0, "MODIFIED", pod(last, phase="Failed"))
+    assert (end.what, end.outcome, end.result) == ("ended", "failed", {"server_ended_unix_s": 1767225603.0})
+
+
 def test_it_has_started_when_all_replicas_have() -> None:
     one = lives(replicas=2)
     assert one.pod(0.5, "ADDED", pod(phase="Pending")) == []
