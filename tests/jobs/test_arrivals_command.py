@@ -15,7 +15,9 @@ from fixtures.__main__ import main
 from fixtures.studies.jobs import arrivals, checked, classes, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    Said = Callable[..., tuple[int, list[str], str]]
 
 HOUSE = Path(__file__).parents[2]
 FILES = Path(__file__).parent / "fltk_files"
@@ -24,21 +26,15 @@ FLTK = ("--fltk", str(FILES / "cluster.json"), str(FILES / "distributed.json"))
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
-    return Said(capsys, monkeypatch)
+    """What the command answers: exit code, lines of stdout, stderr."""
 
-
-class Said:
-    """What the command answers."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.capsys, self.monkeypatch = capsys, monkeypatch
-
-    def __call__(self, *words: str) -> tuple[int, list[str], str]:
-        """Exit code, lines of stdout, stderr."""
-        self.monkeypatch.setattr(sys, "argv", ["fixtures", "arrivals", *words])
+    def call(*words: str, command: str = "arrivals") -> tuple[int, list[str], str]:
+        monkeypatch.setattr(sys, "argv", ["fixtures", command, *words])
         code = main()
-        out, err = self.capsys.readouterr()
+        out, err = capsys.readouterr()
         return code, out.splitlines(), err
+
+    return call
 
 
 def test_it_prints_the_stream_that_a_workload_would_run(said: Said) -> None:
@@ -80,13 +76,9 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
 
 
 def test_the_list_of_what_there_is_has_every_kind_of_arrivals_and_every_file_of_classes(said: Said) -> None:
-    said.monkeypatch.setattr(sys, "argv", ["fixtures", "list"])
-    assert main() == 0
-    out = said.capsys.readouterr().out
-    for name in arrivals.names():
-        assert any(line.split() == [name, *arrivals.load(name).description.split()] for line in out.splitlines())
-    for name in classes.names():
-        assert any(line.split() == [name, *classes.description(name).split()] for line in out.splitlines())
+    listed = [line.split() for line in said(command="list")[1]]
+    assert all([name, *arrivals.load(name).description.split()] in listed for name in arrivals.names())
+    assert all([name, *classes.description(name).split()] in listed for name in classes.names())
 
 
 @pytest.mark.parametrize(
