@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from control.power import algorithms
+from control.scheduling.policies import names as policies
 from fixtures import studies
 from fixtures.studies.jobs import arrivals, engines
-from fixtures.studies.jobs.workloads import job_stream
 from fixtures.studies.power import backends, points
 from fixtures.terms import BadInput, Metric, Study
 from tests.sessions import HOUSE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OWNED = studies.owned()
 NAMES = {
     "arrivals": arrivals.names(),
-    "policies": job_stream.policies(),
+    "policies": policies(),
     "engine": engines.names(),
     "algorithms": algorithms.names(),
     "power_backend": backends.names(),

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +15,9 @@ from fixtures.kubernetes import api as apis
 from fixtures.terms import BadInput, Refused
 from tests.cluster import kueue
 from tests.cluster.line import to_cluster
-from tests.cluster.rig import clients
 from tests.cluster.streams import LONG_S, NOTHING, Streams, job, left, of_kind
 from tests.sessions import HOUSE
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,6 @@ def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams,
     assert (done.outcome, done.reason, done.done_work) == ("done", "", 0.3)
     assert (failed.outcome, failed.reason) == ("failed", "it fails at 0.15 of 0.3, as its class has it")
     assert both.outcome == "done"
-    assert done.used is not None
     assert done.used.cpu_s is not None
     assert done.used.cpu_s > 0
     assert done.result is not None
@@ -57,8 +57,6 @@ def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams,
 
 def test_a_job_over_its_memory_is_killed_by_its_limit(streams: Streams) -> None:
     """Said with the cluster's word for it."""
-    from dataclasses import replace  # noqa: PLC0415
-
     class_ = replace(of_kind(memory_mib=400), kind="spin", cores=0.5, memory_mib=60.0)
     with streams.play(classes=(class_,)) as play:
         one = job(0, 1.0, class_=class_)
@@ -90,12 +88,7 @@ def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(streams: Streams,
         assert not play.happened("checkpoint")  # of the first attempt's work nothing was repeated
 
 
-def test_without_a_volume_there_are_no_checkpoints(streams: Streams) -> None:
-    with pytest.raises(Refused, match=r"what a pod writes is gone with it. Name a volume"), streams.play(checkpoint_s=1.0):
-        pass
-
-
-def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(streams: Streams, tmp_path: Path) -> None:
+def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(streams: Streams, cluster: Cluster, tmp_path: Path) -> None:
     """The line is cut at each stage of a job's life, and once for as long as it ends meanwhile."""
     with to_cluster(streams.here.kubeconfig, tmp_path) as (line, over), streams.play(kubeconfig=str(over)) as play:
         jobs = [job(0, 1.0), job(1, 3.0)]
@@ -108,26 +101,10 @@ def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(streams: Strea
         line.cut()
         assert play.end_of(0).outcome == "done"
         line.close()  # the server is away while the other one ends
-        until = _ended_by(streams, 1)
+        until(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in apis.list_(cluster, apis.PODS, labels="deeptweak/job=1")[0]))
         line.open()
-        assert until
         assert play.end_of(1).outcome == "done"
         assert play.once()
-
-
-def _ended_by(streams: Streams, number: int) -> bool:
-    """See a job's pod over with eyes other than the engine's."""
-    api = clients.client(streams.here.kubeconfig)
-    from kubernetes.watch import Watch  # noqa: PLC0415
-
-    watch, core = Watch(), clients.of(api)
-    chosen = f"deeptweak/job={number}"
-    for event in watch.stream(core.list_namespaced_pod, streams.namespace, label_selector=chosen, timeout_seconds=60):
-        if event["object"].status.phase == "Succeeded":
-            watch.stop()
-            api.close()
-            return True
-    return False
 
 
 def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size, Used
 
@@ -102,9 +102,3 @@ class Made:
             if event.what == "ended" and event.job is not None:
                 self._running.pop(event.job, None)
         return [event for _, _, event in found]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is left."""

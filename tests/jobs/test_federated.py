@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fixtures.studies.jobs import classes, kinds
 from fixtures.studies.jobs.kinds import federated
-from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,10 +35,6 @@ def test_poisoned_clients_cost_accuracy_of_which_a_robust_server_keeps_some(seed
     assert mean < clean - 0.05
     assert median > mean + 0.02
     assert trimmed > mean + 0.02
-
-
-def test_without_poison_a_robust_server_costs_little(tmp_path: Path) -> None:
-    assert accuracy(tmp_path, aggregation="median") > accuracy(tmp_path) - 0.02
 
 
 def test_a_seed_learns_the_same_twice_and_another_something_else(tmp_path: Path) -> None:
@@ -72,25 +67,9 @@ def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_ar
         assert min(honest[:7]) - 1e-6 <= found <= max(honest[:7]) + 1e-6
 
 
-@pytest.mark.parametrize(
-    ("params", "sentence"),
-    [
-        ({"aggregation": "krum"}, "there are fedavg, median, trimmed"),
-        ({"poisoned": 11}, "11 of 10 clients poisoned"),
-        ({"clients": 2.5}, "clients=2.5: a whole number"),
-        ({"clients": 1438, "poisoned": 0}, "1437 clients"),
-        ({"trim": 0.5}, "trim below 0.5"),
-        ({"lr": 0}, "lr is above 0"),
-    ],
-)
-def test_what_cannot_be_is_said(params: dict[str, object], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=sentence):
-        federated.run(asked(tmp_path, params))
-
-
 @pytest.mark.parametrize("name", [name for name in classes.names() if name.startswith("federated")])
 def test_the_classes_of_the_study_differ_in_one_thing_each(name: str) -> None:
     (one,) = classes.shipped(name)
     assert one.kind == "federated"
-    assert federated.checked(kinds.complete(one.kind, one.params))["poisoned"] == (0 if name == "federated" else 4)
+    assert kinds.complete(one.kind, one.params)["poisoned"] == (0 if name == "federated" else 4)
     assert name.removeprefix("federated").strip("_") in ("", "poisoned", one.params["aggregation"])

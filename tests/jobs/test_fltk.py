@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fixtures.studies.jobs import fltk
-from fixtures.studies.jobs.arrivals import Fltk
+from fixtures.studies.jobs.arrivals import fltk_mean_gap_s
 from fixtures.studies.jobs.kinds import complete
 from fixtures.terms import BadInput
 
@@ -65,7 +65,8 @@ def test_what_a_class_says_of_a_role_stands_over_the_default() -> None:
     assert learning(found) == {"batch": 32, "lr": 0.02, "optimiser": "momentum"}
     assert (one.cores, one.memory_mib, one.replicas) == (1, 512, 3)
     assert (other.cores, other.memory_mib, other.replicas) == (2, 2048, 1)
-    assert found.jobs == fltk.read(FILES / "cluster.json", FILES / "distributed.json", seed=11, jobs=9).jobs
+    by_seed = [fltk.read(FILES / "cluster.json", FILES / "distributed.json", seed=seed, jobs=9).jobs for seed in (11, 12)]
+    assert by_seed[0] == found.jobs != by_seed[1]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,7 @@ def test_what_has_no_effect_here_is_said_with_its_place(tmp_path: Path) -> None:
         ),
         (("trainTasks", 0, "type"), ..., r"experiment.json: \$.trainTasks\[0\].type is missing; one of distributed, federated is needed"),
         (("trainTasks", 0, "lambda"), "1.5", r'lambda is "1.5"; a number from 1e-09 on is needed'),
-        (("trainTasks", 0, "lambda"), True, "lambda is true; a number"),
         (("trainTasks", 0, "lambda"), float("nan"), "lambda is NaN; a number"),
-        (("trainTasks", 0, "lambda"), 0, "lambda is 0; a number"),
         (("trainTasks", 0, "lambda"), ..., "lambda is missing; a number"),
         (("trainTasks",), [], r"trainTasks is \[\]; a list of one or more is needed"),
         (("trainTasks", 0, "jobClassParameters"), {}, r"jobClassParameters is \{\}; a list"),
@@ -128,11 +127,9 @@ def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | i
             "500x",
             "default.cores: '500x' is no quantity; Kubernetes writes 500m",
         ),
-        (("systemParameters", "configurations", "default", "cores"), "0", "'0': more than 0 is needed"),
         (("systemParameters", "configurations", "default", "memory"), ..., "Master has no memory, and no default has"),
         (("hyperParameters", "default", "batchSize"), 12.5, "default.batchSize is 12.5; a whole number from 1 on"),
         (("hyperParameters", "default", "totalEpochs"), 0, "Cifar10CNN-cifar10: it needs `totalEpochs`"),
-        (("classProbability",), ..., "classProbability is missing; a number"),
         (("priorities",), [{"priority": 1, "probability": 0}], "priorities: all are 0"),
         (("priorities", 0, "priority"), 1.5, r"priorities\[0\].priority is 1.5; a whole number"),
     ],
@@ -188,14 +185,6 @@ def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_p
     assert abs(np.mean([job.priority == 0 for job in found.jobs]) - share) < 4 * np.sqrt(share * (1 - share) / len(submit_s))
 
 
-def test_every_seed_is_a_replication_of_its_own_and_can_be_had_again(tmp_path: Path) -> None:
-    """What FLTK does not do: it takes the first seed for all, and none for its arrivals."""
-    cluster = changed(CLUSTER, "execution_config", "duration", value=36_000)
-    one, again, other = (read(tmp_path, cluster, seed=seed) for seed in (1, 1, 2))
-    assert one.jobs == again.jobs
-    assert [job.submit_s for job in one.jobs] != [job.submit_s for job in other.jobs]
-
-
 def two_tasks() -> Json:
     document: Json = copy.deepcopy(DISTRIBUTED)
     (task,) = document["trainTasks"]
@@ -210,7 +199,7 @@ def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
     assert names == ["Cifar10CNN-cifar10", "MNISTCNN-mnist", "Cifar10CNN-cifar10-2"]
     counts = [sum(job.class_.name == name for job in found.jobs) for name in names]
     assert counts[0] / counts[1] == pytest.approx(3, rel=0.1)
-    assert counts[2] == pytest.approx(1_000_000 / Fltk.mean_gap_s(5), rel=0.05)
+    assert counts[2] == pytest.approx(1_000_000 / fltk_mean_gap_s(5), rel=0.05)
     assert [job.submit_s for job in found.jobs] == sorted(job.submit_s for job in found.jobs)
     assert [one.tenant for one in found.classes] == ["task0", "task0", "task1"]
     assert [one.probability for one in found.classes] == pytest.approx([count / sum(counts) for count in counts], rel=0.05)
@@ -251,9 +240,6 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     assert [note for note in found.notes if "3 of 6 clients learn in a round; all do here" in note]
     assert [note for note in found.notes if "the larger of them" in note]
     assert [note for note in found.notes if "all learn as the Worker here" in note]
-
-
-def test_a_federated_job_without_rounds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="it needs `rounds`, 1 or more"):
         read(tmp_path, batch(), job_class(FEDERATED, "learningParameters", "rounds", value=...))
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.jobs.engines._k8s_life import Life, Lives
+from fixtures.studies.jobs.terms import Used
 
 if TYPE_CHECKING:
     from fixtures.studies.jobs.terms import Event
@@ -93,9 +94,16 @@ def test_a_start_that_nobody_saw_is_reckoned_from_the_pod_s_own_clock() -> None:
 def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> None:
     states = [ended(message=said(cpu_s=1.0, max_rss_mib=10.0, throttled_s=None, result={"loss": value})) for value in (0.5, 0.7)]
     end = only_end(lives(replicas=2).pod(1.0, "MODIFIED", pod(*states, phase="Succeeded")))
-    assert end.used is not None
     assert (end.used.cpu_s, end.used.max_rss_mib, end.used.throttled_s) == (2.0, 20.0, None)
     assert end.result == {"loss": 0.5, "pod_ran_s": 2.0, "server_started_unix_s": 1767225601.0, "server_ended_unix_s": 1767225603.0}
+
+
+def test_a_container_that_never_started_is_told_to_have_failed_and_not_to_have_started() -> None:
+    """As the kubelet has it where there is no such program: its start is the beginning of 1970."""
+    last = ended(128, "", "StartError")
+    last["terminated"]["startedAt"] = "1970-01-01T00:00:00Z"
+    [end] = lives().pod(100.0, "MODIFIED", pod(last, phase="Failed"))
+    assert (end.what, end.outcome, end.result) == ("ended", "failed", {"server_ended_unix_s": 1767225603.0})
 
 
 def test_it_has_started_when_all_replicas_have() -> None:
@@ -141,12 +149,10 @@ def test_of_replicas_that_ended_together_the_one_over_its_memory_is_the_reason()
     assert (end.outcome, "OOMKilled" in end.reason) == ("killed", True)
 
 
-def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing() -> None:
-    assert only_end(lives().pod(1.0, "MODIFIED", pod(ended(), phase="Succeeded"))).done_work == WORK
-
-
-def test_who_is_done_while_being_deleted_is_done() -> None:
-    assert only_end(lives().pod(1.0, "MODIFIED", pod(ended(message=said()), going=True))).outcome == "done"
+@pytest.mark.parametrize("last", [pod(ended(), phase="Succeeded"), pod(ended(message=said()), going=True)])
+def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing_or_is_being_deleted(last: Json) -> None:
+    end = only_end(lives().pod(1.0, "MODIFIED", last))
+    assert (end.outcome, end.done_work) == ("done", WORK)
 
 
 def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint_has() -> None:
@@ -154,7 +160,7 @@ def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint
     one.pod(1.0, "MODIFIED", pod(running()))
     one.checkpoint(2.0, NAME, {"told": 1, "checkpoint": 1.5, "cost_s": 0.1})
     end = only_end(one.pod(3.0, "DELETED", pod(running())))
-    assert (end.outcome, end.reason, end.done_work, end.used) == ("killed", "its pod was deleted", 1.5, None)
+    assert (end.outcome, end.reason, end.done_work, end.used) == ("killed", "its pod was deleted", 1.5, Used())
 
 
 def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_end() -> None:

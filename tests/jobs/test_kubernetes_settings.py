@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from fixtures import studies
 from fixtures.kubernetes import job_streams
+from fixtures.studies.jobs import kinds
 from fixtures.studies.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
 from fixtures.studies.jobs.engines._k8s_settings import Settings
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
@@ -75,13 +77,10 @@ def test_without_a_file_the_cluster_is_kubectl_s() -> None:
     [
         ("namespce: a\n", "no field 'namespce'. Did you mean 'namespace'"),
         ("namespace: 7\n", "namespace must be text"),
-        ("namespace:\n", "namespace must be text"),
         ("stop: halt {node}\n", "`stop` and `start` go together"),
         ("stop: halt\nstart: wake {node}\n", "stop must say where the node's name goes"),
         ('stop: "halt \'{node}"\nstart: wake {node}\n', "stop cannot be read as a command"),
         ("patience_s: -1\n", "patience_s must be a number above 0"),
-        ("patience_s: .nan\n", "patience_s must be a number above 0"),
-        ("patience_s: yes\n", "patience_s must be a number above 0"),
         ("- a\n", "a YAML file"),
     ],
 )
@@ -135,8 +134,18 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     assert [one["name"] for one in spec["containers"]] == ["replica-0", "replica-1"]
     for number, one in enumerate(spec["containers"]):
         assert one["resources"] == {"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "500m", "memory": "100Mi"}}
-        assert {"--work=2.5", "--from-work=0.25", "--seed=11", "--attempt=3", "--replicas=2", f"--replica={number}"} <= set(one["args"])
-        assert '--params={"serial": 0.5}' in one["args"]
+        kind, request, replica = one["args"]
+        told = kinds.asked(kind, json.loads(request) | {"replica": int(replica)}, print)
+        assert (kind, told.work, told.from_work, told.seed, told.attempt, told.replicas, told.replica) == (
+            "sleep",
+            2.5,
+            0.25,
+            11,
+            3,
+            2,
+            number,
+        )
+        assert told.params["serial"] == 0.5
     [term] = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchFields"][0]["values"] == ["node-a"]
 
@@ -173,25 +182,22 @@ def nodes(slots: int, *names: str) -> _k8s_nodes.Nodes:
 def test_a_job_runs_where_most_slots_are_free() -> None:
     """3 slots on two nodes: 2 and 1. Of what is lost nothing is given."""
     made = nodes(3, "a", "b")
-    assert [made.take(1, 1), made.take(2, 1), made.take(3, 1)] == ["a", "a", "b"]
+    assert [made.take(replace(JOB, job=number, replicas=1)) for number in (1, 2, 3)] == [("a",), ("a",), ("b",)]
     with pytest.raises(Refused, match="Job 4 takes 1 slots at once, and 0 of 3 are free"):
-        made.take(4, 1)
+        made.take(replace(JOB, job=4, replicas=1))
     made.leave(1)
     assert made.holds(2)
     assert not made.holds(1)
-    assert made.take(4, 1) == "a"
+    assert made.take(replace(JOB, job=4, replicas=1)) == ("a",)
     made.leave(2)
     assert made.seen("MODIFIED", node("a", ready=False)) is False
     with pytest.raises(Refused, match="0 of 3 are free"):
-        made.take(5, 1)
+        made.take(replace(JOB, job=5, replicas=1))
 
 
 def test_replicas_of_a_job_take_slots_of_as_few_nodes_as_can_be() -> None:
     made = nodes(4, "a", "b")
-    assert made.take(1, 3) == "a"
-    assert made.take(2, 1) == "b"
-    with pytest.raises(Refused, match="0 of 4"):
-        made.take(3, 1)
+    assert made.take(replace(JOB, replicas=3)) == ("a", "a", "b")
 
 
 def test_a_node_that_is_lost_or_back_is_told_once() -> None:
@@ -221,12 +227,14 @@ def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> No
     assert made.seen("MODIFIED", node("a")) is True
 
 
-@pytest.mark.parametrize("command", [("false", "{node}"), ("sh", "-c", "echo no such host >&2; exit 3", "{node}")])
-def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...]) -> None:
-    with pytest.raises(Refused, match=r"(exit code 1: nothing on stderr|exit code 3: no such host). Correct `stop` and `start`"):
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("false", "{node}"), "exit code 1: nothing on stderr"),
+        (("sh", "-c", "echo no such host >&2; exit 3", "{node}"), "exit code 3: no such host"),
+        (("nosuchprogram", "{node}"), "nosuchprogram a: .*No such file"),
+    ],
+)
+def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...], words: str) -> None:
+    with pytest.raises(Refused, match=f"{words}.*Correct `stop` and `start`"):
         _k8s_nodes._command(command, "a")
-
-
-def test_a_command_that_is_not_there_is_told() -> None:
-    with pytest.raises(Refused, match=r"nosuchprogram a: .*No such file"):
-        _k8s_nodes._command(("nosuchprogram", "{node}"), "a")

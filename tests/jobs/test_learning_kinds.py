@@ -41,11 +41,6 @@ def test_a_seed_learns_the_same_twice_and_another_learns_something_else(tmp_path
     assert learned(first) != learned(ran(tmp_path, "train", SMALL, seed=8))
 
 
-def test_work_is_images_learned_from_and_the_last_batch_is_whole(tmp_path: Path) -> None:
-    assert ran(tmp_path, "train", SMALL, work=100)["images"] == 128
-    assert ran(tmp_path, "train", SMALL, work=1)["images"] == 64
-
-
 def test_each_epoch_is_told_and_so_is_the_end(tmp_path: Path) -> None:
     """1437 images an epoch; a batch of 479 is a third of one."""
     told: list[Mapping[str, Any]] = []
@@ -60,12 +55,8 @@ def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> 
     assert found["accuracy"] >= 0.5
     assert found["epochs"] < 10
     assert found["time_to_accuracy_s"] > found["startup_s"]
-
-
-def test_a_job_that_does_not_reach_its_accuracy_tells_no_time(tmp_path: Path) -> None:
-    found = ran(tmp_path, "train", {**SMALL, "lr": 1e-6, "accuracy": 1.0})
-    assert "time_to_accuracy_s" not in found
-    assert found["images"] == 640
+    never = ran(tmp_path, "train", {**SMALL, "lr": 1e-6, "accuracy": 1.0}, work=100)
+    assert (never["images"], "time_to_accuracy_s" in never) == (128, False)  # the last batch of 64 is whole
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam"])
@@ -99,26 +90,9 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
     assert together["images"] == alone["images"]
 
 
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({"net": "transformer"}, "train: net 'transformer'; there are cnn, mlp."),
-        ({"optimiser": "lion"}, "there are sgd, momentum, adam"),
-        ({"batch": 1.5}, "train: batch=1.5: a whole number"),
-        ({"lr": "fast"}, "train: lr=fast: a number"),
-        ({"lr": float("nan")}, "train: lr=nan: a number"),
-        ({"lr": 0}, "lr is above 0"),
-        ({"accuracy": 95}, "accuracy from 0"),
-    ],
-)
-def test_parameters_that_mean_nothing_are_refused(tmp_path: Path, params: Mapping[str, object], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        ran(tmp_path, "train", params)
-
-
-def test_a_batch_has_an_image_for_each_replica() -> None:
-    with pytest.raises(BadInput, match="train: batch=2: a whole number from 3 to"):
-        kinds.load("train").checked({**kinds.complete("train", {"batch": 2})}, replicas=3)
+def test_a_batch_has_an_image_for_each_replica(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="train: batch=2: 3 replicas share it"):
+        ran(tmp_path, "train", {"batch": 2}, replicas=3)
 
 
 def test_inference_puts_every_image_through_once(tmp_path: Path) -> None:
@@ -133,8 +107,3 @@ def test_replicas_of_inference_share_the_images_and_the_first_speaks(tmp_path: P
     params = {"pixels": 8, "width": 4, "batch": 16}
     assert ran(tmp_path, "infer", params, work=101, replicas=2)["images"] == 50
     assert kinds.load("infer").run(asked(tmp_path, "infer", params, work=101, replica=1, replicas=2)) is None
-
-
-def test_inference_refuses_half_an_image(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"infer: pixels=8\.5: a whole number"):
-        ran(tmp_path, "infer", {"pixels": 8.5})

@@ -75,14 +75,11 @@ def test_a_relay_loses_packets_at_its_rate_each_by_itself(loss: float, seed: int
 @pytest.mark.parametrize(
     ("given_params", "sentence"),
     [
-        ({"loss_percent": "31"}, "loss_percent=31: from 0 to 30 can be had"),
-        ({"loss_percent": "-1"}, "loss_percent=-1: from 0"),
-        ({"delay_ms": "nan"}, "delay_ms=nan: from 0 to 1000"),
-        ({"delay_ms": "soon"}, "delay_ms=soon: a number is needed"),
-        ({"mtu": "100"}, "mtu=100: from 576"),
+        ({"loss_percent": "31"}, "loss_percent=31: a number from 0 to 30 is"),
+        ({"delay_ms": "nan"}, "delay_ms=nan: a number from 0"),
+        ({"delay_ms": "soon"}, "delay_ms=soon: a number from 0"),
+        ({"mtu": "100"}, "mtu=100: a number from 576"),
         ({"mtu": "1500.5"}, "mtu=1500.5: a whole number"),
-        ({"steps": "0"}, "steps=0: a whole number from 1"),
-        ({"hidden": "wide"}, "hidden=wide: a whole number"),
     ],
 )
 def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str) -> None:
@@ -97,7 +94,7 @@ def test_a_line_without_loss_and_delay_is_the_default() -> None:
 
 def test_netem_is_asked_for_what_is_wanted() -> None:
     """tc-netem(8): a limit that does not drop, loss in percent, delay of what leaves, which on loopback is every packet once."""
-    words = " ".join(network.netem(0.3, 5))
+    words = network.netem(0.3, 5)
     assert words.startswith("tc qdisc add dev lo root netem limit ")
     assert words.endswith(" loss 0.3% delay 5ms")
     assert "loss" not in network.netem(0, 5)

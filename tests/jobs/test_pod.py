@@ -16,15 +16,15 @@ from fixtures.studies.jobs import pod
 HOUSE = Path(__file__).parents[2]
 PROGRAM = (
     "import sys; from pathlib import Path; from fixtures.studies.jobs import pod; "
-    "sys.exit(pod.main(sys.argv[2:], termination=Path(sys.argv[1])))"
+    "sys.exit(pod.main(*sys.argv[2:], termination=Path(sys.argv[1])))"
 )
 
 
 def started(tmp_path: Path, **given: object) -> subprocess.Popen[str]:
-    asked = {"kind": "sleep", "folder": tmp_path / "jobs" / "0", "job": 0, "attempt": 1, "seed": 0, "replica": 0, "replicas": 1}
-    asked |= {"work": 0.2, "from-work": 0.0, "checkpoint-s": 0.0, **given}
-    options = [f"--{name}={value}" for name, value in asked.items()]
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "said"), *options]
+    kind = given.pop("kind", "sleep")
+    asked = {"folder": str(tmp_path / "jobs" / "0"), "job": 0, "attempt": 1, "seed": 0, "replicas": 1, "params": {}}
+    asked |= {"work": 0.2, "from_work": 0.0, "checkpoint_s": 0.0, **given}
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "said"), str(kind), json.dumps(asked), "0"]
     return subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -34,7 +34,7 @@ def last_word(tmp_path: Path) -> Any:  # noqa: ANN401 JSON
 
 def test_checkpoints_are_numbered_lines_and_the_end_is_the_last_word(tmp_path: Path) -> None:
     """0.2 s of work in parts of 0.05 s have three checkpoints; when it is done, nobody needs its folder."""
-    process = started(tmp_path, **{"checkpoint-s": 0.05})
+    process = started(tmp_path, checkpoint_s=0.05)
     out, _ = process.communicate()
     assert process.returncode == 0
     lines = [json.loads(line) for line in out.splitlines()]
@@ -52,7 +52,7 @@ def test_it_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "jobs" / "0"
     folder.mkdir(parents=True)
     (folder / "checkpoint").write_text("999.9")
-    process = started(tmp_path, work=1000.0, attempt=2, **{"from-work": 999.9})
+    process = started(tmp_path, work=1000.0, attempt=2, from_work=999.9)
     process.communicate()
     assert process.returncode == 0
 
@@ -60,11 +60,11 @@ def test_it_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"params": '{"fails_at": 0.5}'}, "it fails at 0.1 of 0.2, as its class has it"),
+        ({"params": {"fails_at": 0.5}}, "it fails at 0.1 of 0.2, as its class has it"),
         ({"kind": "nosuch"}, "No kind of job 'nosuch'"),
-        ({"params": '{"nosuch": 1}'}, "Kind 'sleep': no parameter 'nosuch'"),
-        ({"params": '{"serial": "much"}'}, "sleep: serial=much: a number from 0 to 1e+09 is needed."),
-        ({"from-work": 0.1}, "FileNotFoundError: "),
+        ({"params": {"nosuch": 1}}, "Kind 'sleep': no parameter 'nosuch'"),
+        ({"params": {"serial": "much"}}, "sleep: serial=much: a number from 0 to 1 is needed."),
+        ({"from_work": 0.1}, "FileNotFoundError: "),
     ],
 )
 def test_why_it_fails_is_its_last_word(tmp_path: Path, given: dict[str, object], reason: str) -> None:
@@ -76,7 +76,7 @@ def test_why_it_fails_is_its_last_word(tmp_path: Path, given: dict[str, object],
 
 
 def test_told_to_end_it_ends_at_once_and_says_how_far_it_was(tmp_path: Path) -> None:
-    process = started(tmp_path, work=1000.0, **{"checkpoint-s": 0.05})
+    process = started(tmp_path, work=1000.0, checkpoint_s=0.05)
     assert process.stdout is not None
     first = json.loads(process.stdout.readline())
     process.send_signal(signal.SIGTERM)
@@ -89,7 +89,7 @@ def test_told_to_end_it_ends_at_once_and_says_how_far_it_was(tmp_path: Path) -> 
 
 
 def test_a_long_reason_is_cut_to_what_a_kubelet_takes(tmp_path: Path) -> None:
-    started(tmp_path, params=json.dumps({"serial": "x" * 9000})).communicate()
+    started(tmp_path, params={"serial": "x" * 9000}).communicate()
     assert len((tmp_path / "said").read_bytes()) < 4096
 
 
@@ -105,6 +105,14 @@ def test_time_without_the_cpu_is_read_in_either_version_of_cgroups(tmp_path: Pat
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     assert pod.throttled_s(tmp_path) == seconds
+
+
+@pytest.mark.parametrize("name", ["memory.peak", "memory/memory.max_usage_in_bytes"])
+def test_the_peak_of_its_container_is_read_in_either_version_of_cgroups(tmp_path: Path, name: str) -> None:
+    assert pod.used(tmp_path)["memory_peak_mib"] is None
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(f"{200 << 20}\n")
+    assert pod.used(tmp_path)["memory_peak_mib"] == 200
 
 
 def test_where_no_cgroup_is_shown_the_time_without_the_cpu_is_not_known(tmp_path: Path) -> None:

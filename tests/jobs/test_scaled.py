@@ -3,84 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import pytest
 
-from fixtures import workloads
 from fixtures.studies.jobs import scaled
-from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
-from fixtures.terms import BadInput, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from fixtures.studies.jobs.terms import JobClass, Planned, Size
+from fixtures.terms import Refused
+from tests.jobs.made_jobs import Made
 
 SLEEPS = JobClass("sleep", "sleep", Size("exponential", 1.0), params={"serial": 0.1})
 JOBS = [Planned(at, SLEEPS, float(at), work, seed=at) for at, work in enumerate((0.5, 1.0, 2.0, 4.0))]
 
 
-class Made:
-    """An engine whose jobs take what Amdahl says, by a clock of its own."""
+class Amdahl(Made):
+    """An engine whose jobs take what Amdahl says, 7 s after they were admitted."""
 
     def __init__(self, *, admits: bool = False, outcome: str = "done") -> None:
-        self.admits, self._outcome = admits, outcome
-        self.facts: Mapping[str, object] = {}
-        self.nodes = ("node-1",)
-        self.submitted: list[Planned] = []
-        self.admitted: list[tuple[int, int, float]] = []
-        self._now_s = 100.0
-        self._waiting: list[Event] = []
+        super().__init__(admits=admits)
+        self._outcome, self.known = outcome, list[Planned]()
 
     def submit(self, job: Planned) -> None:
-        self.submitted.append(job)
-        if self.admits:
-            self._run(job)
+        self.known.append(job)
+        super().submit(job)
 
-    def admit(self, job: Planned, attempt: int, done_work: float) -> None:
-        assert not self.admits
-        self.admitted.append((job.job, attempt, done_work))
-        self._run(job)
-
-    def _run(self, job: Planned) -> None:
+    def _plan(self, job: Planned, attempt: int, at_s: float, done_work: float) -> None:
+        del attempt, done_work
         took_s = 0.3 + job.work * (0.1 + 0.9 / job.replicas)
-        self._waiting += [
-            Event("started", self._now_s + 7, job.job),
-            Event("ended", self._now_s + 7 + took_s, job.job, outcome=self._outcome, reason="it was told to"),  # type: ignore[arg-type]
-        ]
-        self._now_s += 10
-
-    def running(self) -> Mapping[int, str]:
-        return {}
-
-    def kill(self, job: int) -> bool:
-        raise AssertionError(job)
-
-    def lose(self, node: str) -> None:
-        raise AssertionError(node)
-
-    def back(self, node: str) -> None:
-        raise AssertionError(node)
-
-    def events(self, until_s: float) -> list[Event]:
-        del until_s
-        found, self._waiting = self._waiting[:1], self._waiting[1:]
-        return found
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+        self.later(at_s + 7, "started", job.job)
+        self.later(at_s + 7 + took_s, "ended", job.job, outcome=self._outcome, reason="it was told to")
 
 
-def chosen(engine: Made, target_s: float = 1.0) -> tuple[list[Planned], dict[str, Any]]:
+def chosen(engine: Amdahl, target_s: float = 1.0) -> tuple[list[Planned], dict[str, Any]]:
     told: dict[str, Any] = {}
     return scaled.chosen(JOBS, engine, target_s, 4, told.__setitem__), told["scale"]
 
 
 def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> None:
     """0.3 + w·(0.1 + 0.9/n): 0.5 takes 0.8 on one, 1.0 takes 0.85 on two, 2.0 takes 0.95 and 4.0 1.6 on all four."""
-    found, told = chosen(Made())
+    found, told = chosen(Amdahl())
     assert [one.replicas for one in found] == [1, 2, 4, 4]
     assert [replace(one, replicas=1) for one in found] == JOBS
     assert told["laws"]["sleep"]["law"]["startup_s"] == pytest.approx(0.3, rel=0.01)
@@ -88,71 +49,55 @@ def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> 
 
 
 def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_nothing_else_runs() -> None:
-    engine = Made()
+    engine = Amdahl()
     _, told = chosen(engine)
-    assert sorted((one.replicas, one.work) for one in engine.submitted) == sorted(
+    assert sorted((one.replicas, one.work) for one in engine.known) == sorted(
         (many, size * 1.875) for many in (1, 2, 4) for size in (0.5, 1.5) for _ in range(2)
     )
-    assert {one.job for one in engine.submitted}.isdisjoint(one.job for one in JOBS)
-    assert [attempt for _, attempt, _ in engine.admitted] == [1] * 12
+    assert {one.job for one in engine.known}.isdisjoint(one.job for one in JOBS)
+    assert [attempt for _, attempt, *_ in engine.admitted] == [1] * 12
     assert len(told["profile"]["sleep"]) == 12
     assert told["profile_node_s"] == pytest.approx(sum(row["replicas"] * row["time_s"] for row in told["profile"]["sleep"]))
 
 
 def test_jobs_of_a_class_are_one_class_whoever_wrote_it_down_for_each_of_them() -> None:
     """As a fault does that lowers their limits."""
-    engine, told = Made(), dict[str, Any]()
+    engine, told = Amdahl(), dict[str, Any]()
     jobs = [replace(one, class_=replace(one.class_)) for one in JOBS]
     scaled.chosen(jobs, engine, 1.0, 4, told.__setitem__)
-    assert {one.work for one in engine.submitted} == {size * 1.875 for size in (0.5, 1.5)}
+    assert {one.work for one in engine.known} == {size * 1.875 for size in (0.5, 1.5)}
 
 
 def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays() -> None:
     jobs = [replace(one, predicted_s=one.work, due_s=9.0) for one in JOBS]
-    found = scaled.chosen(jobs, Made(), 1.0, 4, dict[str, Any]().__setitem__)
+    found = scaled.chosen(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
     assert [one.predicted_s for one in found] == pytest.approx([0.8, 0.85, 0.95, 1.6], rel=0.02)
     assert {one.due_s for one in found} == {9.0}
 
 
-def test_time_is_from_start_to_end_and_not_from_submission() -> None:
-    _, told = chosen(Made())
-    first = told["profile"]["sleep"][0]
-    assert first["time_s"] == pytest.approx(0.3 + first["work"])
-
-
 def test_an_engine_that_admits_itself_is_only_submitted_to() -> None:
-    engine = Made(admits=True)
+    engine = Amdahl(admits=True)
     assert [one.replicas for one in chosen(engine)[0]] == [1, 2, 4, 4]
     assert engine.admitted == []
 
 
 def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
     with pytest.raises(Refused, match="A job of class sleep that was to be measured failed: it was told to"):
-        chosen(Made(outcome="failed"))
+        chosen(Amdahl(outcome="failed"))
 
 
 def test_a_target_without_a_law_is_refused_by_the_read_side() -> None:
     """One slot: all jobs had one replica."""
     with pytest.raises(Refused, match="how time falls with them cannot be told"):
-        scaled.chosen(JOBS, Made(), 1.0, 1, lambda *_: None)
+        scaled.chosen(JOBS, Amdahl(), 1.0, 1, lambda *_: None)
 
 
 def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaled, "PATIENCE_S", 0.0)
     with pytest.raises(Refused, match="did not end within 0 s"):
-        chosen(Made())
+        chosen(Amdahl())
 
 
 def test_where_measuring_takes_long_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaled, "ENOUGH_S", -1.0)
-    assert len(chosen(Made())[1]["profile"]["sleep"]) == 6
-
-
-def test_a_target_and_a_number_of_replicas_contradict_each_other() -> None:
-    with pytest.raises(BadInput, match="Leave one out"):
-        workloads.load("job_stream:replicas=2:target_s=1")
-
-
-def test_a_target_is_part_of_the_name() -> None:
-    assert workloads.load("job_stream:target_s=1.5").params["target_s"] == 1.5
-    assert workloads.load("job_stream").params["target_s"] is None
+    assert len(chosen(Amdahl())[1]["profile"]["sleep"]) == 6

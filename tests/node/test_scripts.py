@@ -101,7 +101,7 @@ def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
     [
         ("apply", "echo cannot; exit 3", r"tune/apply\.sh failed: exit code 3: cannot"),
         ("apply_check", "exit 1", r"tune/apply_check\.sh failed: exit code 1$"),
-        ("config", "kill -TERM $$", r"tune/config\.sh failed: signal SIGTERM"),
+        ("config", "kill -TERM $$", r"tune/config\.sh failed: died of SIGTERM"),
         ("apply", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false", r"exit code 1: x{590,595} \| end$"),
         ("apply", "sleep 60", r"not done after 0\.2 s"),
         ("apply", "setsid sleep 60 & wait", r"not done after 0\.2 s"),

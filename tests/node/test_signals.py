@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node.signals import STOPPING, shielded, stop_if_asked, stop_like_ctrl_c
+from fixtures.node.signals import STOPPING, shielded, signal_name, stop_if_asked, stop_like_ctrl_c
 from fixtures.node.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.terms import Order
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
+
+
+@pytest.mark.parametrize(("number", "name"), [(9, "SIGKILL"), (35, "signal 35"), (64, "SIGRTMAX")])
+def test_every_signal_can_be_named(number: int, name: str) -> None:
+    assert signal_name(number) == name
 
 
 def in_child(work: Callable[[], int]) -> int:
