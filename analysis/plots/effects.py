@@ -25,10 +25,10 @@ from .marks import (
     HEADS,
     SLOWER,
     SMALLEST_SCALE,
+    UNPROVEN,
     VERDICTS,
     Mark,
     MarkRow,
-    Tile,
     ends_of,
     margin_band,
     tile,
@@ -260,7 +260,7 @@ TITLED, SMALL_TALL, COLUMN_FOOT = 0.34, 0.95, 0.42
 
 
 @picture(
-    19,
+    26,
     "How the estimates settled, block by block",
     "Whether more blocks would still move an estimate, and from which block on its 95 % band excluded 0 or lay inside the margin.",
     MONITORED=False,
@@ -463,7 +463,9 @@ def _gains(grid: Grid, top: float, panels: Sequence[Panel], scene: Scene) -> Non
         if at not in gains:
             axes.text(at[1] + 0.5, at[0] + 0.52, "×", color=QUIET, ha="center", va="center", fontsize=SMALL, zorder=4)
             continue
-        tile(axes, at, Tile(gains[at], gains[at] / largest, called(scene, comparison)), short_gain(gains[at], grid.column))
+        sure = called(scene, comparison)
+        depth = gains[at] / largest * (1 if sure else UNPROVEN)
+        tile(axes, at, depth, short_gain(gains[at], grid.column), framed=sure)
 
 
 def short_gain(gain: float, room_in: float) -> str:

@@ -232,27 +232,21 @@ def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noq
     axes.plot(xs, ys, linestyle="none", color=color, **look)
 
 
-class Tile(NamedTuple):
-    """A gain as a coloured cell: `depth` of its colour from -1 to 1, pale where it was not `called`, framed where it was."""
-
-    gain: float
-    depth: float
-    called: bool
-
-
-def tile(axes: Axes, at: tuple[int, int], one: Tile, text: str) -> None:
-    """Fill the cell at (row, column) of axes that have a unit square for each, and write into it."""
-    row, place = at
-    shade = one.depth if one.called else one.depth * UNPROVEN
-    square(axes, at, facecolor=SHADES(0.5 + shade / 2), **(FRAME if one.called else {}))
-    color, weight = "white" if abs(shade) > DARK else ON_COLOUR, "bold" if one.called else "normal"
+def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, says: str = "") -> None:  # noqa: PLR0913  # its looks
+    """Fill the cell at (row, column) of axes that have a unit square for each, `depth` of its colour from -1 to 1, and write into it."""
+    patch = square(axes, at, facecolor=SHADES(0.5 + depth / 2), **(FRAME if framed else {}))
+    if says:
+        tell(patch, says)
+    color, weight = "white" if abs(depth) > DARK else ON_COLOUR, "bold" if framed else "normal"
     style: Style = {"color": color, "fontweight": weight, "ha": "center", "va": "center", "fontsize": SMALL, "zorder": 4}
-    axes.text(place + 0.5, row + 0.52, text, **style)
+    axes.text(at[1] + 0.5, at[0] + 0.52, text, **style)
 
 
-def square(axes: Axes, at: tuple[int, int], **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+def square(axes: Axes, at: tuple[int, int], **style: Any) -> Rectangle:  # noqa: ANN401  # matplotlib's words
     """Fill or frame a cell at (row, column)."""
-    axes.add_patch(Rectangle((at[1] + 0.03, at[0] + 0.05), 0.94, 0.9, **style))
+    patch = Rectangle((at[1] + 0.03, at[0] + 0.05), 0.94, 0.9, **style)
+    axes.add_patch(patch)
+    return patch
 
 
 def series(axes: Axes, time: Any, values: Any, color: str, **style: Any) -> None:  # noqa: ANN401  # what matplotlib takes

@@ -104,7 +104,7 @@ def _name(arm: MonitoredArm) -> str:
 
 
 @picture(
-    26,
+    1,
     "What watching costs",
     "How much more CPU time the work takes under each monitor or profiler, how surely, and which do not matter.",
     MONITORED=True,
@@ -155,7 +155,7 @@ def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, m
 
 
 @picture(
-    27,
+    2,
     "What monitors take for themselves, and what they cost the work",
     "Which monitors slow the work, which keep a core busy without slowing it, and which do neither.",
     MONITORED=True,
@@ -221,7 +221,7 @@ def _marks(
         interval(axes, x, ends_of(arm.cpu, 100), {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 1.3}, "y")
 
 
-@picture(28, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
+@picture(3, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
 def overhead_dose(scene: Scene) -> Figure:
     """Draw a section a workload, a line a monitor that was measured at several rates."""
     parts = [part for part in parts_of(scene) if part.found.doses]

@@ -100,6 +100,7 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     Raises: NothingToDraw, where nobody could read so long a page.
     """
     head = wrapped(lead, INSIDE, TEXT)
+    title = fitted([title], INSIDE, TITLE, lines=1, weight="bold")[title]
     places, legend_in = _flow(legend)
     foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
     stamp = [text for run in (scene.runs if runs is None else runs) for text in wrapped(stamp_of(run), INSIDE, SMALL)]
@@ -108,7 +109,7 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
     if height > TALLEST:
         raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {height:.0f} inches tall")
-    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white"), top, height)
+    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white", label=title), top, height)
     sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold", gid=HEADING)
     for at, line in enumerate(head):
         sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)

@@ -85,7 +85,7 @@ def odd_cells(cells: Sequence[Cell], metric: str) -> list[Odd]:
 
 
 @picture(
-    20,
+    27,
     "Every cell in the order it ran",
     "Whether the machine stayed the same over the run: raw values by run order, blocks as bands.",
     NOT_OF=TIMELESS,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
 DPI = 200  # 1440 pixels: sharp on dense screens and on paper
+LAST_ANSWER = 25  # of the order of pictures
 FORMATS = ("svg", "png", "pdf")
 SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
 INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
@@ -111,6 +112,11 @@ class Picture:
         self.__doc__ = function.__doc__
         self._function = function
         vars(self).update(fits)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it answers what a run asked; those that say how far to trust the answer stand behind."""
+        return self.ORDER <= LAST_ANSWER
 
     def draw(self, scene: Scene) -> Figure:
         """Draw it. Raises: NothingToDraw, with the reason."""

@@ -124,6 +124,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         between=between,
         refused=refused,
         pictures=drawn,
+        lead=next((picture for picture in drawn if picture.leads), None),
         leading=next(
             (f"picture-{picture.name}" for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), "pictures"
         ),
