@@ -16,7 +16,7 @@ from analysis.wording import number, unsigned
 
 from .effects import UNTOUCHED
 from .labels import arm_labels, joined, minus, time_unit
-from .lettering import fitted, room_for, width_in
+from .lettering import room_for, width_in
 from .marks import BANDED, VERDICTS, ends_of, margin_band, names_beside
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, panels_of
@@ -336,5 +336,4 @@ def _lanes(  # noqa: PLR0913, PLR0917  # a place, and what stands there
             axes.add_artist(Rectangle((one.begin_s, at + 1), one.end_s - one.begin_s, -high, color=looks[arm].color, linewidth=0))
             if one.slowness > SLOW:
                 axes.plot([one.begin_s, one.end_s], [at + 1 - high] * 2, color=WRONG, linewidth=2, solid_capstyle="butt")
-    shown = fitted([labels[arm] for arm in strip.lanes], left - 0.12, lines=1)
-    names_beside(sheet, top, left, [shown[labels[arm]] for arm in strip.lanes], LANE)
+    names_beside(sheet, top, left, [labels[arm] for arm in strip.lanes], LANE)

@@ -119,7 +119,7 @@ def leaderboard(scene: Scene) -> Figure:
     left = room_for([label.ljust(1) for label in labels.values()], 2.9)
     rows = [
         MarkRow(
-            fitted([labels[comparison]], left - 0.12, lines=1)[labels[comparison]],
+            labels[comparison],
             [
                 Mark(
                     _ends(comparison),

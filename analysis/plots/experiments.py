@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +35,7 @@ from .marks import (
     interval,
     known,
     log_or_linear,
+    names_beside,
     scaled,
     ticks,
     tile,
@@ -45,7 +45,7 @@ from .scene import NothingToDraw
 from .style import BAND, COLOURS, INK, MARKERS, QUIET, SMALL, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from analysis.studies.jobs.streams.gathered import Gathered
     from analysis.studies.keys.terms import Term
 
+    from .marks import Style
     from .page import Page
     from .scene import Scene
 
@@ -69,7 +70,7 @@ def look_of(at: int) -> tuple[str, str]:
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 
-TILE, MOST_ACROSS, DEEPEST, WIDE = 0.46, 6, 0.7, 0.95
+TILE, ABREAST, DEEPEST, WIDE = 0.46, 6, 0.7, 0.95
 
 
 @picture(
@@ -80,59 +81,45 @@ TILE, MOST_ACROSS, DEEPEST, WIDE = 0.46, 6, 0.7, 0.95
 )
 def jobs_hyper(scene: Scene) -> Figure:
     """Draw a map of the times to the accuracy, and below it a row an effect."""
-    results = [(gathered, result) for gathered in scene.streams if (result := _grid(gathered.streams)) is not None]
+    results = [(gathered, result) for gathered in scene.streams if (result := _reached(gathered.streams)) is not None]
     if not results:
         raise NothingToDraw("no jobs learn with several hyper-parameters until they reach an accuracy")
     gathered, first = results[0]
+    ahead = "" if first.effect is not None and first.effect.low > 0 else " not"
     lead = (
         f"Mean time until a job knows {_target(gathered.streams)} of the images that it never saw, with its 95 % interval over runs; "
-        f"stronger blue is sooner. Framed: the soonest{_ahead(first)}. Below: what each change does on average, and how far two together "
-        "are beyond what they do one by one (×)."
+        f"stronger blue is sooner. Framed: the soonest,{ahead} shown to be ahead of the next. Below: what each change does on average, and "
+        "how far two together are beyond what they do one by one (×)."
     )
     sections, notes = [], []
     for gathered, result in results:
-        grid, terms = Grid(result), _terms(result)
-        title = f"Time to the accuracy{f' · run {gathered.run.run_id}' if len(results) > 1 else ''}"
-        sections.append(Section(title, grid.tall + 0.1, grid.draw, run=gathered.run))
-        if terms:
-            draw = partial(_sooner, terms=terms, result=result)
-            sections.append(Section("What each change does", HEADS + ROW * len(terms) + FOOT, draw, run=gathered.run))
+        rows = [_change(result, term) for term in _terms(result)]
+        sections.append(
+            Section("Time to the accuracy", math.prod(_panels(result)[2:]) + 0.1, partial(_maps, result=result), run=gathered.run)
+        )
+        if rows:
+            sections.append(
+                Section("What each change does", HEADS + ROW * len(rows) + FOOT, partial(_changes, rows=rows), run=gathered.run)
+            )
         notes += [f"No effects: {result.why.rstrip('.')}."] if result.why else []
     return stack(scene, _matters(first), lead, sections, notes=notes)
 
 
-def _grid(streams: Sequence[Stream]) -> Hyper | None:
+def _reached(streams: Sequence[Stream]) -> Hyper | None:
     try:
         result = hyper(streams)
     except Refused:
         return None
-    return result if any(point.time_s is not None for point in result.points) else None
+    return result if result.best is not None else None
 
 
 def _target(streams: Sequence[Stream]) -> str:
     every = [params.get("accuracy") for one in streams for kind in one.classes if isinstance(params := kind.get("params"), dict)]
-    targets = sorted({target for target in every if isinstance(target, float)})
-    return " or ".join(f"{100 * target:g} %" for target in targets) or "as many as it was asked for"
+    return " or ".join(sorted({f"{100 * target:g} %" for target in every if isinstance(target, float)})) or "as many as it was asked for"
 
 
-def _named(result: Hyper, point: GridPoint) -> str:
-    return ", ".join(f"{name} {level}" for name, level in zip(result.factors, point.levels, strict=True))
-
-
-def _ahead(result: Hyper) -> str:
-    if result.next is None:
-        return ", the only one that all jobs reach"
-    return f",{' ' if result.effect is not None and result.effect.low > 0 else ' not '}shown to be ahead of the next"
-
-
-def _matters(result: Hyper) -> str:
-    """What matters most, where effects are known; else which point is soonest."""
-    terms = [term for term in _terms(result) if len(term.factors) == 1 and term.verdict in {"improved", "regressed"}]
-    if terms:
-        slow, soon = _change(result, terms[0])[:: 1 if terms[0].effect > 0 else -1]
-        times = digits(math.exp(abs(terms[0].effect)), 2)
-        return f"The {terms[0].label} matters most: {soon} {times} × as fast as {slow}"
-    return f"Soonest: {_named(result, result.best)}" if result.best is not None else jobs_hyper.TITLE
+def _named(names: Iterable[str], levels: Iterable[str]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in zip(names, levels, strict=True))
 
 
 def _terms(result: Hyper) -> list[Term]:
@@ -141,71 +128,75 @@ def _terms(result: Hyper) -> list[Term]:
     return sorted(terms, key=lambda term: (len(term.factors), -abs(term.effect)))
 
 
-def _change(result: Hyper, term: Term) -> tuple[str, str]:
+def _levels(result: Hyper, term: Term) -> list[str]:
     """From which level to which a single hyper-parameter goes."""
-    factors = result.effects.observed.factors if result.effects is not None else ()
-    levels = next(factor.levels for factor in factors if factor.name == term.factors[0])
-    return levels[0], term.level or levels[-1]
+    (levels,) = (one.levels for one in result.effects.observed.factors if one.name == term.factors[0]) if result.effects else ((),)
+    return [levels[0], term.level or levels[-1]]
 
 
-class Grid:
-    """Tiles of one study: the first hyper-parameter down, the second across, a panel for each level of all others."""
-
-    def __init__(self, result: Hyper) -> None:
-        self.result = result
-        levels = [list(dict.fromkeys(point.levels[at] for point in result.points)) for at in range(len(result.factors))]
-        self.down, self.across = (levels[0], levels[1]) if len(levels) > 1 else ([""], levels[0])
-        self.panels = list(product(*levels[2:]))
-        self.abreast = max(1, min(len(self.panels), MOST_ACROSS // len(self.across)))
-        self.panel = 0.2 + TILE * len(self.down) + 0.3
-        self.tall = self.panel * math.ceil(len(self.panels) / self.abreast)
-
-    def draw(self, sheet: Page, top: float) -> None:
-        """Draw all panels."""
-        factors, points = self.result.factors, {point.levels: point for point in self.result.points}
-        names = [f"{factors[0]} {level}" for level in self.down] if self.down != [""] else []
-        left = room_for(names, 1.6)
-        for panel, (at, down, wide) in zip(
-            self.panels, places(len(self.panels), self.abreast, self.panel, left=0, gap=0.2, start=left), strict=True
-        ):
-            title = ", ".join(f"{name} {level}" for name, level in zip(factors[2:], panel, strict=True))
-            sheet.text(at, top + down, fitted([title], wide, lines=1, weight="bold")[title], fontweight="bold")
-            ends = len(self.across), len(self.down)
-            axes = sheet.axes(at, top + down + 0.2, wide, TILE * ends[1], xlim=(0, ends[0]), ylim=(ends[1], 0), yticks=[])
-            axes.spines[:].set_visible(False)
-            axes.tick_params(length=0)
-            across = {place + 0.5: f"{factors[min(1, len(factors) - 1)]} {level}" for place, level in enumerate(self.across)}
-            ticks(axes, "x", across, across)
-            for row, place in product(range(ends[1]), range(ends[0])):
-                levels = (self.down[row], self.across[place], *panel) if names else (self.across[place],)
-                if levels in points:
-                    self._tile(axes, (row, place), points[levels], wide / ends[0])
-            for row, name in enumerate(names if at == left else ()):
-                sheet.text(left - 0.1, top + down + 0.2 + TILE * (row + 0.5), name, ha="right", va="center")
-
-    def _tile(self, axes: Axes, at: tuple[int, int], point: GridPoint, wide: float) -> None:
-        times = [one.time_s.value for one in self.result.points if one.time_s is not None and one.reached == one.jobs]
-        if point.time_s is None or point.reached < point.jobs:
-            tile(axes, at, 0.0, f"{point.reached} of {point.jobs}\nreach it", framed=False)
-            return
-        shade = DEEPEST * math.log(max(times) / point.time_s.value) / (math.log(max(times) / min(times)) or 1.0)
-        value, _, ends = figure(point.time_s).partition(" ")
-        text = f"{value} s\n{ends}".rstrip() if wide > WIDE else value
-        tile(axes, at, shade, text, framed=point is self.result.best, says=f"{_named(self.result, point)}: {figure(point.time_s)} s")
+def _matters(result: Hyper) -> str:
+    """What matters most, where effects are known; else which point is soonest."""
+    term = next((one for one in _terms(result) if len(one.factors) == 1 and one.verdict in {"improved", "regressed"}), None)
+    if term is not None:
+        slow, soon = _levels(result, term)[:: 1 if term.effect > 0 else -1]
+        return f"The {term.label} matters most: {soon} {digits(math.exp(abs(term.effect)), 2)} × as fast as {slow}"
+    return f"Soonest: {_named(result.factors, result.best.levels)}" if result.best is not None else jobs_hyper.TITLE
 
 
-def _sooner(sheet: Page, top: float, terms: Sequence[Term], result: Hyper) -> None:
-    rows = []
-    for term in terms:
-        name = f"{term.label}: {' → '.join(_change(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
-        style = VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"})
-        ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
-        words = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends])))
-        word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
-        rows.append(MarkRow(name, [Mark(ends, style, (words, word))]))
+def _change(result: Hyper, term: Term) -> MarkRow:
+    name = f"{term.label}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
+    ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
+    word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
+    texts = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends]))), word
+    return MarkRow(name, [Mark(ends, VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)])
+
+
+def _changes(sheet: Page, top: float, rows: Sequence[MarkRow]) -> None:
     reach = 1.08 * max(abs(end) for row in rows for end in known(mark.ends for mark in row.marks))
     left = room_for([row.name for row in rows], 2.6)
     forest(sheet, top, rows, left=left, right=2.0, label=FASTER_AXIS, heads=[("gain, % [95 %]", 0.12), ("", 0)], reach=reach)
+
+
+def _panels(result: Hyper) -> tuple[list[str], list[str], int, float]:
+    """What stands down and across, in how many rows panels stand, one for each level of all others, and how tall one is."""
+    levels = [list(dict.fromkeys(point.levels[at] for point in result.points)) for at in range(len(result.factors))]
+    down, across = (levels[0], levels[1]) if len(levels) > 1 else ([""], levels[0])
+    count, abreast = math.prod(map(len, levels[2:])), max(1, ABREAST // len(across))
+    return down, across, math.ceil(count / abreast), 0.5 + TILE * len(down)
+
+
+def _maps(sheet: Page, top: float, result: Hyper) -> None:
+    down, across, _, tall = _panels(result)
+    panels = list(dict.fromkeys(point.levels[2:] for point in result.points))
+    abreast = max(1, min(len(panels), ABREAST // len(across)))
+    names = [_named(result.factors[:1], [level]) if level else "" for level in down]
+    left = room_for(names, 1.6)
+    for rest, (at, below, wide) in zip(panels, places(len(panels), abreast, tall, left=0, gap=0.2, start=left), strict=True):
+        title = fitted([_named(result.factors[2:], rest)], wide, lines=1, weight="bold")
+        sheet.text(at, top + below, *title.values(), fontweight="bold")
+        ends: Style = {"xlim": (0, len(across)), "ylim": (len(down), 0), "yticks": []}
+        axes = sheet.axes(at, top + below + 0.2, wide, TILE * len(down), **ends)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        columns = {place + 0.5: _named(result.factors[:2][-1:], [level]) for place, level in enumerate(across)}
+        ticks(axes, "x", columns, columns)
+        for point in (point for point in result.points if point.levels[2:] == rest):
+            _tile(
+                axes, (down.index((point.levels[:-1] or ("",))[0]), across.index(point.levels[:2][-1])), result, point, wide / len(across)
+            )
+        if at == left:
+            names_beside(sheet, top + below + 0.2, left, names, TILE)
+
+
+def _tile(axes: Axes, at: tuple[int, int], result: Hyper, point: GridPoint, wide: float) -> None:
+    times = [one.time_s.value for one in result.points if one.time_s is not None and one.reached == one.jobs]
+    if point.time_s is None or point.reached < point.jobs:
+        tile(axes, at, 0.0, f"{point.reached} of {point.jobs}\nreach it", framed=False)
+        return
+    depth = DEEPEST * math.log(max(times) / point.time_s.value) / (math.log(max(times) / min(times)) or 1.0)
+    value, _, ends = figure(point.time_s).partition(" ")
+    says = f"{_named(result.factors, point.levels)}: {value} {ends} s"
+    tile(axes, at, depth, f"{value} s\n{ends}".rstrip() if wide > WIDE else value, framed=point is result.best, says=says)
 
 
 SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
@@ -230,7 +221,7 @@ def jobs_poisoning(scene: Scene) -> Figure:
     )
     sections = [
         Section(
-            f"run {gathered.run.run_id}" if len(results) > 1 else "From the first round to the last",
+            "From the first round to the last",
             TALL + 0.35,
             partial(_slopes, courses=courses, rounds=sorted({job.work or 0 for one in gathered.streams for job in one.jobs})),
             run=gathered.run,
@@ -327,17 +318,17 @@ def jobs_scaling(scene: Scene) -> Figure:
     legend.append(fill(f"target: {report.target_s:g} s ±{unsigned(TOLERANCE)}"))
     sections = [
         Section(
-            f"{one.runs} streams on {one.slots} slots" + (f" · run {gathered.run.run_id}" if len(scene.runs) > 1 else ""),
+            f"{one.runs} streams on {one.slots} slots",
             TALL + 0.5,
             partial(_scaled, streams=streams, report=one),
             run=gathered.run,
         )
         for gathered, streams, one in results
     ]
-    return stack(scene, _reached(report), lead, sections, legend, _scaling_notes(results))
+    return stack(scene, _on_target(report), lead, sections, legend, _scaling_notes(results))
 
 
-def _reached(report: TargetReport) -> str:
+def _on_target(report: TargetReport) -> str:
     """What choosing brought, and the best of one number for all."""
     chosen, *others = (100 * arm.mean("within") for arm in report.arms)
     beside = f"; one number for all: {max(others):.0f} %" if others else ""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
@@ -15,12 +14,8 @@ from control.t_test import ALPHA, t_quantile
 from .keys import CALLED, FACTORIAL, MARKS, KeyPart, margins_entry, parts_of, shown, words
 from .labels import measure_of, minus
 from .lettering import fitted, width_in
-from .marks import (
-    known,
-)
-from .marks import (
-    lines as draw_lines,
-)
+from .marks import known, rounded
+from .marks import lines as draw_lines
 from .page import INSIDE, Entry, dot, line, places, stack
 from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 
@@ -196,7 +191,7 @@ def _small(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     low, high = min(ends), max(ends)
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     axes = sheet.axes(spot[0], spot[1], spot[2], tall, ylim=((low - room) * measure.scale, (high + room) * measure.scale))
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    rounded(axes, y=4)
     axes.tick_params(axis="y", labelleft=first)
     if first:
         axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)

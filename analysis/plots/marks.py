@@ -143,8 +143,11 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     """Draw rows of intervals between their names and columns of words.
 
     `heads` are the columns: what stands above each, and how far it begins right of the axis in inches; the last is flush with the right
-    edge. The axis takes what `left` and `right` leave. `reach` is how far it goes to either side of 0; without it `scale` sets its ends.
+    edge. The axis takes what `left` and `right` leave, and names are made to fit unless they have lines of their own. `reach` is how far it
+    goes to either side of 0; without it `scale` sets its ends.
     """
+    names = fitted((row.name for row in rows if "\n" not in row.name), left - 0.12, lines=1)
+    rows = [row._replace(name=names.get(row.name, row.name)) for row in rows]
     total = sum(row.tall for row in rows)
     wide = INSIDE - left - right
     above = HEADS if heads else 0.0
@@ -152,7 +155,7 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     axes.spines["left"].set_visible(False)
     if reach is not None:
         axes.set_xlim(-reach, reach)
-        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        rounded(axes, x=6)
     if scale is not None:
         scale(axes)
     if band is not None:
@@ -198,10 +201,12 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
             sheet.text(column, top + line, text, va="center", fontsize=SMALL, ha="right" if last else "left", **look)
 
 
-def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW) -> None:
-    """Write the names of equal rows, flush right before their axis."""
+def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW, lines: int = 1) -> None:  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    """Write the names of equal rows, made to fit, flush right before their axis."""
+    names = list(names)
+    shown = fitted(names, left - 0.15, lines=lines)
     for row, name in enumerate(names):
-        sheet.text(left - 0.1, top + row_in * (row + 0.5), name, ha="right", va="center", linespacing=0.95)
+        sheet.text(left - 0.1, top + row_in * (row + 0.5), shown[name], ha="right", va="center", linespacing=0.95)
 
 
 def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: float = 0.0, least: float = math.inf) -> None:
@@ -281,6 +286,12 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
     room = (high / low) ** 0.06
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low / room, high * room)})
     ticks(axes, which, round_ticks(low / room, high * room, most))
+
+
+def rounded(axes: Axes, **most: int) -> None:
+    """Put as many round numbers as `x=` and `y=` say at most on the axes."""
+    for which, count in most.items():
+        getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10]))
 
 
 def axis_of(axes: Axes, which: Literal["x", "y"]) -> Any:  # noqa: ANN401  # one of matplotlib's two classes

@@ -10,7 +10,7 @@ from analysis.variants import short_names
 from analysis.wording import unsigned
 
 from .labels import joined, minus
-from .lettering import fitted, room_for
+from .lettering import room_for
 from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, MarkRow, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
 from .page import INSIDE, Section, dot, fill, line, stack, verdict_entries
 from .scene import NothingToDraw
@@ -132,10 +132,9 @@ def overhead_forest(scene: Scene) -> Figure:
 def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, margin: float) -> None:
     if not arms:
         return
-    names = fitted([_name(arm) for arm in arms], left - 0.12, lines=1)
     rows = [
         MarkRow(
-            names[_name(arm)],
+            _name(arm),
             [Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], (minus(whole(arm.cpu)), arm.said))],
             color=INK if arm.base else QUIET,
         )

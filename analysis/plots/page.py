@@ -130,6 +130,8 @@ def stack(  # noqa: PLR0913, PLR0917  # the parts of a page
     scene: Scene, title: str, lead: str, sections: Sequence[Section], legend: Sequence[Entry] = (), notes: Sequence[str] = ()
 ) -> Figure:
     """Lay out a page of sections, one below the other."""
+    if len(scene.runs) > 1:
+        sections = [_with_run(section) for section in sections]
     heads = [_head(section) for section in sections]
     tall = sum(head + section.tall for section, (_, head) in zip(sections, heads, strict=True))
     drawn = [section.run for section in sections if section.run is not None]
@@ -143,6 +145,12 @@ def stack(  # noqa: PLR0913, PLR0917  # the parts of a page
         section.draw(sheet, top + head)
         top += head + section.tall
     return sheet.figure
+
+
+def _with_run(section: Section) -> Section:
+    """Name the run of a section beside its title, unless the title does."""
+    name = f"run {section.run.run_id}" if section.run is not None else ""
+    return section if name in section.title else section._replace(beside=f"{section.beside}{' · ' if section.beside else ''}{name}")
 
 
 def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any]]], float]:
@@ -220,20 +228,6 @@ def stamp_of(run: Run) -> str:
         f"host {facts['hostname']}" if facts.get("hostname") else "",
     )
     return " · ".join(part for part in parts if part)
-
-
-def panel_head(sheet: Page, top: float, title: str, beside: str = "") -> None:
-    """Write a panel's title across the page, what belongs to it beside it in small."""
-    sheet.rule(top + 0.02)
-    shown = fitted([title], INSIDE * (0.55 if beside else 1.0), HEAD, lines=1, weight="bold")[title]
-    sheet.text(0, top + 0.07, shown, fontsize=HEAD, fontweight="bold")
-    if beside:
-        left = width_in(shown, HEAD, "bold") + 0.15
-        rest = wrapped(beside, INSIDE - left, SMALL)
-        sheet.text(left, top + 0.085, rest[0] + ("…" if len(rest) > 1 else ""), fontsize=SMALL, color=QUIET)
-
-
-PANEL_HEAD = 0.30
 
 
 def _flow(legend: Sequence[Entry]) -> tuple[list[tuple[Entry, float, int]], float]:

@@ -280,7 +280,7 @@ def _strips(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     every = [cell for cells in arms.values() for cell in cells]
     low, high = min(min(one.wall_s) for one in every), max(max(one.wall_s) for one in every)
     scale, _ = time_unit([high])
-    names_beside(sheet, top, left - TICKS, fitted_arms([panel.run], arms, left - TICKS - 0.15).values(), tall + STRIP_GAP)
+    names_beside(sheet, top, left - TICKS, arm_labels([panel.run], arms).values(), tall + STRIP_GAP, lines=2)
     for row, (arm, cells) in enumerate(arms.items()):
         axes = sheet.axes(left, top + (tall + STRIP_GAP) * row, INSIDE - left - 0.02, tall)
         axes.set_xlim(0, max(len(one.wall_s) for one in every) + 1)
@@ -351,7 +351,7 @@ def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     axes.spines["left"].set_visible(False)
     log_or_linear(axes, "x", float(every.min()) * scale, float(every.max()) * scale, most=8)
     axes.grid(axis="x")
-    names_beside(sheet, top, left, fitted_arms([panel.run], arms, left - 0.15).values(), 0.29)
+    names_beside(sheet, top, left, arm_labels([panel.run], arms).values(), 0.29, lines=2)
     for row, (arm, walls) in enumerate(arms.items()):
         ends = np.quantile(walls, (0.10, 0.50, 0.90)) * scale
         # The jitter is part of the picture: the same each time.
@@ -406,7 +406,7 @@ def _columns(panel: Panel) -> list[RunColumn]:
 
 
 def _bars(sheet: Page, top: float, panel: Panel, columns: Sequence[RunColumn], left: float) -> None:
-    names_beside(sheet, top, left, fitted_arms([panel.run], panel.arms, left - 0.15).values())
+    names_beside(sheet, top, left, arm_labels([panel.run], panel.arms).values(), lines=2)
     wide = (INSIDE - left + 0.1) / len(columns) - 0.1
     for place, column in enumerate(columns):
         start = left + place * (wide + 0.1)
