@@ -183,9 +183,7 @@ def _limit(comparisons: Sequence[Comparison]) -> float:
     return 1.1 * max(1.5 * max(comparison.margin for comparison in comparisons), *(min(value, usual) for value in reach), 0.0)
 
 
-def _effects(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, left: float, rows: Sequence[Comparison], limit: float, labels: Mapping[str, str]
-) -> None:
+def _effects(sheet: Page, top: float, left: float, rows: Sequence[Comparison], limit: float, labels: Mapping[str, str]) -> None:
     lines = []
     for row in rows:
         name = fitted([labels[row.tweakset]], left - 0.12, lines=1 if row.untouched else 2)[labels[row.tweakset]]

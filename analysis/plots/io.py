@@ -432,9 +432,7 @@ def _contrast(cache: str) -> Style:
     return {"color": STATES.get(cache, INK), "marker": "s" if cache == "cold" else "o", "markersize": 5.5, "markerfacecolor": "white"}
 
 
-def _tweaks(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, rows: Sequence[IoContrast], left: float, reach: float, foot: float, *, quiet: bool
-) -> None:
+def _tweaks(sheet: Page, top: float, rows: Sequence[IoContrast], left: float, reach: float, foot: float, *, quiet: bool) -> None:
     drawn = []
     for row in rows:
         look = _contrast(row.cache) | ({"color": GREY} if quiet else {})

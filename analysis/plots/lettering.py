@@ -48,7 +48,7 @@ def fitted(names: Iterable[str], room_in: float, points: float = TEXT, lines: in
     """Fit names into some lines of a column: broken at a hyphen, dot or underscore, else shortened in the middle; never two alike."""
     shown: dict[str, str] = {}
     fits: Fits = lambda line: width_in(line, points, weight) <= room_in  # noqa: E731  # as above
-    for name in names:
+    for name in dict.fromkeys(names):
         text = _folded(one_line(name, LONGEST), fits, lines)
         # What is left of two names may be the same: then the place in the list tells them apart.
         shown[name] = text if text not in shown.values() else _folded(f"{len(shown) + 1}. {one_line(name, LONGEST)}", fits, lines)

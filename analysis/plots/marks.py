@@ -18,7 +18,7 @@ from analysis.wording import digits
 from .labels import minus
 from .lettering import fitted
 from .page import INSIDE
-from .style import BAND, FAINT, INK, QUIET, SMALL
+from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
 from .vector import tell
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def in_words(ends: Ends) -> str:
     return minus(middle if low is None or high is None else f"{middle} [{digits(low)}, {digits(high)}]".strip())
 
 
-def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
+def interval(
     axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, says: str = ""
 ) -> None:
     """Draw a mark with its interval along one axis, at a place of the other; what lies beyond ± `reach` is cut, with an arrow.
@@ -126,7 +126,7 @@ def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
         tell(axes.plot(*swap([value], [at]), **{"markersize": 6, **look, "linestyle": "none", "zorder": 3})[0], says)
 
 
-def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
+def forest(
     sheet: Page,
     top: float,
     rows: Sequence[MarkRow],
@@ -176,7 +176,7 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     return axes
 
 
-def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:  # noqa: PLR0913, PLR0917  # as above
+def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:
     top, down = place
     middle = down + row.tall / 2
     weight = "bold" if row.bold else "normal"
@@ -201,7 +201,7 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
             sheet.text(column, top + line, text, va="center", fontsize=SMALL, ha="right" if last else "left", **look)
 
 
-def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW, lines: int = 1) -> None:  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW, lines: int = 1) -> None:
     """Write the names of equal rows, made to fit, flush right before their axis."""
     names = list(names)
     shown = fitted(names, left - 0.15, lines=lines)
@@ -237,7 +237,7 @@ def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noq
     axes.plot(xs, ys, linestyle="none", color=color, **look)
 
 
-def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, says: str = "") -> None:  # noqa: PLR0913  # its looks
+def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, says: str = "") -> None:
     """Fill the cell at (row, column) of axes that have a unit square for each, `depth` of its colour from -1 to 1, and write into it."""
     patch = square(axes, at, facecolor=SHADES(0.5 + depth / 2), **(FRAME if framed else {}))
     if says:
@@ -286,6 +286,17 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
     room = (high / low) ** 0.06
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low / room, high * room)})
     ticks(axes, which, round_ticks(low / room, high * room, most))
+
+
+def above(axes: Axes, at: float, text: str, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+    """Write small above the axes, at a place along them."""
+    look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
+    axes.text(at, 1.02, text, **look | style)
+
+
+def crossed(axes: Axes, at: Sequence[float]) -> None:
+    """Mark at the foot of the axes what failed."""
+    axes.plot(at, [0.03] * len(at), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
 
 
 def rounded(axes: Axes, **most: int) -> None:

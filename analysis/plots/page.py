@@ -86,7 +86,7 @@ class Page:
         self.figure.add_artist(Line2D([EDGE / WIDTH, 1 - EDGE / WIDTH], [at, at], color=GRID, linewidth=0.7))
 
 
-def page(  # noqa: PLR0913, PLR0917  # the parts of a page
+def page(
     scene: Scene,
     title: str,
     lead: str,
@@ -126,7 +126,7 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     return sheet
 
 
-def stack(  # noqa: PLR0913, PLR0917  # the parts of a page
+def stack(
     scene: Scene, title: str, lead: str, sections: Sequence[Section], legend: Sequence[Entry] = (), notes: Sequence[str] = ()
 ) -> Figure:
     """Lay out a page of sections, one below the other."""
@@ -172,9 +172,7 @@ def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any
     return texts, down + 0.04
 
 
-def places(  # noqa: PLR0913  # a grid
-    count: int, columns: int, tall: float, *, left: float, gap: float, start: float = 0.0
-) -> list[tuple[float, float, float]]:
+def places(count: int, columns: int, tall: float, *, left: float, gap: float, start: float = 0.0) -> list[tuple[float, float, float]]:
     """Set small panels in rows of `columns`: left, top and width, inches; `left` of each, and `start` of a row, is for numbers."""
     wide = (INSIDE - start - columns * left - (columns - 1) * gap - 0.05) / columns
     return [(start + left + at % columns * (wide + left + gap), at // columns * tall, wide) for at in range(count)]

@@ -143,7 +143,7 @@ def _policy_rows(place: Place) -> list[MarkRow]:
     return rows
 
 
-def _policies(sheet: Page, top: float, rows: Sequence[MarkRow], left: float, baseline: str, ends: tuple[float, float]) -> None:  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def _policies(sheet: Page, top: float, rows: Sequence[MarkRow], left: float, baseline: str, ends: tuple[float, float]) -> None:
     scale: Callable[[Axes], None] = lambda axes: log_or_linear(axes, "x", *ends)  # noqa: E731  # short
     heads = [("ratio [95 %]", 0.12), ("p", 0)]
     forest(sheet, top, rows, left=left, right=2.05, label=f"ratio to {baseline}'s", heads=heads, scale=scale, zero=1.0)

@@ -166,9 +166,7 @@ def _of_task(arm: MeasuredAlgorithm, baseline: str) -> PowerLine:
     return PowerLine(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), above, arm.holds)
 
 
-def _throughput(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float
-) -> None:
+def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float) -> None:
     wide = (INSIDE - left - GAP - 0.1) / 2
     rates = [MarkRow(row.name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
     label = "images/s, % more than the baseline"

@@ -16,7 +16,7 @@ from analysis.wording import digits, number, unsigned
 
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, time_unit
 from .lettering import room_for
-from .marks import FOOT, ROW, bars, dots, log_or_linear, names_beside, trailing_mean
+from .marks import FOOT, ROW, above, bars, crossed, dots, log_or_linear, names_beside, trailing_mean
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, measured, panels_of
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
@@ -184,7 +184,7 @@ def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], odd
         (marks,) = axes.plot([cell.order for cell in cells], heights, linestyle="none", markersize=5, label=arm, **style)
         tell(marks, *(_cell(panel, cell, height) for cell, height in zip(cells, heights, strict=True)))
     lost = [cell.order for cell in panel.cells if cell.outcome != "measured"]
-    axes.plot(lost, [0.03] * len(lost), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
+    crossed(axes, lost)
     axes.grid(axis="y")
     axes.margins(y=0.12)
     axes.set_xlabel("place in the run (cells, in the order they ran)")
@@ -218,8 +218,7 @@ def _bands(axes: Axes, panel: Panel) -> None:
         if turn % 2 == 0:
             axes.axvspan(min(orders) - 0.5, max(orders) + 0.5, color=BAND, zorder=0, linewidth=0)
         if len(blocks) <= 24 or turn % 5 == 0:
-            style: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
-            axes.text((min(orders) + max(orders)) / 2, 1.02, str(block) if turn else f"block {block}", **style)
+            above(axes, (min(orders) + max(orders)) / 2, str(block) if turn else f"block {block}")
 
 
 STRIP, TALL_STRIP, STRIP_GAP, TICKS = 0.33, 0.8, 0.05, 0.4
@@ -274,7 +273,7 @@ def _telling(scene: Scene, panel: Panel, arms: Mapping[str, object]) -> list[str
     return [arm for arm in arms if arm in kept]
 
 
-def _strips(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def _strips(
     sheet: Page, top: float, panel: Panel, arms: Mapping[str, list[Steps]], left: float, tall: float, looks: Mapping[str, Look]
 ) -> None:
     every = [cell for cells in arms.values() for cell in cells]
@@ -341,9 +340,7 @@ def _walls(panel: Panel, arm: str) -> np.ndarray:
     return np.concatenate([cell.wall_s[cell.warmup :] for cell in cells]) if cells else np.array([])
 
 
-def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray], left: float, looks: Mapping[str, Look]
-) -> None:
+def _spread(sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray], left: float, looks: Mapping[str, Look]) -> None:
     every = np.concatenate(list(arms.values()))
     scale, unit = time_unit([float(np.quantile(every, 0.9))])
     axes = sheet.axes(left, top, INSIDE - left - 0.02, 0.29 * len(arms))

@@ -126,7 +126,7 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
     return result
 
 
-def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
+def _notes(
     scene: Scene,
     every: Sequence[SampledColumn],
     columns: Sequence[SampledColumn],

@@ -16,7 +16,7 @@ from analysis.wording import digits
 
 from . import faults
 from .labels import joined
-from .lettering import room_for, wrapped
+from .lettering import fitted, room_for, wrapped
 from .marks import MarkRow, forest, log_or_linear, ticks
 from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
 from .policies import places_of, reach_of, rows_of, words
@@ -197,8 +197,9 @@ def _ratios(sheet: Page, spot: tuple[float, float, float], rows: Sequence[MarkRo
     """Draw a small forest of ratios beside the line at 1."""
     left, top, wide = spot
     side = room_for([row.name for row in rows], 1.75)
+    shown = fitted([row.name for row in rows], side - 0.12, lines=1)
     tall = min(0.34, 1.85 / len(rows))
-    rows = [row._replace(tall=tall) for row in rows]
+    rows = [row._replace(name=shown[row.name], tall=tall) for row in rows]
     scale: Callable[[Axes], None] = lambda axes: log_or_linear(axes, "x", *ends, most=5)  # noqa: E731  # short
     forest(sheet, top, rows, left=left + side, right=INSIDE - left - wide + 0.05, label=label, scale=scale, zero=1.0)
 

@@ -19,7 +19,7 @@ NAMES = st.lists(
 
 def test_a_name_is_folded_at_a_hyphen_before_it_is_shortened() -> None:
     assert fitted(["deeptweak-exp2-sysctl"], 1.2) == {"deeptweak-exp2-sysctl": "deeptweak-exp2-\nsysctl"}
-    assert fitted(["stock"], 1.2) == {"stock": "stock"}
+    assert fitted(["stock", "stock"], 1.2) == {"stock": "stock"}, "the same name twice is one name"
     assert fitted(["deeptweak-exp2-sysctl"], 1.2, lines=1)["deeptweak-exp2-sysctl"].count("…") == 1
 
 
