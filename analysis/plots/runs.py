@@ -113,18 +113,21 @@ def run_order(scene: Scene) -> Figure:
         sections.append(Section(panel.title, 1.77, partial(_order, panel=panel, looks=looks, odd=rings), beside, run=panel.run))
         notes += _odd_words(panel, rings, labels)
     runs = [run for run in scene.runs if any(panel.run is run for panel in panels)]
-    sections += [section for run in runs if (section := _others(run, several=len(runs) > 1))]
+    sections += [section for run in runs if (section := _others(run))]
     return stack(scene, run_order.TITLE, lead, sections, legend, notes)
 
 
-def _others(run: Run, *, several: bool) -> Section | None:
-    """Show what other programs used while the cells ran, where that is known; of `several` runs each is named."""
+def _others(run: Run) -> Section | None:
+    """Show what other programs used while the cells ran, where that is known."""
     shares = [(cell, share) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
     span = f", {stamps[0][11:16]} to {stamps[-1][11:16]} UTC" if stamps else ""
-    title = f"Other programs{f' · run {run.run_id}' if several else ''}"
     draw = partial(_load, run=run, shares=shares)
-    return Section(title, 1.1, draw, f"% of all CPUs while each cell ran{span}; above the line they disturb", run=run) if shares else None
+    return (
+        Section("Other programs", 1.1, draw, f"% of all CPUs while each cell ran{span}; above the line they disturb", run=run)
+        if shares
+        else None
+    )
 
 
 def _load(sheet: Page, top: float, run: Run, shares: Sequence[tuple[Cell, float]]) -> None:
