@@ -12,9 +12,8 @@ from analysis.render import html as as_html
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
-from .checklist import ReportRule, checklist
+from .checklist import ReportRule, Subject, checklist
 from .settings import RequestedSetting, State, asked
-from .subject import Subject
 from .summary import METRICS, Summary, summary
 from .verdicts import VerdictTable, tables
 

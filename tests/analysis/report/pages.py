@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.plots.scene import NothingToDraw
+from analysis.report.checklist import Subject
 from analysis.report.page import page_of
-from analysis.report.subject import Subject
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
