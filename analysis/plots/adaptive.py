@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.wording import number
 
-from .labels import joined, minus
-from .lettering import fitted, room_for, wrapped
+from .labels import fitted, joined, minus, room_for, wrapped
 from .marks import FASTER, SHADES, SLOWER, SMALLEST_SCALE, above, crossed, interval
 from .page import INSIDE, LINE, Section, dot, fill, line, stack
 from .scene import NothingToDraw

@@ -15,8 +15,7 @@ from analysis.stats.effect import log_gains
 from analysis.wording import number, unsigned
 
 from .effects import UNTOUCHED
-from .labels import arm_labels, joined, minus, time_unit
-from .lettering import room_for, width_in
+from .labels import arm_labels, joined, minus, room_for, time_unit, width_in
 from .marks import BANDED, VERDICTS, above, ends_of, margin_band, names_beside
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, panels_of

@@ -14,8 +14,7 @@ from analysis.variants import short_names
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken, unsigned
 
-from .labels import arm_labels, joined, judged_by_key, measure_of, minus
-from .lettering import fitted, room_for, width_in
+from .labels import arm_labels, fitted, joined, judged_by_key, measure_of, minus, room_for, width_in
 from .marks import (
     BANDED,
     FASTER,

@@ -19,8 +19,7 @@ from analysis.terms import Refused
 from analysis.wording import digits, spoken, unsigned
 from control.scaling import TOLERANCE, time_s
 
-from .labels import minus
-from .lettering import fitted, room_for
+from .labels import fitted, minus, room_for
 from .marks import (
     FASTER_AXIS,
     FOOT,

@@ -12,8 +12,7 @@ from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
 
 from .keys import CALLED, FACTORIAL, MARKS, KeyPart, margins_entry, parts_of, shown, words
-from .labels import measure_of, minus
-from .lettering import fitted, width_in
+from .labels import fitted, measure_of, minus, width_in
 from .marks import above, known, rounded
 from .marks import lines as draw_lines
 from .page import INSIDE, Entry, dot, line, places, stack

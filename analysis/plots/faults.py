@@ -13,7 +13,7 @@ from analysis.studies.jobs.output import figure, number, unit
 from analysis.studies.jobs.streams.sentences import in_order, names
 from analysis.wording import digits, probability, unsigned
 
-from .lettering import room_for
+from .labels import room_for
 from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, MarkRow, ends_of, forest, interval, known, lines, log_or_linear, ticks
 from .page import INSIDE, Section, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw

@@ -12,8 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from analysis.stats.changepoint import without_outliers
 from analysis.wording import digits, percent
 
-from .labels import direction, measure_of, minus
-from .lettering import width_in
+from .labels import direction, measure_of, minus, width_in
 from .page import INSIDE, Entry, Section, stack
 from .scene import NothingToDraw, Scene
 from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style

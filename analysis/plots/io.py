@@ -18,8 +18,7 @@ from analysis.studies.io.sentences import amount, answers
 from analysis.studies.io.study import apart
 from analysis.studies.keys.observed import AGAIN
 
-from .labels import minus
-from .lettering import fitted, room_for
+from .labels import fitted, minus, room_for
 from .marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, names_beside, ticks
 from .page import INSIDE, Section, dot, fill, line, places, stack
 from .scene import NothingToDraw

@@ -12,8 +12,7 @@ from analysis.studies.keys.terms import Term
 from analysis.wording import digits, number, unsigned
 
 from .effects import WIDEST, short_gain
-from .labels import joined, measure_of, minus
-from .lettering import fitted, room_for
+from .labels import fitted, joined, measure_of, minus, room_for
 from .marks import (
     FASTER,
     FASTER_AXIS,

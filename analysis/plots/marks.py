@@ -15,8 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from analysis.wording import digits
 
-from .labels import minus
-from .lettering import fitted
+from .labels import fitted, minus
 from .page import INSIDE
 from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
 from .vector import tell

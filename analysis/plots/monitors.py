@@ -9,8 +9,7 @@ from analysis.studies.monitors.arms import whole
 from analysis.variants import short_names
 from analysis.wording import unsigned
 
-from .labels import joined, minus
-from .lettering import room_for
+from .labels import joined, minus, room_for
 from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, MarkRow, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
 from .page import INSIDE, Section, dot, fill, line, stack, verdict_entries
 from .scene import NothingToDraw

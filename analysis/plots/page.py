@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from analysis.plain import one_line
 from analysis.wording import blocks_of, gpus_of
 
-from .lettering import fitted, width_in, wrapped
+from .labels import fitted, width_in, wrapped
 from .scene import NothingToDraw
 from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
 from .vector import HEADING

@@ -14,8 +14,7 @@ from analysis.studies.jobs.output import figure, inverse, unit
 from analysis.studies.jobs.schedulers.page import METRIC_HEADS
 from analysis.wording import digits, probability
 
-from .labels import joined
-from .lettering import fitted, room_for
+from .labels import fitted, joined, room_for
 from .marks import DOWN, FOOT, HEADS, UP, Mark, MarkRow, dots, forest, known, log_or_linear
 from .page import Section, dot, fill, stack, verdict_entries
 from .scene import NothingToDraw

@@ -14,8 +14,7 @@ from analysis.studies.power.study import LIMIT, PREDICTED, as_asked, sides
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
-from .labels import joined, minus
-from .lettering import fitted, room_for
+from .labels import fitted, joined, minus, room_for
 from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
 from .page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw

@@ -14,8 +14,7 @@ from analysis.disturbance import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
 from analysis.wording import digits, number, unsigned
 
-from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, time_unit
-from .lettering import room_for
+from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit
 from .marks import FOOT, ROW, above, bars, crossed, dots, log_or_linear, names_beside, trailing_mean
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, measured, panels_of

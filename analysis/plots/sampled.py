@@ -9,8 +9,7 @@ import numpy as np
 
 from analysis.quantities import QUANTITIES
 
-from .labels import fitted_arms, joined
-from .lettering import fitted
+from .labels import fitted, fitted_arms, joined
 from .marks import dots, rounded, series, trailing_mean
 from .page import INSIDE, Page, arms_legend, fill, page
 from .scene import NothingToDraw, measured, panels_of, series_key

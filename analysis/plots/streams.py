@@ -15,8 +15,7 @@ from analysis.studies.jobs.streams.sentences import called, in_order, names
 from analysis.wording import digits
 
 from . import faults
-from .labels import joined
-from .lettering import fitted, room_for, wrapped
+from .labels import fitted, joined, room_for, wrapped
 from .marks import MarkRow, forest, log_or_linear, ticks
 from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
 from .policies import places_of, reach_of, rows_of, words

@@ -16,8 +16,7 @@ from analysis.studies.jobs.queues.validation import RULE, predicted
 from analysis.studies.jobs.streams.sentences import FIRST_COME, called, settings
 from analysis.wording import unsigned
 
-from .labels import joined
-from .lettering import fitted, room_for
+from .labels import fitted, joined, room_for
 from .marks import DOWN, FOOT, HEADS, ROW, SAME, Mark, MarkRow, ends_of, forest, interval, known, log_or_linear, rounded, ticks
 from .page import Section, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.plots.labels import measure_of
-from analysis.plots.lettering import fitted, room_for, width_in, wrapped
+from analysis.plots.labels import fitted, measure_of, room_for, width_in, wrapped
 from analysis.plots.marks import round_ticks
 
 NAMES = st.lists(
