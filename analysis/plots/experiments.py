@@ -94,7 +94,7 @@ def jobs_hyper(scene: Scene) -> Figure:
     for gathered, result in results:
         rows = [_change(result, term) for term in _terms(result)]
         sections.append(
-            Section("Time to the accuracy", math.prod(_panels(result)[2:]) + 0.1, partial(_maps, result=result), run=gathered.run)
+            Section("Time to the accuracy, s", math.prod(_panels(result)[2:]) + 0.1, partial(_maps, result=result), run=gathered.run)
         )
         if rows:
             sections.append(
@@ -138,12 +138,12 @@ def _matters(result: Hyper) -> str:
     term = next((one for one in _terms(result) if len(one.factors) == 1 and one.verdict in {"improved", "regressed"}), None)
     if term is not None:
         slow, soon = _levels(result, term)[:: 1 if term.effect > 0 else -1]
-        return f"The {term.label} matters most: {soon} {digits(math.exp(abs(term.effect)), 2)} × as fast as {slow}"
+        return f"The {term.factors[0]} matters most: {soon} is {digits(math.exp(abs(term.effect)), 2)} × as fast as {slow}"
     return f"Soonest: {_named(result.factors, result.best.levels)}" if result.best is not None else jobs_hyper.TITLE
 
 
 def _change(result: Hyper, term: Term) -> MarkRow:
-    name = f"{term.label}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
+    name = f"{term.factors[0]}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
     ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
     word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
     texts = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends]))), word
@@ -195,7 +195,7 @@ def _tile(axes: Axes, at: tuple[int, int], result: Hyper, point: GridPoint, wide
     depth = DEEPEST * math.log(max(times) / point.time_s.value) / (math.log(max(times) / min(times)) or 1.0)
     value, _, ends = figure(point.time_s).partition(" ")
     says = f"{_named(result.factors, point.levels)}: {value} {ends} s"
-    tile(axes, at, depth, f"{value} s\n{ends}".rstrip() if wide > WIDE else value, framed=point is result.best, says=says)
+    tile(axes, at, depth, f"{value}\n{ends}".rstrip() if wide > WIDE else value, framed=point is result.best, says=says)
 
 
 SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
@@ -310,7 +310,7 @@ def jobs_scaling(scene: Scene) -> Figure:
     report = results[0][2]
     lead = (
         "Left: how many times as fast jobs ran with more replicas; marks are means over streams with 95 % intervals. The further below the "
-        "dashed line, the more each replica of a job is paid for and not used. Right: a dot is a job, and all were to lie on the grey band."
+        "dashed line, the less each further replica brings. Right: a dot is a job, and all were to lie on the grey band."
     )
     legend = [line("law fitted beforehand", COLOURS[1]), line("perfect scaling", QUIET, 1.0, linestyle="--")]
     legend += [dot(f"{arm.name}: {100 * arm.mean('within'):.0f} % on target", *look_of(at)) for at, arm in enumerate(report.arms)]

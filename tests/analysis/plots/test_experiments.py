@@ -28,12 +28,12 @@ def test_hyper_parameters_are_a_map_of_times_above_what_each_of_them_does() -> N
     scene = saved("hyper")
     figure = jobs_hyper.draw(scene)
     assert faults(figure) == []
-    assert figure.get_label() == "The optimiser matters most: adam 2.1 × as fast as momentum"
+    assert figure.get_label() == "The optimiser matters most: adam is 2.1 × as fast as momentum"
     momentum, adam, effects = figure.axes
     ((where, best),) = [(axes, patch) for axes in (momentum, adam) for patch in axes.patches if patch.get_linewidth() == 1.5]
     assert (where, best.get_bbox().x0 > 1, best.get_bbox().y0 > 1) == (adam, True, True), "batch 64, lr 0.02, adam"  # type: ignore[attr-defined]
     slowest = max((text for text in momentum.texts), key=lambda text: float(text.get_text().split()[0]))
-    assert slowest.get_text() == "1.15 s\n[0.933, 1.38]"
+    assert slowest.get_text() == "1.15\n[0.933, 1.38]"
     assert "+112 [+91, +134]" in said(figure)
     assert len(lines_of(effects, "D")) == 2, "two interactions"
     unreached = [replace(stream, jobs=tuple(replace(job, outcome="failed") for job in stream.jobs)) for stream in scene.streams[0].streams]
