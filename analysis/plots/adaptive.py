@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.wording import number
 
-from .labels import joined, minus
-from .lettering import fitted, room_for, wrapped
-from .marks import FASTER, SHADES, SLOWER, SMALLEST_SCALE, interval
+from .labels import fitted, joined, minus, room_for, wrapped
+from .marks import FASTER, SHADES, SLOWER, SMALLEST_SCALE, above, crossed, interval
 from .page import INSIDE, LINE, Section, dot, fill, line, stack
 from .scene import NothingToDraw
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, WRONG, picture
@@ -48,11 +47,6 @@ def _section(run: Run, tall: float, draw: Callable[[Page, float], None]) -> Sect
     """Head a run by what its design was about, and what it came to."""
     about = [joined(cell.workload for cell in run.cells), joined(factor.tweakset for factor in run.design.factors), f"run {run.run_id}"]
     return Section(" · ".join(about), tall, draw, lines=[minus(str(run.design.conclusion.get("text", "")))], run=run)
-
-
-def _stage(axes: Axes, at: float, word: str, side: str) -> None:
-    style: Style = {"transform": axes.get_xaxis_transform(), "va": "bottom", "fontsize": SMALL, "color": QUIET}
-    axes.text(at, 1.03, word, ha=side, **style)
 
 
 KEY_ROW, SPEED, BELIEF, STAGES = 0.19, 0.7, 1.35, 0.2
@@ -157,7 +151,7 @@ def _bisected(sheet: Page, top: float, one: Bisection) -> None:
                 axes.axvspan(mine[0] - 0.5, mine[-1] + 0.5, color=BAND, linewidth=0, zorder=0)
     for at, cell in enumerate(one.cells):
         if not at or cell.confirms != one.cells[at - 1].confirms:
-            _stage(speed, at + 0.6, "confirming" if cell.confirms else "searching", "left")
+            above(speed, at + 0.6, "confirming" if cell.confirms else "searching", ha="left")
     _speed(speed, one)
     sheet.text(left - 0.55, top + STAGES + SPEED / 2, "cost of a step,\n% of block", ha="right", va="center", fontsize=SMALL, color=QUIET)
     names = fitted(keys, left - 0.25, lines=1)
@@ -347,10 +341,10 @@ def _cells(axes: Axes, search: Search) -> None:
     """Mark the exploring cells and the best of them so far, then the confirming ones with the mean of each arm."""
     last = len(search.cells)
     first = next((at for at, cell in enumerate(search.cells, 1) if cell.confirms), None)
-    _stage(axes, 0.4, "exploring", "left")
+    above(axes, 0.4, "exploring", ha="left")
     if first is not None:
         axes.axvspan(first - 0.5, last + 0.8, color=BAND, linewidth=0, zorder=0)
-        _stage(axes, last + 0.6, "confirming: candidates beside stock", "right")
+        above(axes, last + 0.6, "confirming: candidates beside stock", ha="right")
     measured = [(at, cell) for at, cell in enumerate(search.cells, 1) if cell.log is not None]
     tried = [(at, cell) for at, cell in measured if not cell.confirms]
     axes.plot([at for at, _ in tried], [cell.percent for _, cell in tried], zorder=2, **TRIED)
@@ -367,7 +361,7 @@ def _cells(axes: Axes, search: Search) -> None:
                 mean = statistics.fmean(value for _, value in there)
                 axes.plot(ends, [mean] * 2, color=look["color"], linewidth=2.0, alpha=0.7, zorder=2)
     lost = [at for at, cell in enumerate(search.cells, 1) if cell.log is None]
-    axes.plot(lost, [0.03] * len(lost), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
+    crossed(axes, lost)
 
 
 def _candidates(sheet: Page, top: float, candidates: Sequence[Candidate]) -> float:

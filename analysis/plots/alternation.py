@@ -15,9 +15,8 @@ from analysis.stats.effect import log_gains
 from analysis.wording import number, unsigned
 
 from .effects import UNTOUCHED
-from .labels import arm_labels, joined, minus, time_unit
-from .lettering import fitted, room_for, width_in
-from .marks import BANDED, VERDICTS, ends_of, margin_band, names_beside
+from .labels import arm_labels, joined, minus, room_for, time_unit, width_in
+from .marks import BANDED, VERDICTS, above, ends_of, margin_band, names_beside
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, panels_of
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, looks_of, picture
@@ -201,7 +200,6 @@ def _pair_gains(sheet: Page, top: float, taken: Taken) -> None:
     reach = _reach([gain for gains in processes for gain in gains], [150 * margin, abs(low or 0.0), abs(high or 0.0)])
     axes.set_ylim(-reach, reach)
     at = 0
-    style: Style = {"transform": axes.get_xaxis_transform(), "ha": "left", "va": "bottom", "fontsize": SMALL, "color": QUIET}
     for cell, gains in zip(taken.processes, processes, strict=True):
         if at:
             axes.axvline(at + 0.5, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
@@ -212,7 +210,7 @@ def _pair_gains(sheet: Page, top: float, taken: Taken) -> None:
             if abs(gain) > reach:
                 axes.plot([spot], [math.copysign(0.95 * reach, gain)], "^" if gain > 0 else "v", color=WRONG, markersize=5, zorder=3)
         if len(taken.processes) > 1 and gains:
-            axes.text(at + 0.6, 1.01, f"{'process ' if not at else ''}{cell.block}", **style)
+            above(axes, at + 0.6, f"{'process ' if not at else ''}{cell.block}", ha="left")
         at += len(gains)
     axes.set_ylabel("gain, %")
     axes.locator_params(axis="x", integer=True)
@@ -312,9 +310,7 @@ def _summary(strip: Strip) -> str:
     return f"{which}{slow} of {len(every)} slices slow; {unsigned(share)} of {span_s:.0f} s measured"
 
 
-def _lanes(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[str, Look], labels: Mapping[str, str]
-) -> None:
+def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[str, Look], labels: Mapping[str, str]) -> None:
     count, wide = len(strip.lanes), INSIDE - left - 0.05
     top += HEAD
     last_s = max(lane[-1].end_s for lane in strip.lanes.values())
@@ -323,11 +319,10 @@ def _lanes(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     axes.set_xlabel("time in the block, s")
     begins = [min(one.begin_s for one in of_round) for of_round in zip(*strip.lanes.values(), strict=False)]
     sheet.text(left - 0.1, top - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
-    style: Style = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET}
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
         axes.axvline(begin_s, color=FAINT, linewidth=0.8, zorder=0)
         if (end_s - begin_s) / last_s * wide > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
-            axes.text((begin_s + end_s) / 2, 1.02, f"{at}", **style)
+            above(axes, (begin_s + end_s) / 2, f"{at}")
     for at, (arm, lane) in enumerate(strip.lanes.items()):
         axes.axhline(at + 1, color=GRID, linewidth=0.6, zorder=0)
         for one in lane:
@@ -336,5 +331,4 @@ def _lanes(  # noqa: PLR0913, PLR0917  # a place, and what stands there
             axes.add_artist(Rectangle((one.begin_s, at + 1), one.end_s - one.begin_s, -high, color=looks[arm].color, linewidth=0))
             if one.slowness > SLOW:
                 axes.plot([one.begin_s, one.end_s], [at + 1 - high] * 2, color=WRONG, linewidth=2, solid_capstyle="butt")
-    shown = fitted([labels[arm] for arm in strip.lanes], left - 0.12, lines=1)
-    names_beside(sheet, top, left, [shown[labels[arm]] for arm in strip.lanes], LANE)
+    names_beside(sheet, top, left, [labels[arm] for arm in strip.lanes], LANE)

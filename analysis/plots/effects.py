@@ -14,8 +14,7 @@ from analysis.variants import short_names
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken, unsigned
 
-from .labels import arm_labels, joined, judged_by_key, measure_of, minus
-from .lettering import fitted, room_for, width_in
+from .labels import arm_labels, fitted, joined, judged_by_key, measure_of, minus, room_for, width_in
 from .marks import (
     BANDED,
     FASTER,
@@ -25,10 +24,10 @@ from .marks import (
     HEADS,
     SLOWER,
     SMALLEST_SCALE,
+    UNPROVEN,
     VERDICTS,
     Mark,
     MarkRow,
-    Tile,
     ends_of,
     margin_band,
     tile,
@@ -119,7 +118,7 @@ def leaderboard(scene: Scene) -> Figure:
     left = room_for([label.ljust(1) for label in labels.values()], 2.9)
     rows = [
         MarkRow(
-            fitted([labels[comparison]], left - 0.12, lines=1)[labels[comparison]],
+            labels[comparison],
             [
                 Mark(
                     _ends(comparison),
@@ -183,9 +182,7 @@ def _limit(comparisons: Sequence[Comparison]) -> float:
     return 1.1 * max(1.5 * max(comparison.margin for comparison in comparisons), *(min(value, usual) for value in reach), 0.0)
 
 
-def _effects(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, left: float, rows: Sequence[Comparison], limit: float, labels: Mapping[str, str]
-) -> None:
+def _effects(sheet: Page, top: float, left: float, rows: Sequence[Comparison], limit: float, labels: Mapping[str, str]) -> None:
     lines = []
     for row in rows:
         name = fitted([labels[row.tweakset]], left - 0.12, lines=1 if row.untouched else 2)[labels[row.tweakset]]
@@ -260,7 +257,7 @@ TITLED, SMALL_TALL, COLUMN_FOOT = 0.34, 0.95, 0.42
 
 
 @picture(
-    19,
+    26,
     "How the estimates settled, block by block",
     "Whether more blocks would still move an estimate, and from which block on its 95 % band excluded 0 or lay inside the margin.",
     MONITORED=False,
@@ -463,7 +460,9 @@ def _gains(grid: Grid, top: float, panels: Sequence[Panel], scene: Scene) -> Non
         if at not in gains:
             axes.text(at[1] + 0.5, at[0] + 0.52, "×", color=QUIET, ha="center", va="center", fontsize=SMALL, zorder=4)
             continue
-        tile(axes, at, Tile(gains[at], gains[at] / largest, called(scene, comparison)), short_gain(gains[at], grid.column))
+        sure = called(scene, comparison)
+        depth = gains[at] / largest * (1 if sure else UNPROVEN)
+        tile(axes, at, depth, short_gain(gains[at], grid.column), framed=sure)
 
 
 def short_gain(gain: float, room_in: float) -> str:

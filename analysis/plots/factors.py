@@ -7,20 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
 
 from .keys import CALLED, FACTORIAL, MARKS, KeyPart, margins_entry, parts_of, shown, words
-from .labels import measure_of, minus
-from .lettering import fitted, width_in
-from .marks import (
-    known,
-)
-from .marks import (
-    lines as draw_lines,
-)
+from .labels import fitted, measure_of, minus, width_in
+from .marks import above, known, rounded
+from .marks import lines as draw_lines
 from .page import INSIDE, Entry, dot, line, places, stack
 from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 
@@ -137,21 +131,20 @@ def _normal(sheet: Page, top: float, part: KeyPart) -> None:
         (value, style, word) for value, style, word in ((dots.single, SINGLE, "one"), (dots.family, FAMILY, "all")) if value is not None
     ]
     right = 1.08 * max([float(dots.sizes[-1]), *(value for value, _, _ in margins)]) or 1.0
-    above = 1.12 * float(heights[-1])
+    highest = 1.12 * float(heights[-1])
     wide = INSIDE - NORMAL_LEFT - 0.05
-    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, above))
+    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, highest))
     unit = measure_of(part.effects.observed.metric).label if part.raw else "size of effect, % of speed (100 × |log ratio|)"
     axes.set(xlabel=unit, ylabel="expected of chance, standard errors")
     axes.grid(axis="x")
-    reach = min(right, above * dots.slope)
+    reach = min(right, highest * dots.slope)
     axes.plot([0, reach], [0, reach / dots.slope if dots.slope else 0], color=FAINT, linewidth=1.2, zorder=1)
     last = -math.inf
     for margin, style, word in reversed(margins):  # what each is stands above it, unless the two would lie over each other
         axes.axvline(margin, zorder=1, **style)
         text = f"{word} {digits(margin, 3)}"
         if math.isinf(last) or (last - margin) * wide / right > width_in(text, SMALL) + 0.1:
-            look: Style = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET}
-            axes.text(margin, 1.01, text, **look)
+            above(axes, margin, text)
         last = margin
     for at, (size, sign) in enumerate(zip(dots.sizes, dots.signs, strict=True)):
         beyond = dots.family is not None and size > dots.family
@@ -189,14 +182,14 @@ def centre(part: KeyPart) -> float:
     return part.effects.mean if part.raw else math.exp(part.effects.mean)
 
 
-def _small(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def _small(
     sheet: Page, spot: tuple[float, float, float], tall: float, part: KeyPart, ends: Sequence[float], measure: Measure, *, first: bool
 ) -> Axes:
     """Make the axes of a small panel, with the margin; the `first` of a row has the numbers and says what they are."""
     low, high = min(ends), max(ends)
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     axes = sheet.axes(spot[0], spot[1], spot[2], tall, ylim=((low - room) * measure.scale, (high + room) * measure.scale))
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    rounded(axes, y=4)
     axes.tick_params(axis="y", labelleft=first)
     if first:
         axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)
@@ -321,9 +314,7 @@ def _pairs(sheet: Page, top: float, part: KeyPart) -> None:
         sheet.text(left, down - PAIR_ABOVE + 0.42, text, fontsize=SMALL, color=MARKS[term.verdict]["color"] if called else QUIET)
 
 
-def _pair_lines(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, axes: Axes, spot: tuple[float, float, float], pairs: Sequence[Pair], part: KeyPart, scale: float
-) -> None:
+def _pair_lines(sheet: Page, axes: Axes, spot: tuple[float, float, float], pairs: Sequence[Pair], part: KeyPart, scale: float) -> None:
     """Draw a line a level of the second key over the levels of the first; the lines' legend stands above them."""
     left, top, wide = spot
     along, across = (list(dict.fromkeys(pair.levels[side] for pair in pairs)) for side in (0, 1))

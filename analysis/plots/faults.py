@@ -13,7 +13,7 @@ from analysis.studies.jobs.output import figure, number, unit
 from analysis.studies.jobs.streams.sentences import in_order, names
 from analysis.wording import digits, probability, unsigned
 
-from .lettering import fitted, room_for
+from .labels import room_for
 from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, MarkRow, ends_of, forest, interval, known, lines, log_or_linear, ticks
 from .page import INSIDE, Section, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw
@@ -75,11 +75,10 @@ def jobs_faults(scene: Scene) -> Figure:
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
     left, limits = room_for(names(arms), 2.2), reach(arms)
     sections = []
-    for (run_id, condition), rows in panels.items():
+    for (_, condition), rows in panels.items():
         title = condition.partition(":")[2].replace(":", " · ") or condition
         draw = partial(_slowdowns, arms=in_order([arm for _, arm in rows]), left=left, limits=limits)
-        beside = f"run {run_id}" if len(scene.runs) > 1 else ""
-        sections.append(Section(title, HEADS + ROW * len(rows) + FOOT, draw, beside, run=rows[0][0]))
+        sections.append(Section(title, HEADS + ROW * len(rows) + FOOT, draw, run=rows[0][0]))
     return stack(scene, jobs_faults.TITLE, lead, sections, legend, _fault_notes(arms))
 
 
@@ -120,20 +119,17 @@ def words(arm: FaultArm) -> str:
     ratio = arm.slowdown
     if ratio is None:
         return "no job done" if arm.paired else "no twin"
-    return digits(ratio.value, 3) + (
-        "" if ratio.low is None or ratio.high is None else f" [{digits(ratio.low, 3)}, {digits(ratio.high, 3)}]"
-    )
+    return figure(ratio)
 
 
 def _slowdowns(sheet: Page, top: float, arms: Sequence[FaultArm], left: float, limits: tuple[float, float]) -> None:
     scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
     called, rows = names(arms), []
-    shown = fitted(called, left - 0.12, lines=1)
     for arm, name in zip(arms, called, strict=True):
         recovery = figure(arm.recovery_s, scale).partition(" ")[0]
         lost = number(arm.lost_s.value * scale if arm.lost_s else None)
         p = "" if arm.p is None else probability(arm.p)
-        rows.append(MarkRow(shown[name], [mark(arm, words(arm), recovery, lost, p)]))
+        rows.append(MarkRow(name, [mark(arm, words(arm), recovery, lost, p)]))
     heads = [("ratio [95 %]", 0.12), (f"recovery, {short}", 1.42), (f"lost, {short}", 2.15), ("p", 0)]
     forest(
         sheet,
@@ -188,8 +184,7 @@ def jobs_checkpoints(scene: Scene) -> Figure:
     legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in result) else []
     sections = []
     for run, trial in result:
-        beside = _trial_words(trial) + (f" · run {run.run_id}" if len(scene.runs) > 1 else "")
-        sections.append(Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), beside, run=run))
+        sections.append(Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), _trial_words(trial), run=run))
     return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in result])
 
 
@@ -277,9 +272,8 @@ def jobs_network(scene: Scene) -> Figure:
     sections, notes = [], []
     for run, one in result:
         name = one.name.partition(":")[2].replace(":", " · ") or "a line without a delay"
-        several = f" · run {run.run_id}" if len(scene.runs) > 1 else ""
         about = ["" if one.rtt_s is None else f"round trip {digits(1000 * one.rtt_s, 2)} ms", one.congestion, one.stand_in]
-        sections.append(Section(name + several, 1.9 + 0.55, partial(_network, line=one), ", ".join(filter(None, about)), run=run))
+        sections.append(Section(name, 1.9 + 0.55, partial(_network, line=one), ", ".join(filter(None, about)), run=run))
         bounds = [f"{row.bound} at {100 * row.loss:g} %" for row in one.losses if row.loss > 0]
         notes += [f"{name}: bound by {', '.join(bounds)}."] if bounds else []
         if one.exponent is not None:

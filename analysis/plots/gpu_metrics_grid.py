@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.patches import Rectangle
 from analysis.studies.gpu.findings import shown_table
 from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, SAID, SMACT, SMOCC, UTILIZATION, named
 
-from .page import INSIDE, PANEL_HEAD, page, panel_head
+from .page import INSIDE, Section, stack
 from .scene import NothingToDraw, Scene
 from .style import FAINT, INK, QUIET, SMALL, WRONG, house_style
 
@@ -50,13 +51,9 @@ class Marks:
     broken: frozenset[Size]
 
 
+@house_style()
 def draw(findings: Findings) -> Figure:
     """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
-    with house_style():
-        return _draw(findings)
-
-
-def _draw(findings: Findings) -> Figure:
     tables = [table for table in _tables(findings) if _metrics(table)]
     if not tables:
         raise NothingToDraw("no cell has utilisation, SMACT or SMOCC")
@@ -68,16 +65,13 @@ def _draw(findings: Findings) -> Figure:
         frozenset({odd.size for odd in findings.odd} | set(findings.launches)),
         frozenset(violation.size for violation in findings.bounds.violations),
     )
-    tall = [PANEL_HEAD + HEAD_IN + ROW * len(_sides(table)[0]) + BELOW for table in tables]
-    runs = (findings.grid.run,) if findings.grid.run is not None else ()
-    sheet = page(Scene(runs), TITLE, _lead(findings), sum(tall), notes=_notes(findings, tables, marks))
-    top = 0.0
-    for table, height in zip(tables, tall, strict=True):
+    sections = []
+    for table in tables:
         head, beside = WORDS[table.statistic]
-        panel_head(sheet, top, head, f"{beside} ({table.label})")
-        _maps(sheet, top + PANEL_HEAD, table, marks)
-        top += height
-    return sheet.figure
+        tall = HEAD_IN + ROW * len(_sides(table)[0]) + BELOW
+        sections.append(Section(head, tall, partial(_maps, table=table, marks=marks), f"{beside} ({table.label})"))
+    runs = (findings.grid.run,) if findings.grid.run is not None else ()
+    return stack(Scene(runs), TITLE, _lead(findings), sections, notes=_notes(findings, tables, marks))
 
 
 def _tables(findings: Findings) -> list[CellTable]:

@@ -56,13 +56,9 @@ PANELS = (
 )
 
 
+@house_style()
 def draw(findings: Findings) -> Figure:
     """Draw three relations above, SMACT over blocks below, all of one table. Raises: NothingToDraw."""
-    with house_style():
-        return _draw(findings)
-
-
-def _draw(findings: Findings) -> Figure:
     peaks = findings.widest.get(MAX, findings.over)
     table = findings.over if findings.grid.whole_run or len(findings.over.rows) > len(peaks.rows) else peaks
     there = [panel for panel in PANELS if table.pairs(panel.x, panel.y)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,8 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from analysis.stats.changepoint import without_outliers
 from analysis.wording import digits, percent
 
-from .labels import direction, measure_of, minus
-from .lettering import width_in
-from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
+from .labels import direction, measure_of, minus, width_in
+from .page import INSIDE, Entry, Section, stack
 from .scene import NothingToDraw, Scene
 from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
 from .vector import tell
@@ -39,6 +39,7 @@ PANELS, QUIET_PANELS = 10, 3
 MANY = 400  # dots that an SVG holds as a picture
 
 
+@house_style()
 def draw(history: History) -> Figure:
     """Draw the series that changed, the newest change first; where few did, some that did not, for comparison.
 
@@ -56,12 +57,15 @@ def draw(history: History) -> Figure:
     lead = (
         f"{history.runs} runs, {history.first_utc[:10]} to {history.last_utc[:10]}. All panels share their dates; each has its own scale."
     )
-    height = PANEL_HEAD + LABELS + TALL + BELOW
-    with house_style():
-        sheet = page(Scene(()), TITLE, lead, height * len(chosen), legend, _notes(history, chosen))
-        for at, judged in enumerate(chosen):
-            _panel(sheet, at * height, judged, history)
-        return sheet.figure
+    several = len({other.series.machine for other in history.judged}) > 1
+    sections = []
+    for judged in chosen:
+        series = judged.series
+        measure = measure_of(series.metric.name, [point.value for point in series.points])
+        label = f"ratio of {measure.name}s" if series.relative_to else measure.label
+        beside = f"{label} ({direction(series.metric)}){f', {series.machine}' if several else ''}"
+        sections.append(Section(series.name, LABELS + TALL + BELOW, partial(_panel, judged=judged, history=history), beside))
+    return stack(Scene(()), TITLE, lead, sections, legend, _notes(history, chosen))
 
 
 def _chosen(history: History) -> list[JudgedSeries]:
@@ -114,10 +118,7 @@ def _panel(sheet: Page, top: float, judged: JudgedSeries, history: History) -> N
     series = judged.series
     values = [point.value for point in series.points]
     measure = measure_of(series.metric.name, values)
-    label = f"ratio of {measure.name}s" if series.relative_to else measure.label
-    several = len({other.series.machine for other in history.judged}) > 1
-    panel_head(sheet, top, series.name, f"{label} ({direction(series.metric)}){f', {series.machine}' if several else ''}")
-    axes = sheet.axes(LEFT, top + PANEL_HEAD + LABELS, INSIDE - LEFT - 0.04, TALL)
+    axes = sheet.axes(LEFT, top + LABELS, INSIDE - LEFT - 0.04, TALL)
     scale = 1.0 if series.relative_to else measure.scale
     heights = np.array(values) * scale
     times = np.array([_day(point.mark.started_utc) for point in series.points])

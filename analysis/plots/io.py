@@ -18,8 +18,7 @@ from analysis.studies.io.sentences import amount, answers
 from analysis.studies.io.study import apart
 from analysis.studies.keys.observed import AGAIN
 
-from .labels import minus
-from .lettering import fitted, room_for
+from .labels import fitted, minus, room_for
 from .marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, names_beside, ticks
 from .page import INSIDE, Section, dot, fill, line, places, stack
 from .scene import NothingToDraw
@@ -135,10 +134,6 @@ def _left(parts: Sequence[IoPart]) -> float:
     return room_for([one.name for part in parts for one in part.configurations], 3.0)
 
 
-def _names(part: IoPart, left: float) -> list[str]:
-    return list(fitted([one.name for one in part.configurations], left - 0.15, lines=1).values())
-
-
 @picture(
     21,
     "Accelerator utilisation: whole epoch beside steady",
@@ -166,8 +161,8 @@ def io_whole_steady(scene: Scene) -> Figure:
 def _utilisation(sheet: Page, top: float, part: IoPart, left: float) -> None:
     pairs = [(one.responses[WHOLE], one.responses[STEADY]) for one in part.configurations]
     rows = [
-        MarkRow(name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
-        for name, (whole, steady) in zip(_names(part, left), pairs, strict=True)
+        MarkRow(one.name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
+        for one, (whole, steady) in zip(part.configurations, pairs, strict=True)
     ]
     label = "accelerator utilisation (AU), %"
     axes = forest(sheet, top, rows, left=left, right=0.1, label=label, zero=None)
@@ -278,7 +273,7 @@ def io_bottleneck(scene: Scene) -> Figure:
 
 def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
     count = len(part.configurations)
-    names_beside(sheet, top, left, _names(part, left))
+    names_beside(sheet, top, left, (one.name for one in part.configurations))
     axes = sheet.axes(left, top, INSIDE - left - 0.1, ROW * count, xlim=(0, 100), ylim=(count - 0.5, -0.5), yticks=[])
     axes.set_xlabel("part of the epoch, %")
     for row, one in enumerate(part.configurations):
@@ -436,17 +431,14 @@ def _contrast(cache: str) -> Style:
     return {"color": STATES.get(cache, INK), "marker": "s" if cache == "cold" else "o", "markersize": 5.5, "markerfacecolor": "white"}
 
 
-def _tweaks(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, rows: Sequence[IoContrast], left: float, reach: float, foot: float, *, quiet: bool
-) -> None:
-    names = fitted(dict.fromkeys(row.configuration or "all" for row in rows), left - 0.15, lines=1)
+def _tweaks(sheet: Page, top: float, rows: Sequence[IoContrast], left: float, reach: float, foot: float, *, quiet: bool) -> None:
     drawn = []
     for row in rows:
         look = _contrast(row.cache) | ({"color": GREY} if quiet else {})
         look |= {"markerfacecolor": look["color"]} if row.shown else {}
         text = minus(f"{amount(RATE, '', row.effect or 0.0)} [{100 * (row.low or 0.0):.1f}, {100 * (row.high or 0.0):.1f}]")
         mark = Mark((_ratio(row.effect), _ratio(row.low), _ratio(row.high)), look, (text,), bold=row.shown)
-        drawn.append(MarkRow(names[row.configuration or "all"], [mark], tall=ROW))
+        drawn.append(MarkRow(row.configuration or "all", [mark], tall=ROW))
 
     def scale(axes: Axes) -> None:
         axes.set_xlim(-reach, reach)

@@ -12,8 +12,7 @@ from analysis.studies.keys.terms import Term
 from analysis.wording import digits, number, unsigned
 
 from .effects import WIDEST, short_gain
-from .labels import joined, measure_of, minus
-from .lettering import fitted, room_for
+from .labels import fitted, joined, measure_of, minus, room_for
 from .marks import (
     FASTER,
     FASTER_AXIS,
@@ -21,10 +20,10 @@ from .marks import (
     HEADS,
     SLOWER,
     SMALLEST_SCALE,
+    UNPROVEN,
     VERDICTS,
     Mark,
     MarkRow,
-    Tile,
     forest,
     margin_band,
     square,
@@ -461,7 +460,8 @@ def _tiles(axes: Axes, rows: Sequence[KeyLine], columns: Sequence[KeyColumn], wi
                     square(axes, (at, place), **HATCHED)
                 continue
             depth = max(-1.0, min(1.0, one.gain / largest))
-            tile(axes, (at, place), Tile(one.gain, depth, one.verdict in CALLED), short_gain(one.gain, wide - 0.06))
+            sure = one.verdict in CALLED
+            tile(axes, (at, place), depth * (1 if sure else UNPROVEN), short_gain(one.gain, wide - 0.06), framed=sure)
             if one.means == "set" and one.verdict == "not comparable":
                 square(axes, (at, place), facecolor="none", **FAILED)
     if below:

@@ -15,10 +15,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from analysis.wording import digits
 
-from .labels import minus
-from .lettering import fitted
+from .labels import fitted, minus
 from .page import INSIDE
-from .style import BAND, FAINT, INK, QUIET, SMALL
+from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
 from .vector import tell
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def in_words(ends: Ends) -> str:
     return minus(middle if low is None or high is None else f"{middle} [{digits(low)}, {digits(high)}]".strip())
 
 
-def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
+def interval(
     axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, says: str = ""
 ) -> None:
     """Draw a mark with its interval along one axis, at a place of the other; what lies beyond ± `reach` is cut, with an arrow.
@@ -126,7 +125,7 @@ def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
         tell(axes.plot(*swap([value], [at]), **{"markersize": 6, **look, "linestyle": "none", "zorder": 3})[0], says)
 
 
-def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
+def forest(
     sheet: Page,
     top: float,
     rows: Sequence[MarkRow],
@@ -143,8 +142,11 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     """Draw rows of intervals between their names and columns of words.
 
     `heads` are the columns: what stands above each, and how far it begins right of the axis in inches; the last is flush with the right
-    edge. The axis takes what `left` and `right` leave. `reach` is how far it goes to either side of 0; without it `scale` sets its ends.
+    edge. The axis takes what `left` and `right` leave, and names are made to fit unless they have lines of their own. `reach` is how far it
+    goes to either side of 0; without it `scale` sets its ends.
     """
+    names = fitted((row.name for row in rows if "\n" not in row.name), left - 0.12, lines=1)
+    rows = [row._replace(name=names.get(row.name, row.name)) for row in rows]
     total = sum(row.tall for row in rows)
     wide = INSIDE - left - right
     above = HEADS if heads else 0.0
@@ -152,7 +154,7 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     axes.spines["left"].set_visible(False)
     if reach is not None:
         axes.set_xlim(-reach, reach)
-        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        rounded(axes, x=6)
     if scale is not None:
         scale(axes)
     if band is not None:
@@ -173,7 +175,7 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     return axes
 
 
-def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:  # noqa: PLR0913, PLR0917  # as above
+def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:
     top, down = place
     middle = down + row.tall / 2
     weight = "bold" if row.bold else "normal"
@@ -198,10 +200,12 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
             sheet.text(column, top + line, text, va="center", fontsize=SMALL, ha="right" if last else "left", **look)
 
 
-def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW) -> None:
-    """Write the names of equal rows, flush right before their axis."""
+def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW, lines: int = 1) -> None:
+    """Write the names of equal rows, made to fit, flush right before their axis."""
+    names = list(names)
+    shown = fitted(names, left - 0.15, lines=lines)
     for row, name in enumerate(names):
-        sheet.text(left - 0.1, top + row_in * (row + 0.5), name, ha="right", va="center", linespacing=0.95)
+        sheet.text(left - 0.1, top + row_in * (row + 0.5), shown[name], ha="right", va="center", linespacing=0.95)
 
 
 def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: float = 0.0, least: float = math.inf) -> None:
@@ -232,27 +236,21 @@ def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noq
     axes.plot(xs, ys, linestyle="none", color=color, **look)
 
 
-class Tile(NamedTuple):
-    """A gain as a coloured cell: `depth` of its colour from -1 to 1, pale where it was not `called`, framed where it was."""
-
-    gain: float
-    depth: float
-    called: bool
-
-
-def tile(axes: Axes, at: tuple[int, int], one: Tile, text: str) -> None:
-    """Fill the cell at (row, column) of axes that have a unit square for each, and write into it."""
-    row, place = at
-    shade = one.depth if one.called else one.depth * UNPROVEN
-    square(axes, at, facecolor=SHADES(0.5 + shade / 2), **(FRAME if one.called else {}))
-    color, weight = "white" if abs(shade) > DARK else ON_COLOUR, "bold" if one.called else "normal"
+def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, says: str = "") -> None:
+    """Fill the cell at (row, column) of axes that have a unit square for each, `depth` of its colour from -1 to 1, and write into it."""
+    patch = square(axes, at, facecolor=SHADES(0.5 + depth / 2), **(FRAME if framed else {}))
+    if says:
+        tell(patch, says)
+    color, weight = "white" if abs(depth) > DARK else ON_COLOUR, "bold" if framed else "normal"
     style: Style = {"color": color, "fontweight": weight, "ha": "center", "va": "center", "fontsize": SMALL, "zorder": 4}
-    axes.text(place + 0.5, row + 0.52, text, **style)
+    axes.text(at[1] + 0.5, at[0] + 0.52, text, **style)
 
 
-def square(axes: Axes, at: tuple[int, int], **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+def square(axes: Axes, at: tuple[int, int], **style: Any) -> Rectangle:  # noqa: ANN401  # matplotlib's words
     """Fill or frame a cell at (row, column)."""
-    axes.add_patch(Rectangle((at[1] + 0.03, at[0] + 0.05), 0.94, 0.9, **style))
+    patch = Rectangle((at[1] + 0.03, at[0] + 0.05), 0.94, 0.9, **style)
+    axes.add_patch(patch)
+    return patch
 
 
 def series(axes: Axes, time: Any, values: Any, color: str, **style: Any) -> None:  # noqa: ANN401  # what matplotlib takes
@@ -287,6 +285,23 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
     room = (high / low) ** 0.06
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low / room, high * room)})
     ticks(axes, which, round_ticks(low / room, high * room, most))
+
+
+def above(axes: Axes, at: float, text: str, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+    """Write small above the axes, at a place along them."""
+    look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
+    axes.text(at, 1.02, text, **look | style)
+
+
+def crossed(axes: Axes, at: Sequence[float]) -> None:
+    """Mark at the foot of the axes what failed."""
+    axes.plot(at, [0.03] * len(at), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
+
+
+def rounded(axes: Axes, **most: int) -> None:
+    """Put as many round numbers as `x=` and `y=` say at most on the axes."""
+    for which, count in most.items():
+        getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10]))
 
 
 def axis_of(axes: Axes, which: Literal["x", "y"]) -> Any:  # noqa: ANN401  # one of matplotlib's two classes

@@ -9,8 +9,7 @@ from analysis.studies.monitors.arms import whole
 from analysis.variants import short_names
 from analysis.wording import unsigned
 
-from .labels import joined, minus
-from .lettering import fitted, room_for
+from .labels import joined, minus, room_for
 from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, MarkRow, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
 from .page import INSIDE, Section, dot, fill, line, stack, verdict_entries
 from .scene import NothingToDraw
@@ -104,7 +103,7 @@ def _name(arm: MonitoredArm) -> str:
 
 
 @picture(
-    26,
+    1,
     "What watching costs",
     "How much more CPU time the work takes under each monitor or profiler, how surely, and which do not matter.",
     MONITORED=True,
@@ -132,10 +131,9 @@ def overhead_forest(scene: Scene) -> Figure:
 def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, margin: float) -> None:
     if not arms:
         return
-    names = fitted([_name(arm) for arm in arms], left - 0.12, lines=1)
     rows = [
         MarkRow(
-            names[_name(arm)],
+            _name(arm),
             [Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], (minus(whole(arm.cpu)), arm.said))],
             color=INK if arm.base else QUIET,
         )
@@ -155,7 +153,7 @@ def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, m
 
 
 @picture(
-    27,
+    2,
     "What monitors take for themselves, and what they cost the work",
     "Which monitors slow the work, which keep a core busy without slowing it, and which do neither.",
     MONITORED=True,
@@ -221,7 +219,7 @@ def _marks(
         interval(axes, x, ends_of(arm.cpu, 100), {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 1.3}, "y")
 
 
-@picture(28, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
+@picture(3, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
 def overhead_dose(scene: Scene) -> Figure:
     """Draw a section a workload, a line a monitor that was measured at several rates."""
     parts = [part for part in parts_of(scene) if part.found.doses]

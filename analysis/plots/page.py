@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from analysis.plain import one_line
 from analysis.wording import blocks_of, gpus_of
 
-from .lettering import fitted, width_in, wrapped
+from .labels import fitted, width_in, wrapped
 from .scene import NothingToDraw
 from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
 from .vector import HEADING
@@ -86,7 +86,7 @@ class Page:
         self.figure.add_artist(Line2D([EDGE / WIDTH, 1 - EDGE / WIDTH], [at, at], color=GRID, linewidth=0.7))
 
 
-def page(  # noqa: PLR0913, PLR0917  # the parts of a page
+def page(
     scene: Scene,
     title: str,
     lead: str,
@@ -100,6 +100,7 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     Raises: NothingToDraw, where nobody could read so long a page.
     """
     head = wrapped(lead, INSIDE, TEXT)
+    title = fitted([title], INSIDE, TITLE, lines=1, weight="bold")[title]
     places, legend_in = _flow(legend)
     foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
     stamp = [text for run in (scene.runs if runs is None else runs) for text in wrapped(stamp_of(run), INSIDE, SMALL)]
@@ -108,7 +109,7 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
     if height > TALLEST:
         raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {height:.0f} inches tall")
-    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white"), top, height)
+    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white", label=title), top, height)
     sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold", gid=HEADING)
     for at, line in enumerate(head):
         sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)
@@ -125,10 +126,12 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     return sheet
 
 
-def stack(  # noqa: PLR0913, PLR0917  # the parts of a page
+def stack(
     scene: Scene, title: str, lead: str, sections: Sequence[Section], legend: Sequence[Entry] = (), notes: Sequence[str] = ()
 ) -> Figure:
     """Lay out a page of sections, one below the other."""
+    if len(scene.runs) > 1:
+        sections = [_with_run(section) for section in sections]
     heads = [_head(section) for section in sections]
     tall = sum(head + section.tall for section, (_, head) in zip(sections, heads, strict=True))
     drawn = [section.run for section in sections if section.run is not None]
@@ -142,6 +145,12 @@ def stack(  # noqa: PLR0913, PLR0917  # the parts of a page
         section.draw(sheet, top + head)
         top += head + section.tall
     return sheet.figure
+
+
+def _with_run(section: Section) -> Section:
+    """Name the run of a section beside its title, unless the title does."""
+    name = f"run {section.run.run_id}" if section.run is not None else ""
+    return section if name in section.title else section._replace(beside=f"{section.beside}{' · ' if section.beside else ''}{name}")
 
 
 def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any]]], float]:
@@ -163,9 +172,7 @@ def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any
     return texts, down + 0.04
 
 
-def places(  # noqa: PLR0913  # a grid
-    count: int, columns: int, tall: float, *, left: float, gap: float, start: float = 0.0
-) -> list[tuple[float, float, float]]:
+def places(count: int, columns: int, tall: float, *, left: float, gap: float, start: float = 0.0) -> list[tuple[float, float, float]]:
     """Set small panels in rows of `columns`: left, top and width, inches; `left` of each, and `start` of a row, is for numbers."""
     wide = (INSIDE - start - columns * left - (columns - 1) * gap - 0.05) / columns
     return [(start + left + at % columns * (wide + left + gap), at // columns * tall, wide) for at in range(count)]
@@ -219,20 +226,6 @@ def stamp_of(run: Run) -> str:
         f"host {facts['hostname']}" if facts.get("hostname") else "",
     )
     return " · ".join(part for part in parts if part)
-
-
-def panel_head(sheet: Page, top: float, title: str, beside: str = "") -> None:
-    """Write a panel's title across the page, what belongs to it beside it in small."""
-    sheet.rule(top + 0.02)
-    shown = fitted([title], INSIDE * (0.55 if beside else 1.0), HEAD, lines=1, weight="bold")[title]
-    sheet.text(0, top + 0.07, shown, fontsize=HEAD, fontweight="bold")
-    if beside:
-        left = width_in(shown, HEAD, "bold") + 0.15
-        rest = wrapped(beside, INSIDE - left, SMALL)
-        sheet.text(left, top + 0.085, rest[0] + ("…" if len(rest) > 1 else ""), fontsize=SMALL, color=QUIET)
-
-
-PANEL_HEAD = 0.30
 
 
 def _flow(legend: Sequence[Entry]) -> tuple[list[tuple[Entry, float, int]], float]:

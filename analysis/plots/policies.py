@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.studies.jobs.output import unit
+from analysis.studies.jobs.estimates import Figure as Estimate
+from analysis.studies.jobs.output import figure, inverse, unit
 from analysis.studies.jobs.schedulers.page import METRIC_HEADS
 from analysis.wording import digits, probability
 
-from .labels import joined
-from .lettering import fitted, room_for
+from .labels import fitted, joined, room_for
 from .marks import DOWN, FOOT, HEADS, UP, Mark, MarkRow, dots, forest, known, log_or_linear
 from .page import Section, dot, fill, stack, verdict_entries
 from .scene import NothingToDraw
@@ -50,7 +50,7 @@ class Ratio(NamedTuple):
     """One policy in one figure: a ratio to the baseline's with its interval, p after Holm; or why there is none."""
 
     policy: str
-    ratio: float | None = None
+    value: float | None = None
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -59,13 +59,13 @@ class Ratio(NamedTuple):
     @property
     def verdict(self) -> str:
         """One of POLICY_LOOKS."""
-        if self.ratio is None or self.p is None or self.p >= SURE:
+        if self.value is None or self.p is None or self.p >= SURE:
             return "not shown"
-        return "shorter" if self.ratio < 1 else "longer"
+        return "shorter" if self.value < 1 else "longer"
 
     def mark(self, *texts: str) -> Mark:
         """Make its mark."""
-        return Mark((self.ratio, self.low, self.high), POLICY_LOOKS[self.verdict], texts, bold=False)
+        return Mark((self.value, self.low, self.high), POLICY_LOOKS[self.verdict], texts, bold=False)
 
 
 @picture(
@@ -83,12 +83,12 @@ def jobs_policies(scene: Scene) -> Figure:
         "line at 1): left of it is less. Marks: geometric mean over streams; lines: 95 % intervals, paired; p after Holm over all "
         "policies, each figure by itself."
     )
-    legend = verdict_entries(POLICY_WORDS, POLICY_LOOKS, {row.verdict for row in every if row.ratio is not None})
+    legend = verdict_entries(POLICY_WORDS, POLICY_LOOKS, {row.verdict for row in every if row.value is not None})
     left = max(1.3, room_for([row.policy for row in every], 1.6))
     sections = []
     for run, place in result:
-        rows = _policy_rows(place, left)
-        beside = f"{place.streams} streams, the same for every policy" + (f" · run {run.run_id}" if len(scene.runs) > 1 else "")
+        rows = _policy_rows(place)
+        beside = f"{place.streams} streams, the same for every policy"
         draw = partial(_policies, rows=rows, left=left, baseline=place.baseline, ends=reach_of(every))
         title = f"{place.slots} slot{'s' if place.slots > 1 else ''} of {place.engine}"
         sections.append(Section(title, HEADS + sum(row.tall for row in rows) + FOOT, draw, beside, run=run))
@@ -103,7 +103,7 @@ def jobs_policies(scene: Scene) -> Figure:
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     """Take what was compared. Raises: NothingToDraw."""
     result = [(stream.run, place) for stream in scene.streams for place in stream.places]
-    if not any(row.ratio is not None for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)):
+    if not any(row.value is not None for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)):
         raise NothingToDraw("no two policies met the same jobs in two streams or more")
     return result
 
@@ -113,30 +113,23 @@ def rows_of(place: Place, name: str) -> list[Ratio]:
     rows = []
     for arm in place.arms:
         if arm.policy != place.baseline:
-            against = arm.against[name]
-            ends = (
-                []
-                if against.effect is None
-                else [1 / (1 + gain) for gain in (against.effect.gain, against.effect.high, against.effect.low)]
-            )
-            rows.append(Ratio(arm.policy, ends[0], ends[1], ends[2], p=against.p) if ends else Ratio(arm.policy, why=against.reason))
-    return sorted(rows, key=lambda row: row.ratio if row.ratio is not None else math.inf)
+            effect, p = arm.against[name].effect, arm.against[name].p
+            rows.append(Ratio(arm.policy, why=arm.against[name].reason) if effect is None else Ratio(arm.policy, *inverse(effect), p=p))
+    return sorted(rows, key=lambda row: row.value if row.value is not None else math.inf)
 
 
 def reach_of(rows: Sequence[Ratio]) -> tuple[float, float]:
     """Answer the ends of an axis of ratios: all intervals and 1 are in view."""
-    ends = known((row.ratio, row.low, row.high) for row in rows)
+    ends = known((row.value, row.low, row.high) for row in rows)
     return min([0.8, *ends]), max([1.25, *ends])
 
 
 def words(row: Ratio) -> str:
     """Write a ratio with its interval, or why there is none."""
-    if row.ratio is None or row.low is None or row.high is None:
-        return row.why
-    return f"{digits(row.ratio, 3)} [{digits(row.low, 3)}, {digits(row.high, 3)}]"
+    return row.why if row.value is None else figure(Estimate(row.value, row.low, row.high))
 
 
-def _policy_rows(place: Place, left: float) -> list[MarkRow]:
+def _policy_rows(place: Place) -> list[MarkRow]:
     base = next(arm for arm in place.arms if arm.policy == place.baseline)
     rows: list[MarkRow] = []
     for name, head in METRIC_HEADS.items():
@@ -145,14 +138,11 @@ def _policy_rows(place: Place, left: float) -> list[MarkRow]:
         small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
         rows.append(MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4))
         ratios = rows_of(place, name)
-        titles = fitted([row.policy for row in ratios], left - 0.12, lines=1)
-        rows += [
-            MarkRow(titles[row.policy], [row.mark(words(row), "" if row.p is None else probability(row.p))], tall=0.22) for row in ratios
-        ]
+        rows += [MarkRow(row.policy, [row.mark(words(row), "" if row.p is None else probability(row.p))], tall=0.22) for row in ratios]
     return rows
 
 
-def _policies(sheet: Page, top: float, rows: Sequence[MarkRow], left: float, baseline: str, ends: tuple[float, float]) -> None:  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def _policies(sheet: Page, top: float, rows: Sequence[MarkRow], left: float, baseline: str, ends: tuple[float, float]) -> None:
     scale: Callable[[Axes], None] = lambda axes: log_or_linear(axes, "x", *ends)  # noqa: E731  # short
     heads = [("ratio [95 %]", 0.12), ("p", 0)]
     forest(sheet, top, rows, left=left, right=2.05, label=f"ratio to {baseline}'s", heads=heads, scale=scale, zero=1.0)

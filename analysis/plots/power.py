@@ -7,8 +7,6 @@ import statistics
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from matplotlib.ticker import MaxNLocator
-
 from analysis.studies.power.cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
 from analysis.studies.power.report import drawn_from, source, unit_of
 from analysis.studies.power.report_terms import Against
@@ -16,12 +14,11 @@ from analysis.studies.power.study import LIMIT, PREDICTED, as_asked, sides
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
-from .labels import joined, minus
-from .lettering import fitted, room_for
-from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band
+from .labels import fitted, joined, minus, room_for
+from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
 from .page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw
-from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, Look, picture
+from .style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -95,10 +92,7 @@ def _looks(parts: Sequence[PowerPart]) -> dict[str, Look]:
     names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
     baselines = {part.side.baseline for part in parts}
     looks = {name: Look(AGAIN, "s", "-") for name in names if name in baselines}
-    for place, name in enumerate(name for name in names if name not in looks):
-        turn, at = divmod(place, len(COLOURS))
-        looks[name] = Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
-    return looks
+    return looks | {name: look(place) for place, name in enumerate(name for name in names if name not in looks)}
 
 
 def _sources(parts: Iterable[PowerPart]) -> list[str]:
@@ -171,12 +165,9 @@ def _of_task(arm: MeasuredAlgorithm, baseline: str) -> PowerLine:
     return PowerLine(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), above, arm.holds)
 
 
-def _throughput(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float
-) -> None:
+def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float) -> None:
     wide = (INSIDE - left - GAP - 0.1) / 2
-    names = fitted([row.name for row in rows], left - 0.12, lines=1)
-    rates = [MarkRow(names[row.name], [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
+    rates = [MarkRow(row.name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
     label = "images/s, % more than the baseline"
     forest(sheet, top, rates, left=left, right=INSIDE - left - wide, label=label, reach=reach, band=margin_band(margin))
     above = [
@@ -186,7 +177,7 @@ def _throughput(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)
     axes = forest(sheet, top, above, left=left + wide + GAP, right=0.1, label=label, reach=most, zero=None, band=band)
     axes.set_xlim(-0.02 * most, most)
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    rounded(axes, x=6)
     for at, row in enumerate(rows):
         if row.above is None:
             reason = "no sensor" if row.holds == "no sensor" else "readings are missing"
@@ -263,7 +254,7 @@ def _task(sheet: Page, top: float, part: PowerPart, group: Group, looks: Mapping
         sheet.text(left, above + 0.02, titles[name], fontweight="bold", color=look.color)
         axes = sheet.axes(left, above + NAME, wide, DRAW, xlim=(-0.5, last + 0.5), ylim=(lowest, highest))
         _draws(axes, cells, look)
-        axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        rounded(axes, y=4)
         axes.tick_params(labelbottom=False, labelleft=not at % columns)
         knob = sheet.axes(left, above + NAME + DRAW + SPACE, wide, KNOB, xlim=(-0.5, last + 0.5), xlabel="iteration")
         _knob(knob, cells[0], look)
@@ -292,7 +283,7 @@ def _knob(axes: Axes, cell: Capped, look: Look) -> None:
     _ground(axes, cell.iterations)
     name, of = next((entry for entry in PACES if any(entry[1](row.actual) is not None for row in cell.iterations)), ("", None))
     axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
-    axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
+    rounded(axes, y=2)
     if of is None:
         return
     numbers = [row.number for row in cell.iterations]
@@ -360,8 +351,7 @@ def _front(axes: Axes, group: Group, looks: Mapping[str, Look]) -> None:
         style["markerfacecolor"] = look.color if arm.holds == "yes" else "white"
         interval(axes, power.value, (None, rate.low, rate.high), style, "y")
         interval(axes, rate.value, ends_of(power), style)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    rounded(axes, x=5, y=5)
     axes.margins(0.12)
 
 
@@ -423,6 +413,6 @@ def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], lo
             xs, ys = zip(*points, strict=True)
             dots(axes, xs, [100 * y for y in ys], looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5)
         far = max([LEAST, *(abs(100 * error) for points in result.values() for _, error in points)])
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        rounded(axes, x=5)
         axes.margins(0.08)
         axes.set_ylim(-1.1 * far, 1.1 * far)

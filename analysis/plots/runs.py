@@ -14,9 +14,8 @@ from analysis.disturbance import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
 from analysis.wording import digits, number, unsigned
 
-from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, time_unit
-from .lettering import room_for
-from .marks import FOOT, ROW, bars, dots, log_or_linear, names_beside, trailing_mean
+from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit
+from .marks import FOOT, ROW, above, bars, crossed, dots, log_or_linear, names_beside, trailing_mean
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, measured, panels_of
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
@@ -85,7 +84,7 @@ def odd_cells(cells: Sequence[Cell], metric: str) -> list[Odd]:
 
 
 @picture(
-    20,
+    27,
     "Every cell in the order it ran",
     "Whether the machine stayed the same over the run: raw values by run order, blocks as bands.",
     NOT_OF=TIMELESS,
@@ -113,18 +112,21 @@ def run_order(scene: Scene) -> Figure:
         sections.append(Section(panel.title, 1.77, partial(_order, panel=panel, looks=looks, odd=rings), beside, run=panel.run))
         notes += _odd_words(panel, rings, labels)
     runs = [run for run in scene.runs if any(panel.run is run for panel in panels)]
-    sections += [section for run in runs if (section := _others(run, several=len(runs) > 1))]
+    sections += [section for run in runs if (section := _others(run))]
     return stack(scene, run_order.TITLE, lead, sections, legend, notes)
 
 
-def _others(run: Run, *, several: bool) -> Section | None:
-    """Show what other programs used while the cells ran, where that is known; of `several` runs each is named."""
+def _others(run: Run) -> Section | None:
+    """Show what other programs used while the cells ran, where that is known."""
     shares = [(cell, share) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
     span = f", {stamps[0][11:16]} to {stamps[-1][11:16]} UTC" if stamps else ""
-    title = f"Other programs{f' · run {run.run_id}' if several else ''}"
     draw = partial(_load, run=run, shares=shares)
-    return Section(title, 1.1, draw, f"% of all CPUs while each cell ran{span}; above the line they disturb", run=run) if shares else None
+    return (
+        Section("Other programs", 1.1, draw, f"% of all CPUs while each cell ran{span}; above the line they disturb", run=run)
+        if shares
+        else None
+    )
 
 
 def _load(sheet: Page, top: float, run: Run, shares: Sequence[tuple[Cell, float]]) -> None:
@@ -184,7 +186,7 @@ def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], odd
         (marks,) = axes.plot([cell.order for cell in cells], heights, linestyle="none", markersize=5, label=arm, **style)
         tell(marks, *(_cell(panel, cell, height) for cell, height in zip(cells, heights, strict=True)))
     lost = [cell.order for cell in panel.cells if cell.outcome != "measured"]
-    axes.plot(lost, [0.03] * len(lost), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
+    crossed(axes, lost)
     axes.grid(axis="y")
     axes.margins(y=0.12)
     axes.set_xlabel("place in the run (cells, in the order they ran)")
@@ -218,8 +220,7 @@ def _bands(axes: Axes, panel: Panel) -> None:
         if turn % 2 == 0:
             axes.axvspan(min(orders) - 0.5, max(orders) + 0.5, color=BAND, zorder=0, linewidth=0)
         if len(blocks) <= 24 or turn % 5 == 0:
-            style: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
-            axes.text((min(orders) + max(orders)) / 2, 1.02, str(block) if turn else f"block {block}", **style)
+            above(axes, (min(orders) + max(orders)) / 2, str(block) if turn else f"block {block}")
 
 
 STRIP, TALL_STRIP, STRIP_GAP, TICKS = 0.33, 0.8, 0.05, 0.4
@@ -274,13 +275,13 @@ def _telling(scene: Scene, panel: Panel, arms: Mapping[str, object]) -> list[str
     return [arm for arm in arms if arm in kept]
 
 
-def _strips(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def _strips(
     sheet: Page, top: float, panel: Panel, arms: Mapping[str, list[Steps]], left: float, tall: float, looks: Mapping[str, Look]
 ) -> None:
     every = [cell for cells in arms.values() for cell in cells]
     low, high = min(min(one.wall_s) for one in every), max(max(one.wall_s) for one in every)
     scale, _ = time_unit([high])
-    names_beside(sheet, top, left - TICKS, fitted_arms([panel.run], arms, left - TICKS - 0.15).values(), tall + STRIP_GAP)
+    names_beside(sheet, top, left - TICKS, arm_labels([panel.run], arms).values(), tall + STRIP_GAP, lines=2)
     for row, (arm, cells) in enumerate(arms.items()):
         axes = sheet.axes(left, top + (tall + STRIP_GAP) * row, INSIDE - left - 0.02, tall)
         axes.set_xlim(0, max(len(one.wall_s) for one in every) + 1)
@@ -341,9 +342,7 @@ def _walls(panel: Panel, arm: str) -> np.ndarray:
     return np.concatenate([cell.wall_s[cell.warmup :] for cell in cells]) if cells else np.array([])
 
 
-def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray], left: float, looks: Mapping[str, Look]
-) -> None:
+def _spread(sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray], left: float, looks: Mapping[str, Look]) -> None:
     every = np.concatenate(list(arms.values()))
     scale, unit = time_unit([float(np.quantile(every, 0.9))])
     axes = sheet.axes(left, top, INSIDE - left - 0.02, 0.29 * len(arms))
@@ -351,7 +350,7 @@ def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     axes.spines["left"].set_visible(False)
     log_or_linear(axes, "x", float(every.min()) * scale, float(every.max()) * scale, most=8)
     axes.grid(axis="x")
-    names_beside(sheet, top, left, fitted_arms([panel.run], arms, left - 0.15).values(), 0.29)
+    names_beside(sheet, top, left, arm_labels([panel.run], arms).values(), 0.29, lines=2)
     for row, (arm, walls) in enumerate(arms.items()):
         ends = np.quantile(walls, (0.10, 0.50, 0.90)) * scale
         # The jitter is part of the picture: the same each time.
@@ -406,7 +405,7 @@ def _columns(panel: Panel) -> list[RunColumn]:
 
 
 def _bars(sheet: Page, top: float, panel: Panel, columns: Sequence[RunColumn], left: float) -> None:
-    names_beside(sheet, top, left, fitted_arms([panel.run], panel.arms, left - 0.15).values())
+    names_beside(sheet, top, left, arm_labels([panel.run], panel.arms).values(), lines=2)
     wide = (INSIDE - left + 0.1) / len(columns) - 0.1
     for place, column in enumerate(columns):
         start = left + place * (wide + 0.1)

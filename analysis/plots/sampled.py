@@ -6,13 +6,11 @@ import statistics
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from analysis.quantities import QUANTITIES
 
-from .labels import fitted_arms, joined
-from .lettering import fitted
-from .marks import dots, series, trailing_mean
+from .labels import fitted, fitted_arms, joined
+from .marks import dots, rounded, series, trailing_mean
 from .page import INSIDE, Page, arms_legend, fill, page
 from .scene import NothingToDraw, measured, panels_of, series_key
 from .style import BAND, QUIET, SMALL, looks_of, picture
@@ -127,7 +125,7 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
     return result
 
 
-def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
+def _notes(
     scene: Scene,
     every: Sequence[SampledColumn],
     columns: Sequence[SampledColumn],
@@ -230,8 +228,7 @@ def _band(sheet: Page, top: float, band: Sequence[SampledColumn], quantities: Se
         for place, column in enumerate(band):
             axes = sheet.axes(LEFT + wide * place, down, wide - GAP, ROW, ylim=limits)
             _samples(axes, column, quantity, looks, in_pixels=sum(len(trace.time_s) for trace in column.all()) > MANY / len(band))
-            axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
-            axes.xaxis.set_major_locator(MaxNLocator(3 if len(band) > 1 else 8, steps=[1, 2, 5, 10]))
+            rounded(axes, x=3 if len(band) > 1 else 8, y=3)
             axes.grid(axis="y")
             last = row == len(quantities) - 1
             axes.tick_params(labelleft=place == 0, left=place == 0, labelbottom=last, bottom=last)

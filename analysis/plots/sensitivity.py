@@ -10,7 +10,7 @@ from analysis.verdict import without_guards
 from analysis.wording import unsigned
 from control.t_test import ALPHA, detectable_gain
 
-from .lettering import fitted
+from .labels import fitted
 from .marks import BANDED
 from .page import dot, fill, line, page, places
 from .scene import NothingToDraw, comparison_of, panels_of

@@ -15,8 +15,7 @@ from analysis.studies.jobs.streams.sentences import called, in_order, names
 from analysis.wording import digits
 
 from . import faults
-from .labels import joined
-from .lettering import fitted, room_for, wrapped
+from .labels import fitted, joined, room_for, wrapped
 from .marks import MarkRow, forest, log_or_linear, ticks
 from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
 from .policies import places_of, reach_of, rows_of, words
@@ -171,7 +170,7 @@ MOST_ROWS = 8
 def _served(scene: Scene) -> OnPage:
     """Mean waits under every policy of the first place, against the baseline's."""
     _, place = places_of(scene)[0]
-    rows = [row for row in rows_of(place, "mean_wait_s") if row.ratio is not None][:MOST_ROWS]
+    rows = [row for row in rows_of(place, "mean_wait_s") if row.value is not None][:MOST_ROWS]
     if not rows:
         raise NothingToDraw("no policy's waits could be held against the baseline's")
     best = rows[0]
@@ -272,7 +271,7 @@ def _strips(scene: Scene) -> list[Strip]:
     result: dict[tuple[str, str], Strip] = {}
     for run, stream in ((gathered.run, stream) for gathered in scene.streams for stream in gathered.streams):
         if (run.origin, stream.group) not in result and (held := holds(stream)):
-            result[run.origin, stream.group] = _strip(run, stream, held, several=len(scene.runs) > 1)
+            result[run.origin, stream.group] = _strip(run, stream, held)
     if not result:
         raise NothingToDraw("no job of any stream ever held a slot")
     # First those with faults, then one of each policy and arrivals, the fullest first: what differs is worth a look.
@@ -291,10 +290,10 @@ def _strips(scene: Scene) -> list[Strip]:
     return drawn
 
 
-def _strip(run: Run, stream: Stream, held: Sequence[SlotHold], *, several: bool) -> Strip:
+def _strip(run: Run, stream: Stream, held: Sequence[SlotHold]) -> Strip:
     checkpoints = f"checkpoints every {stream.checkpoint_s:g} s" if stream.checkpoint_s else ""
     parts = (called(str(stream.arrivals.get("kind", ""))), stream.policy, stream.fault, checkpoints)
-    title = ", ".join(part for part in parts if part) + (f" · run {run.run_id}" if several else "")
+    title = ", ".join(part for part in parts if part)
     until_s = last_moment(stream, held)
     length_s = min(until_s, until_s * SHOWN / len(held)) if until_s > 0 else 1.0
     lasting = [begin_s for begin_s, end_s in _struck(stream) if end_s > begin_s]

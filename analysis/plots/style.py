@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from functools import wraps
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
 DPI = 200  # 1440 pixels: sharp on dense screens and on paper
+LAST_ANSWER = 25  # of the order of pictures
 FORMATS = ("svg", "png", "pdf")
 SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
 INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
@@ -82,17 +82,6 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def drawn(draw: Callable[[Scene], Figure]) -> Callable[[Scene], Figure]:
-    """Give a picture the house's settings while it is drawn."""
-
-    @wraps(draw)
-    def styled(scene: Scene) -> Figure:
-        with house_style():
-            return draw(scene)
-
-    return styled
-
-
 class Picture:
     """A picture that is drawn from a scene: its name, the question it answers, its place among the others, and how it is drawn.
 
@@ -111,6 +100,11 @@ class Picture:
         self.__doc__ = function.__doc__
         self._function = function
         vars(self).update(fits)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it answers what a run asked; those that say how far to trust the answer stand behind."""
+        return self.ORDER <= LAST_ANSWER
 
     def draw(self, scene: Scene) -> Figure:
         """Draw it. Raises: NothingToDraw, with the reason."""
@@ -134,10 +128,13 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
             if not changes_something(tweakset) and tweakset.name not in looks
         }
     names = dict.fromkeys(name for run in scene.runs for name in in_order(run, run.tweaksets.values()))
-    for place, name in enumerate(name for name in names if name not in looks):
-        turn, at = divmod(place, len(COLOURS))
-        looks[name] = Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
-    return looks
+    return looks | {name: look(place) for place, name in enumerate(name for name in names if name not in looks)}
+
+
+def look(place: int) -> Look:
+    """The look of one of several, by its place: colours first, then the same with other marks and dashes."""
+    turn, at = divmod(place, len(COLOURS))
+    return Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
 
 
 def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:

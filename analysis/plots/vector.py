@@ -152,7 +152,7 @@ class Vector(RendererBase):
         plain = bare and not text and "opacity" not in style
         self._nodes.append(Node(style, d, path=True) if plain else Node(style, _element("path", f'd="{d}"', text)))
 
-    def draw_markers(self, gc: Any, marker_path: Any, marker_trans: Any, path: Any, trans: Any, rgbFace: Any = None) -> None:  # noqa: ANN401, N803, PLR0913, PLR0917  # matplotlib's
+    def draw_markers(self, gc: Any, marker_path: Any, marker_trans: Any, path: Any, trans: Any, rgbFace: Any = None) -> None:  # noqa: ANN401, N803  # matplotlib's
         """Draw one mark in several places."""
         if len(path.vertices) == 1 and marker_path.get_extents(marker_trans).width > WIDE:  # an area, which stands where it is
             moved = marker_trans + Affine2D().translate(*trans.transform(path.vertices)[0])
@@ -181,7 +181,7 @@ class Vector(RendererBase):
             where = f'href="#{self.name}-{number}" x="{_short(across)}" y="{_short(down)}"'
             self._nodes.append(Node(style, _element("use", where, text)))
 
-    def draw_text(  # noqa: PLR0913, PLR0917  # matplotlib's
+    def draw_text(
         self,
         gc: Any,  # noqa: ANN401
         x: float,

@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from analysis.studies.jobs.output import figure, unit
 from analysis.studies.jobs.queues.formulas import Inputs, Unstable, mmc
@@ -17,9 +16,8 @@ from analysis.studies.jobs.queues.validation import RULE, predicted
 from analysis.studies.jobs.streams.sentences import FIRST_COME, called, settings
 from analysis.wording import unsigned
 
-from .labels import joined
-from .lettering import fitted, room_for
-from .marks import DOWN, FOOT, HEADS, ROW, SAME, Mark, MarkRow, ends_of, forest, interval, known, log_or_linear, ticks
+from .labels import fitted, joined, room_for
+from .marks import DOWN, FOOT, HEADS, ROW, SAME, Mark, MarkRow, ends_of, forest, interval, known, log_or_linear, rounded, ticks
 from .page import Section, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw
 from .style import AGAIN, COLOURS, FAINT, INK, SMALL, picture
@@ -173,19 +171,18 @@ def _variation(waits: GroupWaits) -> float:
 
 def _off(sheet: Page, top: float, rows: Sequence[tuple[str, GroupWaits, Judged]]) -> None:
     left = room_for([name for name, _, _ in rows], 2.6)
-    titles = fitted([name for name, _, _ in rows], left - 0.12, lines=1)
     scale, short = unit(one.value for _, waits, _ in rows if (one := waits.validation.wait_s) is not None)
     drawn = []
     for name, waits, held in rows:
         (model,) = fitted([held.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1).values()
         texts = figure(waits.validation.wait_s, scale), model, held.verdict
-        drawn.append(MarkRow(titles[name], [Mark(ends_of(held.ratio), VERDICT_LOOKS[held.verdict], texts)]))
+        drawn.append(MarkRow(name, [Mark(ends_of(held.ratio), VERDICT_LOOKS[held.verdict], texts)]))
     margin = max(waits.validation.margin for _, waits, _ in rows)
     reach = min(2.0, 1.08 * max([2 * margin, *(abs(end - 1) for end in known(ends_of(held.ratio) for _, _, held in rows))]))
 
     def from_one(axes: Axes) -> None:
         axes.set_xlim(max(0.0, 1 - reach), 1 + reach)
-        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        rounded(axes, x=6)
 
     heads = [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)]
     band = (1 - margin, 1 + margin)
@@ -258,7 +255,7 @@ def _survival(axes: Axes, waits: GroupWaits) -> None:
     lowest = max(LOWEST, 0.7 / max(1, len(together)))
     axes.set(yscale="log", ylim=(lowest, 1.15), xlim=(0, 1.05 * longest * scale or 1.0), xlabel=f"wait, {short}")
     ticks(axes, "y", [10.0**power for power in range(math.ceil(math.log10(lowest)), 1)], lambda value: f"{100 * value:g} %")
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    rounded(axes, x=5)
     axes.grid(visible=True)
 
 

@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 from analysis.answer import Line, Table, Word
 from analysis.plain import SENTENCE, one_line
+from analysis.wording import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,14 +64,16 @@ def table(result: Table) -> Markup:
         )
         for row in result.rows
     )
-    return Markup('<div class="wide"><table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(caption, head, body)
+    label = _clean(result.title or result.columns[0].head) or "table"
+    box = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}">').format(label)
+    return box + Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>").format(caption, head, body)
 
 
 def _cell(value: object, write: object, side: str) -> Markup:
     if value is None:
         return Markup("<td{}></td>").format(side)
     if isinstance(value, Word):
-        return Markup("<td{}><span{}>{}</span></td>").format(side, _tone(value.tone), _clean(value.text))
+        return Markup("<td{}><span{}>{}</span></td>").format(side, _tone(value.tone), spoken(_clean(value.text)))
     return Markup("<td{}>{}</td>").format(side, _clean(write(value) if callable(write) else value))
 
 

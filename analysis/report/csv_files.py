@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from analysis.studies.keys.terms import Effects
     from analysis.terms import Cell, Comparison, Effect, Run
 
 Value = str | int | float | bool | None
@@ -131,6 +132,39 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     if not values or min(values) <= 0:
         return None
     return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def effects(result: Sequence[tuple[str, Effects]]) -> Rows:
+    """One row an effect for other programs; each with the id of its run. Gains are fractions, above 0 is faster."""
+    return [
+        {
+            "run_id": run_id,
+            "study": one.observed.study,
+            "workload": one.observed.workload,
+            "tweakset": one.observed.profile,
+            "design": one.observed.design,
+            "metric": one.observed.metric,
+            "effect": " × ".join(term.factors),
+            "means": term.means,
+            "level": term.level,
+            "verdict": term.verdict,
+            "gain_fraction": term.gain,
+            "low95_fraction": term.gain_low,
+            "high95_fraction": term.gain_high,
+            "log_effect": term.effect,
+            "log_se": term.se,
+            "df": term.df,
+            "p": term.p,
+            "p_adjusted": term.p_adjusted,
+            "adjustment": term.adjustment,
+            "family": term.family,
+            "share_of_variation": term.share,
+            "mde_log": term.mde,
+            "aliases": "; ".join(term.aliases),
+        }
+        for run_id, one in result
+        for term in one.terms
+    ]
 
 
 def as_csv(rows: Rows) -> str:

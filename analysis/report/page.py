@@ -24,7 +24,6 @@ from analysis.wording import spoken, unsigned
 
 from . import csv_files
 from .answers import counted
-from .keys import as_rows
 from .pictures import pictures_of
 from .saving import GENERATOR
 from .summary import as_markdown, summary
@@ -124,6 +123,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         between=between,
         refused=refused,
         pictures=drawn,
+        lead=next((picture for picture in drawn if picture.leads), None),
         leading=next(
             (f"picture-{picture.name}" for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), "pictures"
         ),
@@ -241,7 +241,7 @@ def _files(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[File]
 def _effects_file(scene: Scene) -> list[File]:
     effects = [(run.run_id, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
     says = "one row an effect of a key or of several: gain, interval, p, share, what it cannot be told from"
-    return [_file("effects.csv", csv_files.as_csv(as_rows(effects)), says)] if effects else []
+    return [_file("effects.csv", csv_files.as_csv(csv_files.effects(effects)), says)] if effects else []
 
 
 def _file(name: str, content: str, says: str) -> File:

@@ -27,13 +27,14 @@ HEAVY_BYTES = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: `markup` for the page, or `missing`, the reason why there is none."""
+    """One picture: `markup` for the page, or `missing`, the reason why there is none; `leads` if it may stand at the top."""
 
     name: str
     title: str
     answers: str
-    markup: Markup | None
-    missing: str | None
+    leads: bool
+    markup: Markup | None = None
+    missing: str | None = None
 
 
 def pictures_of(scene: Scene) -> list[Picture]:
@@ -44,10 +45,12 @@ def pictures_of(scene: Scene) -> list[Picture]:
             with warnings.catch_warnings():
                 # A name in letters that the font here lacks is drawn by the reader's own.
                 warnings.filterwarnings("ignore", message="Glyph .* missing from")
-                markup = _embedded(module.draw(scene), name, module.TITLE, f"{module.ANSWERS} {_found(scene, module)}{_shown(scene)}")
-            result.append(Picture(name, module.TITLE, module.ANSWERS, markup, None))
+                figure = module.draw(scene)
+                title = str(figure.get_label())
+                markup = _embedded(figure, name, title, f"{module.ANSWERS} {_found(scene, module)}{_shown(scene)}")
+            result.append(Picture(name, title, module.ANSWERS, module.leads, markup))
         except NothingToDraw as reason:
-            result.append(Picture(name, module.TITLE, module.ANSWERS, None, str(reason).rstrip(".")))
+            result.append(Picture(name, module.TITLE, module.ANSWERS, leads=False, missing=str(reason).rstrip(".")))
     return result
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from analysis import provenance
 from analysis.checks import warnings_of
+from analysis.render import html as as_html
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
-from .checklist import ReportRule, checklist
-from .keys import Keys, keys
+from .checklist import ReportRule, Subject, checklist
 from .settings import RequestedSetting, State, asked
-from .subject import Subject
 from .summary import METRICS, Summary, summary
 from .verdicts import VerdictTable, tables
 
@@ -65,6 +64,20 @@ class ViewText:
     html: Markup
 
 
+class KeyFinding(NamedTuple):
+    """What is said of one tweak set that was taken apart, under one workload."""
+
+    workload: str
+    profile: str
+    sentence: str
+
+    @classmethod
+    def of(cls, effects: Effects) -> KeyFinding:
+        """Take the sentence of effects; of a design that was refused its conclusion, if it has one."""
+        sentence = effects.conclusion if effects.refusal and effects.conclusion else effects.sentence
+        return cls(effects.observed.workload, effects.observed.profile, sentence)
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A run, told. `prefix` begins the ids of its places on the page."""
@@ -75,7 +88,8 @@ class View:
     machine: str
     counts: str
     answers: Sequence[WorkloadAnswer]
-    keys: Sequence[Keys]
+    keys: Sequence[KeyFinding]
+    keys_html: Markup | str
     told: Sequence[ViewText]
     streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
@@ -129,7 +143,8 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         counts=counts_of(run),
         # Where the control differs, counts of verdicts on the sets of a design would say more than can be trusted.
         answers=[answer for answer in answers(run, comparisons) if not (effects and answer.workload in differing)],
-        keys=keys(effects, controls),
+        keys=[KeyFinding.of(effect) for effect in effects],
+        keys_html=_keys(run, effects),
         told=told,
         streams=streams,
         nothing=HELD if streams and not comparisons else nothing_compared(run, comparisons),
@@ -148,6 +163,15 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         measure=_measure(run),
         replicated=run.replicated,
     )
+
+
+def _keys(run: Run, effects: Sequence[Effects]) -> Markup | str:
+    """The effects with their tables; their sentences and the run's warnings stand above them on the page."""
+    if not effects:
+        return ""
+    from analysis.studies.keys.answers import answer  # noqa: PLC0415  # of designs alone
+
+    return as_html.render(replace(answer(effects, run), findings=[], warnings=[]), 3)
 
 
 def machine_of(run: Run) -> str:

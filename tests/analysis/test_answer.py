@@ -127,7 +127,7 @@ def test_foreign_text_does_no_harm_in_any_format() -> None:
 
 def test_html_says_what_the_terminal_says() -> None:
     page = html.render(answer())
-    assert '<span class="bad">regressed</span>' in page
+    assert '<span class="bad">slower</span>' in page
     assert '<th scope="col" class="number">CPU<br>+% [95 %]</th>' in page
     assert "<h3>cnn_train</h3>" in page
 

@@ -23,7 +23,7 @@ for (const table of document.querySelectorAll("table")) {
     });
   }
 }
-const tables = [...document.querySelectorAll("table.verdicts, table.effects, table.cells, table.settings, table.runs")];
+const tables = [...document.querySelectorAll("table.verdicts, table.cells, table.settings, table.runs")];
 const box = document.querySelector("#filter");
 const filter = () => {
   const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);

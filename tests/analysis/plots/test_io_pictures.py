@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -177,14 +176,6 @@ def test_no_loss_is_beyond_all_there_is() -> None:
     assert all(float(tick.replace("\N{MINUS SIGN}", "-")) > -100 for tick in ticks)
     low, high = axes.get_xlim()
     assert low == pytest.approx(-high)
-
-
-def test_ticks_of_ratios_are_round_and_apart() -> None:
-    for reach in (0.01, 0.02, 0.05, 0.2, 0.8, 3.0):
-        ticks = [math.log1p(tick / 100) for tick in io.ticks_of(reach)]
-        assert 0.0 in ticks
-        assert len(ticks) <= 9
-        assert all(later - earlier > reach / 4 for earlier, later in itertools.pairwise(ticks))
 
 
 def test_a_tweak_set_that_changed_nothing_is_grey_and_said_to_be() -> None:

@@ -101,8 +101,8 @@ def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[s
     rows = policies.rows_of(place, "mean_wait_s")
     effect = next(arm for arm in place.arms if arm.policy == rows[0].policy).against["mean_wait_s"].effect
     assert effect is not None
-    assert (rows[0].ratio, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
-    assert [row.ratio for row in rows] == sorted(row.ratio or 0.0 for row in rows)
+    assert (rows[0].value, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
+    assert [row.value for row in rows] == sorted(row.value or 0.0 for row in rows)
     assert policies.words(rows[0]) in said(drawings["jobs_policies"])
 
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.plots.scene import NothingToDraw
+from analysis.report.checklist import Subject
 from analysis.report.page import page_of
-from analysis.report.subject import Subject
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
     """Stand-ins for the real pictures, of which one cannot be drawn: a page is tested apart from what is drawn in it."""
 
     def points(scene: Scene) -> Figure:
-        figure = Figure(figsize=(7.2, 2))
+        figure = Figure(figsize=(7.2, 2), label="Points & lines")
         axes = figure.add_subplot(clip_on=True)
         axes.plot(range(50), marker="o", color="#0072B2")
         axes.set_title(", ".join(scene.runs[0].tweaksets), color="#1a1a1a")
@@ -78,8 +78,8 @@ def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
         raise NothingToDraw("no GPU <was> measured")
 
     return {
-        "points": SimpleNamespace(TITLE="Points & lines", ANSWERS="Whether there are points.", ORDER=1, draw=points),
-        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", ORDER=2, draw=nothing),
+        "points": SimpleNamespace(TITLE="Points", ANSWERS="Whether there are points.", leads=False, draw=points),
+        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", leads=False, draw=nothing),
     }
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.checklist import ReportRule
-    from analysis.report.subject import Subject
+    from analysis.report.checklist import ReportRule, Subject
     from tests.synthetic import JSON
 
 FASTER = Arm("faster", 0.1, SWAPPINESS)

@@ -70,10 +70,6 @@ def test_a_text_that_a_spreadsheet_would_run_is_kept_a_text() -> None:
     assert parsed(as_csv([{"reason": text} for text in texts])) == [{"reason": f"'{text}"} for text in texts]
 
 
-def test_a_negative_number_stays_a_number() -> None:
-    assert parsed(as_csv([{"gain": -0.5}])) == [{"gain": "-0.5"}]
-
-
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
 def test_any_text_comes_back_as_it_was(texts: list[str]) -> None:
     """Commas, quotes, line breaks; but for the apostrophe before what would be a formula."""

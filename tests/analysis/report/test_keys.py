@@ -15,12 +15,10 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.report.keys import MOST_INTERACTIONS, keys
 from analysis.report.view import view_of
 from analysis.studies.keys.effects import effects_of
 from tests import made_designs as designs
 from tests.analysis.report.pages import page, section
-from tests.made_effects import factorial
 from tests.synthetic import Made
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def test_an_ablation_as_it_is_read(ablation_page: Page, snapshot: SnapshotAssert
     html = ablation_page.html
     folded = html[html.index('<details class="sets">') :]
     folded = folded[: folded.index("</details>")]
-    assert ('<table class="verdicts"' in folded, '<table class="effects"' in folded) == (True, False)
+    assert '<table class="verdicts"' in folded
 
 
 def test_one_statement_on_the_control_and_no_count_that_would_say_the_contrary() -> None:
@@ -83,36 +81,11 @@ def test_one_statement_on_the_control_and_no_count_that_would_say_the_contrary()
     assert "The control" not in trusted.rules[6].reason
 
 
-def test_where_compare_finds_the_control_to_differ_the_effects_say_so_too(snapshot: SnapshotAssertion) -> None:
-    """A factorial design checks by the scatter of all cells: what the pairs alone show is told beside it."""
-    (found,) = effects_of(run())
-    assert not found.again_fails
-    controls = [replace(other, verdict="not comparable") for other in compare(run()) if other.untouched]
-    check = [line for line in keys([found], controls)[0].known if line.startswith("A/A")]
-    assert check == snapshot
-    assert check != [line for line in keys([found])[0].known if line.startswith("A/A")]
-
-
-def test_a_fraction_names_what_an_effect_cannot_be_told_from(ablation_page: Page) -> None:
-    """There is no column where it would be empty."""
-    aliased = factorial({"vm.swappiness": -0.1}, design="fractional")
-    terms = (replace(aliased.terms[0], aliases=("vm.x:vm.y",)), *aliased.terms[1:])
-    (told,) = keys([replace(aliased, terms=terms)])
-    assert [one.aliases for one in told.rows if one.aliases] == ["vm.x:vm.y"]
-    assert ">cannot be told" not in ablation_page.html
-
-
-def test_the_strongest_interactions_are_shown_and_the_rest_counted() -> None:
-    many = factorial({}, keys={f"vm.k{at}": "1" for at in range(7)}, together={("vm.k1", "vm.k5"): 0.2})
-    (told,) = keys([many])
-    assert told.hidden == 21 - MOST_INTERACTIONS
-    assert "vm.k1 × vm.k5" in [one.name for one in told.rows]
-
-
 def test_what_cannot_be_analysed_says_why() -> None:
-    refused = replace(factorial({}), terms=(), refusal="every cell failed.", sentence="Nothing can be said: every cell failed.")
-    (told,) = keys([refused])
-    assert (told.refusal, told.rows) == ("every cell failed.", ())
+    one = run("ablation")
+    refused = [replace(found, terms=(), refusal="every cell failed.", sentence="Nothing can be said.") for found in effects_of(one)]
+    view = view_of(one, compare(one), refused, pictures={}, place=1)
+    assert "every cell failed" in view.keys_html
 
 
 def test_effects_are_a_file_of_their_own(ablation_page: Page) -> None:

@@ -15,8 +15,7 @@ from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
 from analysis.render.text import render
-from analysis.report.rules_numbers import ratios_are_not_averaged
-from analysis.report.subject import Subject
+from analysis.report.checklist import Subject, ratios_are_not_averaged
 from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
 from analysis.switched.expand import expanded

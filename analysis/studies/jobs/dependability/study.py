@@ -296,7 +296,11 @@ class Poisoning:
     clean: str = ""
 
 
-def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
+def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poisoning]:
+    """Every setting of the jobs that tell an accuracy and how many of their clients were poisoned; the clean ones first in each.
+
+    `result` is what jobs call the accuracy that is meant: the last, unless told otherwise.
+    """
     settings: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
     for stream in streams:
         kinds = {str(class_.get("name")): class_ for class_ in stream.classes}
@@ -304,11 +308,11 @@ def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
         for job in stream.jobs:
             params = _params(kinds.get(job.class_, {}), given)
             level = _number(params.pop(POISONED, None))
-            if job.outcome != "done" or ACCURACY not in job.result or level is None:
+            if job.outcome != "done" or result not in job.result or level is None:
                 continue
             setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
             units = settings.setdefault((condition, setting), {}).setdefault(level, {})
-            units.setdefault(stream.unit, []).append(job.result[ACCURACY])
+            units.setdefault(stream.unit, []).append(job.result[result])
     return [
         _poisoning(condition, setting, level, units, _clean(settings, condition, setting))
         for (condition, setting), levels in settings.items()

@@ -161,13 +161,18 @@ def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
     every: list[MeasuredStream] = []
     for run in of_one_machine(load_each(names, refused), refused):
         if tells_of_jobs(run):
-            rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
-            every += [_measured(stream, rows[stream.name]) for stream in in_order(streams(run, refused), refused)]
+            every += of_run(run, in_order(streams(run, refused), refused))
         else:
             refused.append(f"{run.origin}: no cell of it tells of a stream of jobs.")
     if not every:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that tells of jobs.")
     return every
+
+
+def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
+    """Take streams of a run with what was told of how their replicas were chosen."""
+    rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
+    return [_measured(stream, rows[stream.name]) for stream in streams]
 
 
 def _measured(stream: Stream, rows: Sequence[Mapping[str, object]]) -> MeasuredStream:
@@ -197,7 +202,7 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
         raise Refused(f"{engine} with {slots} slots: streams under several tweak sets ({several}) are never mixed; name runs of one.")
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
     for stream in beside:
-        by_arm.setdefault(_arm_name(stream), {})[stream.record.same_jobs] = stream
+        by_arm.setdefault(arm_of(stream), {})[stream.record.same_jobs] = stream
     order = [ELASTIC, *sorted(name for name in by_arm if name != ELASTIC)]
     shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
     where = f"{engine} with {slots} slots, target {target_s:g} s"
@@ -226,7 +231,8 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
     )
 
 
-def _arm_name(stream: MeasuredStream) -> str:
+def arm_of(stream: MeasuredStream) -> str:
+    """Name the way of scaling of a stream."""
     if stream.target_s is not None:
         return ELASTIC
     replicas = stream.record.params.get("replicas")

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.plots.labels import measure_of
-from analysis.plots.lettering import fitted, room_for, width_in, wrapped
+from analysis.plots.labels import fitted, measure_of, room_for, width_in, wrapped
 from analysis.plots.marks import round_ticks
 
 NAMES = st.lists(
@@ -19,7 +18,7 @@ NAMES = st.lists(
 
 def test_a_name_is_folded_at_a_hyphen_before_it_is_shortened() -> None:
     assert fitted(["deeptweak-exp2-sysctl"], 1.2) == {"deeptweak-exp2-sysctl": "deeptweak-exp2-\nsysctl"}
-    assert fitted(["stock"], 1.2) == {"stock": "stock"}
+    assert fitted(["stock", "stock"], 1.2) == {"stock": "stock"}, "the same name twice is one name"
     assert fitted(["deeptweak-exp2-sysctl"], 1.2, lines=1)["deeptweak-exp2-sysctl"].count("…") == 1
 
 
