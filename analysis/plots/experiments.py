@@ -11,8 +11,8 @@ import numpy as np
 
 from analysis.studies.jobs.dependability.study import poisonings
 from analysis.studies.jobs.estimates import mean
+from analysis.studies.jobs.hyper import hyper
 from analysis.studies.jobs.output import figure, inverse
-from analysis.studies.jobs.profiles.hyper import hyper
 from analysis.studies.jobs.replicates import in_order
 from analysis.studies.jobs.scaling.measured import arm_of, of_run, reports
 from analysis.terms import Refused
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.jobs.dependability.study import Poisoning
-    from analysis.studies.jobs.profiles.hyper import GridPoint, Hyper
+    from analysis.studies.jobs.hyper import GridPoint, Hyper
     from analysis.studies.jobs.records import Stream, Unit
     from analysis.studies.jobs.scaling.measured import MeasuredStream, TargetReport
     from analysis.studies.jobs.streams.gathered import Gathered
