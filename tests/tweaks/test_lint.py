@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.terms import Script, Tweak, TweakSet
-from fixtures.tweaks.cpus import boot_hugepage_bytes, cpu_list, isolated
+from fixtures.tweaks.cpus import cpu_list, hugepage_pools, isolated
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import parse, read
 from fixtures.tweaks.settings import boot_tokens
@@ -31,7 +31,8 @@ def test_the_deeptweak_files_hold_what_the_study_lists() -> None:
     """A19: 5, 12 and 5 sysctls; 2·2³⁰ + 5128·2²¹ = 12 901 679 104 bytes, 4 GiB and none reserved. A20: no limits."""
     sets = [read(REFERENCE / f"exp{n}" / "skyhook.yaml") for n in (1, 2, 3)]
     assert [sum(t.kind == "sysctl" for t in s.tweaks) for s in sets] == [5, 12, 5]
-    assert [boot_hugepage_bytes(s.tweaks) for s in sets] == [12_901_679_104, 4_294_967_296, 0]
+    pools = [hugepage_pools(t for t in s.tweaks if t.kind == "boot") for s in sets]
+    assert [sum(size * pages for size, pages in one.items()) for one in pools] == [12_901_679_104, 4_294_967_296, 0]
     assert {t.kind for s in sets for t in s.tweaks} == {"sysctl", "boot"}
     assert read(REFERENCE / "base" / "skyhook.yaml").tweaks == ()
 

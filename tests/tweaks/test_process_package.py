@@ -19,7 +19,6 @@ from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
-from fixtures.tweaks.render import render
 from fixtures.tweaks.skyhook import packages
 from tests.cluster.test_manifests import job
 
@@ -127,15 +126,6 @@ def test_what_belongs_to_another_kind_of_package_is_refused(packages: str, says:
     with pytest.raises(BadInput) as refusal:
         manifest(packages)
     assert says in str(refusal.value)
-
-
-def test_what_is_rendered_is_read_as_the_same_set() -> None:
-    tweakset = manifest(OURS, TUNING)
-    back = parse(render(tweakset), "x")
-    assert back.tweaks == tweakset.tweaks
-    mixed = replace(tweakset, tweaks=tuple(replace(t, package="p") for t in tweakset.tweaks))
-    with pytest.raises(BadInput, match="package 'p' holds settings of two kinds"):
-        render(mixed)
 
 
 def test_each_setting_is_a_factor_of_its_own() -> None:
