@@ -106,7 +106,6 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         ({"vary": (("kinds", ("raw",)),)}, "--vary kinds: no parameter 'kinds' of made, made:kind=tar. Did you mean 'kind'"),
         ({"vary": (("color", ("red",)),)}, "--vary color: no parameter 'color' of made, made:kind=tar. There is: kind, readers."),
         ({"vary": (("read_ahead_kb", ("8192",)),)}, "'read_ahead_kb' but a kernel setting: a tweak set, e.g. --tweaks=block-readahead"),
-        ({"vary": (("vm.swappiness", ("1",)),)}, "a kernel setting: a tweak set, e.g. --tweaks="),
         ({"vary": (("swappiness", ("1",)),)}, "a kernel setting: a tweak set, e.g. --tweaks="),
         ({"vary": (("kind", ("raw",)), ("kind", ("tar",)))}, "--vary kind: is there twice"),
         ({"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"}, "made:kind=tar in --workloads has a kind already"),
@@ -307,7 +306,6 @@ def test_a_study_is_called_as_its_file_is() -> None:
     [
         ("benchmarks/", {"bench_kernel_tweaks"}),
         ("benchmarks/bench_io_patterns.py", {"bench_io_patterns"}),
-        ("benchmarks/bench_harness_cost.py", {"bench_harness_cost"}),
         ("benchmarks/bench_kernel_tweaks.py benchmarks/bench_io_patterns.py", {"bench_kernel_tweaks", "bench_io_patterns"}),
     ],
 )
