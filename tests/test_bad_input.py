@@ -37,7 +37,7 @@ def untouched(place: Place) -> bool:
 @pytest.mark.parametrize(
     ("options", "workload", "says"),
     [
-        (("--tweaks=thp-alway",), "idle", r"no tweak set is called 'thp-alway' \(did you mean thp-always\?\); there are .*thp-never"),
+        (("--tweaks=thp-alway",), "idle", r"no tweak set is called 'thp-alway'\. Did you mean 'thp-always'\? There are: .*thp-never"),
         ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? There are: {', '.join(names())}"),
         ((), " , ", r"--workloads= , : .*There are: "),
         (("--blocks=0",), "idle", r"--blocks=0: at least 1 is needed"),

@@ -91,7 +91,7 @@ def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
 
 
 def test_a_list_of_many_workloads_is_counted(tmp_path: Path) -> None:
-    says = r"^--vary color: no parameter 'color' of any of the 4 workloads\. There is: kind, readers, wait_s\.$"
+    says = r"^--vary color: no parameter 'color' of any of the 4 workloads\. There is: kind, readers, wait_s\."
     with pytest.raises(BadInput, match=says):
         names(tmp_path, workloads="made,made:kind=zip,idle,made:readers=3", vary=(("color", ("red",)),))
 
@@ -105,8 +105,7 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
     [
         ({"vary": (("kinds", ("raw",)),)}, "--vary kinds: no parameter 'kinds' of made, made:kind=tar. Did you mean 'kind'"),
         ({"vary": (("color", ("red",)),)}, "--vary color: no parameter 'color' of made, made:kind=tar. There is: kind, readers."),
-        ({"vary": (("read_ahead_kb", ("8192",)),)}, "'read_ahead_kb' but a kernel setting: a tweak set, e.g. --tweaks=block-readahead"),
-        ({"vary": (("swappiness", ("1",)),)}, "a kernel setting: a tweak set, e.g. --tweaks="),
+        ({"vary": (("swappiness", ("1",)),)}, "There is: kind, readers. A kernel setting is a tweak set's: --tweaks."),
         ({"vary": (("kind", ("raw",)), ("kind", ("tar",)))}, "--vary kind: is there twice"),
         ({"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"}, "made:kind=tar in --workloads has a kind already"),
         ({"steps": 11}, "--steps=11: made has 10 steps; for more, read them twice"),
