@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.slow]
-ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.plugin", "--target=fleet")
+ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.chain", "--target=fleet")
 KNOBS = "vm.swappiness = 10\nvm.dirty_ratio = 40\nnet.core.rmem_max = 500000"
 Json = dict[str, Any]
 

@@ -64,7 +64,7 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
     assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 4))
 def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Path, seed: int) -> None:
     """The second workload's blocks come three times as often: by the third cell the budget is spent."""
     run = run_of(tmp_path, "malloc-hugepages", "idle,cnn_train", design="turns", budget_s=Limit(2.0, "2s"), seed=seed)

@@ -81,12 +81,6 @@ def test_settings_are_in_force_and_then_as_before(fake: FakeRoot) -> None:
     fake.must_be_as_found()
 
 
-def test_without_a_journal_there_is_nothing_to_restore(fake: FakeRoot) -> None:
-    fake.put(SWAPPINESS, "33")
-    assert fake.machine().restore().back == {}
-    assert fake.get(SWAPPINESS) == "33"
-
-
 def test_originals_are_on_disk_before_the_first_write(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the moment of each write the journal on disk, fsync done, knows the original of what is written."""
     seen: list[str] = []
@@ -591,13 +585,6 @@ def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
     assert [n.partition(":")[0] for n in result.notes] == ["the machine was rebooted since", "this boot may have started with them"]
     assert fake.wrong() == {RATIO: "40", "/proc/sys/kernel/random/boot_id": fake.get("/proc/sys/kernel/random/boot_id")}
     assert not fake.journal.exists()
-
-
-def test_after_a_reboot_typed_settings_need_nothing(fake: FakeRoot) -> None:
-    fake.machine().apply("x", writes([(SWAPPINESS, "10")]))
-    fake.reboot()
-    result = fake.machine().restore()
-    assert (result.back, len(result.notes), fake.journal.exists()) == ({}, 1, False)
 
 
 def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: FakeRoot) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from fixtures.node import telemetry
 from fixtures.node.telemetry import Sampler
+from tests.programs import python
 from tests.waiting import alive, until
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ def test_the_sampler_imports_little(sampler: Sampler) -> None:
     """Neither frameworks nor pytest: it starts in every session, on every node."""
     heavy = ("torch", "numpy", "pytest", "dataclasses", "yaml")
     program = f"import sys, json, fixtures.node.sampler; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
-    run = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True, capture_output=True)
+    run = python(program)
     assert json.loads(run.stdout) == []
     maps = Path(f"/proc/{pid_of(sampler)}/maps").read_text(encoding="utf-8")
     assert "numpy" not in maps
