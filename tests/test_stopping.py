@@ -160,6 +160,7 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
     assert [(cell.block, cell.tweakset) for cell in left_out] == [(9, "malloc-hugepages")]
     again = {cell.block for cell in run.cells.values() if not run.is_finished(cell) and cell not in left_out}
     assert again == {3, *range(10, 21)}
+    assert not [cell.id for cell in run.cells.values() if cell.block in again and run.is_finished(cell)], "blocks are measured whole"
 
 
 @pytest.mark.parametrize("options", [{"nodes": 2}, {"design": "bisect"}, {"design": "switch"}])
