@@ -10,14 +10,14 @@ import sys
 import pytest
 
 from fixtures.workloads import names
-from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness, until
+from tests.sessions import HOUSE, Done, Place, another_swappiness, until
 
 on_the_kernel = pytest.mark.usefixtures("kernel_unchanged")  # the others end before anything is touched
 QUICK = ("--blocks=1", "--steps=3")
-SKYHOOK = (
-    "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata: {name: one}\nspec: {packages: {one: {version: 1.0.0, image: %s}}}\n"
+TUNING = (
+    "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata: {name: one}\n"
+    "spec: {packages: {one: {version: 1.0.0, image: ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: '%s'}}}}\n"
 )
-TUNING = SKYHOOK.replace("%s}", "ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: '%s'}}")
 
 
 def refused(done: Done) -> str:
@@ -37,18 +37,14 @@ def untouched(place: Place) -> bool:
 @pytest.mark.parametrize(
     ("options", "workload", "says"),
     [
-        (("--tweaks=thp-alway",), "idle", r"no tweak set is called 'thp-alway' \(did you mean thp-always\?\); there are .*thp-never"),
+        (("--tweaks=thp-alway",), "idle", r"no tweak set is called 'thp-alway'\. Did you mean 'thp-always'\? There are: .*thp-never"),
         ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? There are: {', '.join(names())}"),
         ((), " , ", r"--workloads= , : .*There are: "),
         (("--blocks=0",), "idle", r"--blocks=0: at least 1 is needed"),
         (("--plan", "--blocks=99999999999"), "idle", r"--blocks=99999999999: .*; a run has 20,000 at most"),
         (("--plan", "--tweaks="), "idle", r"--tweaks: is empty\."),
         (("--plan", "--tweaks", " "), "idle", r"--tweaks: is empty\."),
-        (("--gate=",), "idle", r"--gate: is empty\."),
-        (("--gate=\x1b[31mx",), "idle", r"--gate: \\x1b\[31mx"),
         (("--design=\x1b[31mx",), "idle", r"'?\\x1b\[31mx"),
-        ((), "", r"--workloads: is empty\."),
-        (("--blocks=-2",), "idle", r"--blocks=-2: at least 1 is needed"),
         (("--steps=1",), "idle", r"--steps=1: at least 2 are needed"),
         (("--nodes=bench=yes",), "idle", r"--nodes is an option of --target=kubernetes: add that, or leave it out"),
         (("--target=kubernetes", "--gpus=-1"), "idle", r"--gpus=-1: 0 or more"),
@@ -78,11 +74,10 @@ def test_without_the_plugin_that_keeps_what_is_measured_nothing_begins(place: Pl
     )
 
 
-@pytest.mark.parametrize("option", ["--blocks=x", "--steps=1.5", "--seed=one"])
-def test_a_number_that_is_none_is_refused_by_name(place: Place, option: str) -> None:
-    done = place.run(option)
+def test_a_number_that_is_none_is_refused_by_name(place: Place) -> None:
+    done = place.run("--steps=1.5")
     assert done.code == 4  # pytest's own for its command line
-    assert done.lines(option.partition("=")[0])
+    assert done.lines("--steps")
     assert untouched(place)
 
 
@@ -90,16 +85,9 @@ def test_a_number_that_is_none_is_refused_by_name(place: Place, option: str) -> 
     ("text", "says"),
     [
         ("a: [1,\n", r"one\.yaml"),
-        ("kind: Pod\napiVersion: v1\n", r"holds a Pod of v1; a tweak set is made of Skyhook"),
-        (
-            SKYHOOK % "ghcr.io/nvidia/skyhook-packages/kdump",
-            r"no package kind known here; the kinds are tuning, shellscript, process",
-        ),
-        ("\x00\x01", r"one\.yaml"),
         (TUNING % f"vm.swappiness = {'1' * 200_000}", r"one\.yaml: .* line 1: 'vm\.swappiness = 1+'… has 200,016 characters"),
-        (TUNING % f"vm.{'a' * 200_000} = 1", r"one\.yaml: .* line 1: 'vm\.a+'… has 200,007 characters"),
     ],
-    ids=["broken YAML", "another kind", "unknown package", "no text", "a long value", "a long key"],
+    ids=["broken YAML", "a long value"],
 )
 def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: str) -> None:
     path = place.folder / "one.yaml"
@@ -124,30 +112,6 @@ def outcomes(place: Place) -> dict[str, str]:
 
 def reason(place: Place, tweakset: str) -> str:
     return next(str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset)
-
-
-@on_the_kernel
-def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
-    """Its first key was in force already; the workload never ran under half a set."""
-    path = place.manifest("half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101")
-    found = swappiness()
-    done = place.run(f"--tweaks={path}", *QUICK, "--benchmark-save=one")
-    assert done.code == 2
-    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "half": "failed"}
-    assert "vm.dirty_ratio: the kernel refused '101' (Invalid argument)" in reason(place, "half")
-    assert swappiness() == found
-    assert "half-b1" not in {b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]}
-
-
-@on_the_kernel
-def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
-    """What it had changed by then included."""
-    text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
-    found = swappiness()
-    place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
-    assert outcomes(place)["unlucky"] == "failed"
-    assert "script/apply.sh failed: exit code 7: no luck" in reason(place, "unlucky")
-    assert swappiness() == found
 
 
 def on_a_small_disk(place: Place, free_kib: int) -> Done:

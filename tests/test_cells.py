@@ -101,11 +101,7 @@ def test_a_set_meets_the_workloads_its_manifest_names() -> None:
     """And stock runs where there is something to compare it with."""
     tcp = TweakSet("tcp", workloads=("ddp",))
     assert pairs(["cnn", "ddp"], [tcp], crossed=False) == [("ddp", "stock"), ("ddp", "stock-again"), ("ddp", "tcp")]
-
-
-def test_workloads_named_by_the_user_meet_every_set() -> None:
-    tcp = TweakSet("tcp", workloads=("ddp",))
-    assert ("cnn", "tcp") in pairs(["cnn", "ddp"], [tcp], crossed=True)
+    assert ("cnn", "tcp") in pairs(["cnn", "ddp"], [tcp], crossed=True), "the user has named it"
 
 
 @pytest.mark.parametrize("crossed", [True, False])

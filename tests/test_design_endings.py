@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.slow]
-ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.plugin", "--target=fleet", "--steps=4", "--benchmark-save=one")
+ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.chain", "--target=fleet", "--steps=4", "--benchmark-save=one")
 KNOBS = "vm.swappiness = 10\nvm.dirty_ratio = 40\nnet.core.rmem_max = 500000"
 GIVEN = "kernel_tweaks: "  # the study's question; what follows is the answer
 
@@ -39,7 +39,7 @@ def answer(done: Done) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("design", ["ablation", "factorial", "screening"])
+@pytest.mark.parametrize("design", ["ablation", "factorial"])
 def test_a_static_design_ends_with_the_sentence_of_its_effects(place: Place, design: str) -> None:
     """The words of `analysis effects`, which it names with the file; of the points there is no table."""
     done = ended(place, f"--design={design}", "--blocks=3")
@@ -103,3 +103,16 @@ def test_a_search_ends_with_the_candidates_it_confirmed(place: Place) -> None:
         if f" {candidate['name']}, came to" in conclusion["text"] or conclusion["text"].startswith(candidate["name"]):
             (spoken,) = re.findall(r"speed (\S+) % \[", conclusion["text"])
             assert f" {spoken.replace('−', '-')} [" in row
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [("bisect", "Nothing can be said of the keys of knobs: 5 of 20 cells were measured"), ("search", "Nothing can be said of knobs: ")],
+)
+def test_what_could_not_conclude_for_want_of_measurements_ends_with_2(place: Place, design: str, said: str) -> None:
+    """A machine that has neither key: stock alone runs."""
+    place.manifest("knobs", sysctl="vm.swapiness = 10\nvm.dirty_rati = 40")
+    done = ended(place, f"--design={design}")
+    assert done.code == 2, done.out
+    assert said in " ".join(done.out.split())
+    assert place.saved()["deeptweak"]["design"]["conclusion"]["unmeasured"] is True

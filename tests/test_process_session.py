@@ -32,7 +32,6 @@ def test_settings_of_a_process_are_measured_saved_read_and_judged(place: Place) 
     done = place.run(f"--tweaks={own},{there},{absent}", "--blocks=3", "--steps=4", "--benchmark-save=one")
     assert done.code == 2, done.out  # a set that was asked for by name was not measured
     saved = place.saved()
-    saved = place.saved()
     jsonschema.validate(saved, json.loads((HOUSE / "data" / "run.schema.json").read_text()))
     tweak = next(b["extra_info"]["tweak"] for b in saved["benchmarks"] if b["extra_info"]["tweakset"] == "own")
     assert tweak["requested"] == tweak["observed"] == {"MALLOC_ARENA_MAX": "1", "INHERITED": "1", "Nice": "19", "LimitNOFILE": "512"}

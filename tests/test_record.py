@@ -77,16 +77,8 @@ def test_requested_before_and_observed_are_kept_key_by_key() -> None:
     assert tweak["before"] == {"vm.swappiness": "60", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
     assert tweak["observed"] == {"vm.swappiness": "10", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
     assert tweak["apply_s"] == 0.001235
-
-
-def test_what_changed_without_being_asked_for_is_a_side_effect() -> None:
-    """Said as a person would: the chosen word of `always [madvise] never`."""
-    assert applied()["tweak"]["side_effects"] == {THP: ["madvise", "always"]}
-
-
-def test_what_stood_there_already_is_said() -> None:
-    """Under it nothing was compared with anything."""
-    assert applied()["tweak"]["already_in_force"] == ["net.ipv4.tcp_rmem"]
+    assert tweak["side_effects"] == {THP: ["madvise", "always"]}, "what nobody asked for, as a person would say it"
+    assert tweak["already_in_force"] == ["net.ipv4.tcp_rmem"]
 
 
 def test_restored_is_what_was_read_back() -> None:
@@ -99,25 +91,19 @@ def test_restored_is_what_was_read_back() -> None:
     assert found["tweak"].keys().isdisjoint({"left_alone", "elsewhere"})
 
 
-def test_restored_tells_a_value_that_came_back_otherwise() -> None:
-    """The kernel rounds some values; a reader sees what stands there, not what was meant."""
+@pytest.mark.parametrize(
+    ("result", "now"),
+    [
+        (Restored(back={SWAPPINESS: ("10", "61")}), "61"),  # the kernel rounds some values: what stands there, not what was meant
+        (Restored(left_alone={SWAPPINESS: ("33", "10")}), "33"),  # somebody else's
+        (Restored(stuck={SWAPPINESS: "Invalid argument"}), None),
+    ],
+)
+def test_what_did_not_come_back_is_not_said_to_be_restored(result: Restored, now: str | None) -> None:
     found = applied()
-    record.restored(found, Restored(back={SWAPPINESS: ("10", "61")}))
-    assert found["tweak"]["restored"]["vm.swappiness"] == "61"
-
-
-def test_a_value_that_somebody_else_changed_is_not_said_to_be_restored() -> None:
-    """It was left alone: what stands there is theirs."""
-    found = applied()
-    record.restored(found, Restored(left_alone={SWAPPINESS: ("33", "10")}))
-    assert found["tweak"]["left_alone"] == {SWAPPINESS: ["33", "10"]}
-    assert found["tweak"]["restored"]["vm.swappiness"] == "33"
-
-
-def test_a_value_that_would_not_go_back_is_not_said_to_be_restored() -> None:
-    found = applied()
-    record.restored(found, Restored(stuck={SWAPPINESS: "Invalid argument"}))
-    assert "vm.swappiness" not in found["tweak"]["restored"]
+    record.restored(found, result)
+    assert found["tweak"]["restored"].get("vm.swappiness") == now
+    assert found["tweak"].get("left_alone", {}) == ({SWAPPINESS: ["33", "10"]} if result.left_alone else {})
 
 
 def test_steps_are_columns_of_equal_length_with_the_warm_up_first() -> None:

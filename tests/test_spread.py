@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import lzma
 import os
 import signal
 import statistics
-import sys
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +17,7 @@ from analysis.load import load
 from tests import waiting
 from tests.sessions import HOUSE, Done, Place, until
 from tests.spread.fleet import FLEET, FLEET_HALT, FLEET_LATE, FLEET_NODES
-from tests.test_session import SCHEMA
+from tests.test_session import SCHEMA, telemetry_cells
 
 if TYPE_CHECKING:
     import subprocess
@@ -86,14 +82,11 @@ def records(saved: Json) -> dict[str, Json]:
 # -- one run
 
 
-def test_the_saved_run_obeys_the_schema(spread: tuple[Place, Done, Json]) -> None:
-    jsonschema.Draft202012Validator(SCHEMA).validate(spread[2])
-
-
 def test_it_has_the_same_cells_in_the_same_order_with_the_same_outcomes(
     serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
 ) -> None:
     ours, theirs = spread[2], serial[2]
+    jsonschema.Draft202012Validator(SCHEMA).validate(ours)
     assert ours["deeptweak"]["cells"] == theirs["deeptweak"]["cells"]
     assert {c["outcome"] for c in ours["deeptweak"]["cells"]} == {"measured", "skipped"}
     for name in ("design", "studies", "workloads", "interrupted", "schema_version"):
@@ -157,16 +150,8 @@ def test_each_nodes_facts_are_in_the_run_and_those_that_all_share_in_the_machine
     assert common["kernel_release"]
 
 
-def test_telemetry_of_all_nodes_lies_in_one_file_named_and_hashed(spread: tuple[Place, Done, Json]) -> None:
-    place, _, saved = spread
-    told = saved["deeptweak"]["telemetry_file"]
-    content = (place.files()[0].parent / told["name"]).read_bytes()
-    assert (hashlib.sha256(content).hexdigest(), len(content)) == (told["sha256"], told["bytes"])
-    assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
-    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, lzma.decompress(content).splitlines())}
-    assert list(cells) == [b["extra_info"]["id"] for b in saved["benchmarks"]]
-    for name, record in records(saved).items():
-        assert {len(column) for column in cells[name].values()} == {record["telemetry"]["samples"]}
+def test_telemetry_of_all_nodes_lies_in_one_file(spread: tuple[Place, Done, Json]) -> None:
+    assert telemetry_cells(spread[0], spread[2]) == [b["extra_info"]["id"] for b in spread[2]["benchmarks"]]
 
 
 # -- what is said
@@ -216,13 +201,6 @@ def test_more_workers_than_blocks_is_said(place: Place) -> None:
 # -- who reads it
 
 
-def test_the_stock_commands_compare_both(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
-    files = [str(serial[0].files()[0]), str(spread[0].files()[0])]
-    done = spread[0].call(sys.executable, "-m", "pytest_benchmark", "compare", *files, "--columns=median,rounds")
-    assert done.code == 0, done.out
-    assert len(done.lines("idle-typed-b1]")) == 2
-
-
 def test_the_read_side_pairs_it_by_block(spread: tuple[Place, Done, Json]) -> None:
     run = load(spread[0].files()[0])
     assert run.warnings == ()
@@ -268,11 +246,10 @@ def test_a_plan_and_a_list_of_cells_are_of_the_run_with_these_options_and_need_n
     assert not list(place.folder.glob("fleet/*/pid")), "a node was opened"
 
 
-@pytest.mark.parametrize("asked", [("--design=search",), ("--budget=30s",), ("--precision=3%",)], ids="".join)
-def test_a_plan_refuses_what_a_run_on_several_nodes_refuses(place: Place, asked: Sequence[str]) -> None:
-    plan, run = (place.run(*options(place, "-n", "2", *asked, *more)) for more in (("--plan",), ()))
+def test_a_plan_refuses_what_a_run_on_several_nodes_refuses(place: Place) -> None:
+    plan, run = (place.run(*options(place, "-n", "2", "--budget=30s", *more)) for more in (("--plan",), ()))
     assert (plan.code, run.code) == (2, 2), plan.out
-    assert plan.lines(asked[0].partition("=")[0]) == run.lines(asked[0].partition("=")[0]) != []
+    assert plan.lines("--budget") == run.lines("--budget") != []
 
 
 def test_one_worker_is_a_serial_run(place: Place) -> None:
@@ -289,7 +266,6 @@ def test_one_worker_is_a_serial_run(place: Place) -> None:
         (("-n", "2", "--tweaks=nosuch"), "no tweak set is called 'nosuch'"),
         (("-n", "2", "--resume"), "--resume: there is no interrupted run of this plan"),
         (("-n", "2", "--benchmark-compare=0007"), "--benchmark-compare: "),
-        (("-n", "2", "--target=local"), "-n: this is one machine with one kernel"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -302,18 +278,6 @@ def test_what_makes_no_sense_is_answered_before_anything_runs(place: Place, aske
 
 
 # -- what goes wrong
-
-
-def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -> None:
-    """And the reason is said."""
-    place = place_in(tmp_path, **{FLEET_NODES: "2"})
-    done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
-    assert done.code == 0, done.out
-    assert done.lines("gw2 ended: no node is free")
-    saved = place.saved()
-    assert len(saved["benchmarks"]) == 3 * BLOCKS
-    assert {r["node"] for r in records(saved).values()} == {"node-0", "node-1"}
-    assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
 
 
 def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(tmp_path: Path) -> None:

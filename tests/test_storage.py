@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
-import lzma
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -18,18 +13,23 @@ from pytest_benchmark.logger import Logger
 from pytest_benchmark.storage.file import FileStorage
 
 from analysis.load import parsed
-from fixtures.storage import AtomicStorage, fold, write_atomically
+from fixtures.node.state_dirs import write_atomically
+from fixtures.storage import AtomicStorage, fold
+from tests.programs import python
 from tests.stored import stored
 from tests.synthetic import Made, saved_run
 
-HOUSE = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 Json = dict[str, Any]
 # A process that may not write files longer than a page: what a full disk is to a program, without any privilege.
 FULL = """
 import json, resource, signal, sys
 from pathlib import Path
 from typing import Any
-from fixtures.storage import AtomicStorage, write_atomically
+from fixtures.node.state_dirs import write_atomically
+from fixtures.storage import AtomicStorage
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 """
@@ -42,14 +42,9 @@ def storage(tmp_path: Path) -> AtomicStorage:
 
 
 def with_full_disk(code: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", FULL + code, str(folder)], cwd=HOUSE, capture_output=True, text=True, check=False)
+    done = python(FULL + code, str(folder))
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_a_file_appears_whole_under_its_name_and_nothing_else_does(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "run.json", b"new")
-    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("run.json", b"new")]
 
 
 def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +54,7 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("os.fsync", lambda _: seen.append(path.read_bytes()))
     write_atomically(path, b"new")
     assert (seen, path.read_bytes()) == ([b"old"], b"new")
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_on_a_full_disk_the_old_file_stays_and_no_half_one_is_left(tmp_path: Path) -> None:
@@ -75,12 +71,6 @@ def test_on_a_full_disk_the_old_file_stays_and_no_half_one_is_left(tmp_path: Pat
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("run.json", b"old")]
 
 
-def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as caught:
-        write_atomically(tmp_path / "gone" / "run.json", b"new")
-    assert caught.value.filename == str(tmp_path / "gone" / "run.json")
-
-
 def test_runs_are_numbered_as_by_pytest_benchmark_itself(storage: AtomicStorage, tmp_path: Path) -> None:
     """So that `--benchmark-compare` and `pytest-benchmark list` find them."""
     for name in ("exp", "exp", "other"):
@@ -91,45 +81,24 @@ def test_runs_are_numbered_as_by_pytest_benchmark_itself(storage: AtomicStorage,
     assert [path.name for path in storage.query("0002")] == ["0002_exp.json"]  # type: ignore[no-untyped-call]
 
 
-def test_a_run_that_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("save", "name"),
+    [
+        ("save({'benchmarks': ['x' * 100] * 1000}, 'exp')", "0001_exp.json"),
+        ("save_telemetry('run', {'cell': {'cpu': [random.random() for _ in range(10_000)]}})", "telemetry-run.jsonl.xz"),
+    ],
+)
+def test_what_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: Path, save: str, name: str) -> None:
     """No exception: the verdicts are still worth printing."""
-    out = with_full_disk(
-        "from pytest_benchmark.logger import Logger\n"
-        "storage = AtomicStorage(sys.argv[1], Logger(Logger.QUIET), 'machine')\n"
-        "storage.save({'benchmarks': ['x' * 100] * 1000}, 'exp')\n"
-        "print(json.dumps([storage.saved, storage.error.filename]))",
-        tmp_path,
-    )
-    assert json.loads(out) == [None, str(tmp_path / "machine" / "0001_exp.json")]
-    assert list((tmp_path / "machine").iterdir()) == []
-
-
-def test_telemetry_that_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: Path) -> None:
     out = with_full_disk(
         "import random\n"
         "from pytest_benchmark.logger import Logger\n"
         "storage = AtomicStorage(sys.argv[1], Logger(Logger.QUIET), 'machine')\n"
-        "told = storage.save_telemetry('run', {'cell': {'cpu': [random.random() for _ in range(10_000)]}})\n"
-        "print(json.dumps([told, storage.error.filename]))",
+        f"print(json.dumps([storage.{save}, storage.saved, storage.error.filename]))",
         tmp_path,
     )
-    assert json.loads(out) == [None, str(tmp_path / "machine" / "telemetry-run.jsonl.xz")]
+    assert json.loads(out) == [None, None, str(tmp_path / "machine" / name)]
     assert list((tmp_path / "machine").iterdir()) == []
-
-
-def test_telemetry_is_one_compressed_file_named_hashed_and_measured(storage: AtomicStorage, tmp_path: Path) -> None:
-    columns: dict[str, dict[str, list[float | None]]] = {"a": {"cpu": [1.0, None]}, "b": {"cpu": []}}
-    told = storage.save_telemetry("run", columns)
-    content = (tmp_path / "machine" / "telemetry-run.jsonl.xz").read_bytes()
-    assert told == {"name": "telemetry-run.jsonl.xz", "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-    lines = [json.loads(line) for line in lzma.decompress(content).splitlines()]
-    assert lines == [{"cell": name, "columns": series} for name, series in columns.items()]
-
-
-def test_the_same_telemetry_gives_the_same_bytes(storage: AtomicStorage) -> None:
-    """Its hash is about the samples, not about when they were written."""
-    told = [storage.save_telemetry("run", {"a": {"cpu": [1.0]}}) for _ in range(2)]
-    assert told[0] == told[1]
 
 
 JSON = st.recursive(

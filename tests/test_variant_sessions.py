@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -12,7 +11,6 @@ from analysis.load import load
 from fixtures import design_file
 from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
-from tests.test_design_sessions import interrupted
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
@@ -40,6 +38,7 @@ def crossed(place: Place, *more: str) -> Done:
 
 
 def test_variants_are_saved_under_their_names_with_all_their_parameters(place: Place) -> None:
+    """Each does what its name says: twice the wait, at least so long a step. What it told beside its steps is read back."""
     done = crossed(place)
     assert done.code == 0, done.out
     saved = place.saved()
@@ -49,26 +48,9 @@ def test_variants_are_saved_under_their_names_with_all_their_parameters(place: P
     ids = sorted(one["name"] for one in saved["benchmarks"])
     assert ids[:2] == [f"bench_step_time[{SLOW}-stock-again-b1]", f"bench_step_time[{SLOW}-stock-again-b2]"]
     assert len(ids) == 8
-
-
-def test_each_variant_does_what_its_name_says_and_tells_it(place: Place) -> None:
-    """Twice the wait, at least so long a step; what it told beside its steps is read back."""
-    crossed(place)
     cells = load(place.files()[-1]).cells
     assert [cell.metrics["step_time_p10_s"] >= float(cell.workload.partition("=")[2]) for cell in cells] == [True] * 8
     assert [list(cell.report) for cell in cells] == [["overslept"]] * 8
-
-
-def test_an_interrupted_run_of_variants_goes_on(place: Place) -> None:
-    asked = [*ON_FLEET, *SHORT, "--vary=wait_s=0.003,0.006"]
-    interrupted(place, asked, signal.SIGKILL)
-    before = place.finished()
-    done = place.run(*asked, "--resume")
-    assert done.code == 0, done.out
-    saved = place.saved()
-    assert len(saved["deeptweak"]["cells"]) == 8
-    kept = {one["extra_info"]["id"]: one["extra_info"]["started_utc"] for one in saved["benchmarks"]}
-    assert {name: kept[name] for name in before} == {name: record["started_utc"] for name, record in before.items()}
 
 
 def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
@@ -82,21 +64,6 @@ def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
     done = place.run(*ON_FLEET, "--steps=3", f"--design-file={design}", workload=SLOW)
     assert done.code == 0, done.out
     assert set(place.saved()["deeptweak"]["workloads"]) == {SLOW}
-
-
-def test_a_variant_that_is_written_otherwise_in_a_design_file_is_told_its_name(place: Place) -> None:
-    """It would be another arm of the same thing."""
-    design = place.folder / "design.csv"
-    design.write_text("order,block,workload,tweakset,run,reason\n1,1,idle:wait_s=0.0030,stock,N,\n")
-    done = place.run(*ON_FLEET, f"--design-file={design}", workload=SLOW)
-    assert done.code == 2
-    assert f"{design}, line 2: workload idle:wait_s=0.0030 is called {SLOW}: write it so." in done.out
-
-
-def test_several_nodes_take_blocks_of_variants(place: Place) -> None:
-    done = crossed(place, "-n2")
-    assert done.code == 0, done.out
-    assert {cell["workload"] for cell in place.saved()["deeptweak"]["cells"]} == {SLOW, SLOWER}
 
 
 def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back(place: Place) -> None:
@@ -145,22 +112,11 @@ def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> No
     assert says in " ".join(done.out.split())
 
 
-def test_more_steps_than_its_data_set_has_are_refused_at_once(place: Place) -> None:
-    done = place.run(*ON_FLEET, "--steps=7", workload=TINY)
-    assert done.code == 2
-    (said,) = done.lines("--steps=7")
-    assert "has 6 steps; for more, more epochs or a larger sample_scale" in said
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--vary=wait=1",), "--vary wait: no parameter 'wait' of idle. Did you mean 'wait_s'?"),
         (("--vary=wait_s=0",), "wait_s=0: a number above 0 and at most 10"),
-        (("--vary=wait_s=1", "--vary=wait_s=2"), "--vary wait_s: is there twice"),
         (("--io-engine=dlio",), "--vary engine: no parameter 'engine' of idle."),
-        (("--io-data=/nowhere",), "--io-data=/nowhere: none of idle reads data sets."),
-        (("--vary=wait_s",), "'wait_s': write NAME=A,B"),
         (("--vary=wait_s=1,1",), "'wait_s=1,1': write NAME=A,B"),
     ],
 )

@@ -1,10 +1,15 @@
-"""A design for tests: each key alone beside stock, until one of them cannot be measured. What it asks for never depends on a time."""
+"""A design for tests, and with `-p tests.designs.chain` for sessions under test: each key alone beside stock, until one fails.
+
+What it asks for never depends on a time.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from control.adaptive import Trial
+from fixtures import designs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,7 +17,14 @@ if TYPE_CHECKING:
     from fixtures.designs import Factor, Options
     from fixtures.terms import TweakSet
 
+_names = designs.names
 DESCRIPTION = "each key alone, until one of them fails"
+
+
+def pytest_configure() -> None:
+    """Make it known."""
+    sys.modules["fixtures.designs.chain"] = sys.modules[__name__]
+    designs.names = lambda: (*_names(), "chain")
 
 
 def engine(profile: TweakSet, factors: Sequence[Factor], options: Options) -> Chain:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures.designs import switch
 from fixtures.node.machine import Write
-from fixtures.targets import why_no_switching
+from fixtures.targets import why_not
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
 
@@ -87,5 +87,5 @@ spec:
 
 
 def test_a_cluster_says_that_it_cannot() -> None:
-    assert why_no_switching("local") is None
-    assert "whole runs" in str(why_no_switching("kubernetes"))
+    assert why_not("NO_SWITCHING", "local") is None
+    assert "whole runs" in str(why_not("NO_SWITCHING", "kubernetes"))

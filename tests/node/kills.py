@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from fixtures.node.journal import Damaged, Journal
 from fixtures.node.machine import Machine, Write
 from fixtures.node.signals import stop_like_ctrl_c
+from fixtures.node.switching import Switch
 from fixtures.node.tunables import Tunables, diff, same, sysctl_path
 from fixtures.terms import Script
 from tests import fake_root, waiting
@@ -89,6 +90,16 @@ def cycles(machine: Machine, run: Callable[[], object], sets: Sequence[tuple[Seq
         machine.restore()
 
     return cycle
+
+
+def to_and_fro(machine: Machine, writes: Sequence[Write], scripts: Sequence[Script], times: int) -> None:
+    """One cycle in which what is in force goes out and comes in again."""
+    machine.apply("killed", writes, scripts)
+    switch = Switch(machine)
+    for _ in range(times):
+        switch.to("found")
+        switch.to("set")
+    machine.restore()
 
 
 def slack(number: int, enough: int) -> int:

@@ -156,9 +156,7 @@ def test_a_journal_of_texts_alone_is_still_carried_out(fake: FakeRoot) -> None:
     [
         *(
             "",
-            "{",
             '{"kind": "file"',
-            '{"kind": 1}\nx',
             "x\n{}",
             '{"kind": "link"}\nx',
             '{"kind": "link", "owner": "root", "mtime_ns": 1}\nx',

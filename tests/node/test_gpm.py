@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.node.test_nvml import library, of_gpus, sampled_for
+from tests.programs import python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from fixtures.terms import Telemetry
 
-REPOSITORY = Path(__file__).parents[2]
 METRICS = ("gract", "smact", "smocc", "tensor", "dram")
 
 pytestmark = pytest.mark.needs("cc")
@@ -120,8 +117,7 @@ for idle in "01":
     rows.append(source.sample())
 print(json.dumps(rows))
 """
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver)}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, cwd=REPOSITORY, check=True, capture_output=True)
+    run = python(program, LD_LIBRARY_PATH=str(driver))
     first, second = json.loads(run.stdout)
     assert first[0] > 0
     assert second == [0] * len(METRICS)
@@ -143,8 +139,7 @@ print(json.dumps(held))
 """
 
     def held(**settings: str) -> object:
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), **settings}
-        run = subprocess.run([sys.executable, "-c", program], env=environment, cwd=REPOSITORY, check=True, capture_output=True)
+        run = python(program, LD_LIBRARY_PATH=str(driver), **settings)
         return json.loads(run.stdout)
 
     assert held(FAKE_NVML_GPUS="2") == [4, 0] * 3

@@ -93,12 +93,6 @@ def test_a_holder_that_cannot_be_seen_is_said_so(tmp_path: Path, holder: subproc
         pass
 
 
-def test_a_text_without_a_holder_holds_nothing(tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text('{"pid": 1, "command": ["init"]}')
-    with lock.held(tmp_path):
-        pass
-
-
 def test_it_is_let_go_when_the_block_ends_and_taken_again(tmp_path: Path) -> None:
     for _ in range(2):
         with lock.held(tmp_path), pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "), lock.held(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 from fixtures.node import nvml, telemetry
 from fixtures.node.telemetry import Sampler
+from tests.programs import python
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from fixtures.terms import Telemetry
 
-REPOSITORY = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.needs("cc")
@@ -179,8 +179,7 @@ def test_a_driver_call_that_never_returns_costs_the_cell_its_columns_and_nothing
 def facts(folder: Path, **settings: str) -> object:
     """What gpu_facts tells in a process of its own."""
     program = "import json; from fixtures.node.nvml import gpu_facts; print(json.dumps(gpu_facts()))"
-    environment = {**os.environ, **settings, "LD_LIBRARY_PATH": str(folder)}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, cwd=REPOSITORY, check=True, capture_output=True)
+    run = python(program, LD_LIBRARY_PATH=str(folder), **settings)
     return json.loads(run.stdout)
 
 

@@ -71,17 +71,13 @@ NOT_ITS_OWN = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_container_s_process_is_known_by_its_cgroup(text: str) -> None:
     assert pods.container_of(text, UID) == ID
+    assert pods.pod_of(text) == UID
 
 
 @pytest.mark.parametrize("text", NOT_ITS_OWN.values(), ids=NOT_ITS_OWN)
 def test_whatever_else_is_near_a_pod_is_not_its_process(text: str) -> None:
     """The runtime's helpers live in the pod's cgroup, yet in the node's namespaces: what they see is not what the pod sees."""
     assert pods.container_of(text, UID) is None
-
-
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_the_pod_of_a_process_is_known_by_its_cgroup(text: str) -> None:
-    assert pods.pod_of(text) == UID
 
 
 @pytest.mark.parametrize("name", ["a service", "nothing", "a kernel thread", "a container with the pod's uid in its name"])

@@ -64,16 +64,12 @@ def test_effects_are_found_and_put_back(fake: FakeRoot) -> None:
 
 MORE = {
     "/sys/kernel/rcu_normal": ("0", "1"),
-    "/sys/kernel/rcu_expedited": ("0", "1"),
     "/sys/class/bdi/254:0/max_ratio": ("100", "10"),
-    "/sys/class/bdi/0:52/read_ahead_kb": ("128", "16384"),
     "/sys/class/net/eth0/tx_queue_len": ("1000", "10000"),
-    "/sys/class/net/eth0/gro_flush_timeout": ("0", "20000"),
     "/sys/class/net/eth0/queues/tx-0/xps_cpus": ("1", "3"),
     "/sys/devices/system/clocksource/clocksource0/current_clocksource": ("tsc", "hpet"),
     "/sys/devices/virtual/workqueue/cpumask": ("3", "1"),
     "/sys/block/sda/device/queue_depth": ("32", "1"),
-    "/sys/fs/ext4/vda/mb_stream_req": ("16", "32"),
     "/sys/bus/pci/devices/0000:00:03.0/power/control": ("on", "auto"),
 }
 

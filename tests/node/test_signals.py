@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ from fixtures.node.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.terms import Order
 from tests.fake_root import FakeRoot, writes
-from tests.sessions import HOUSE
+from tests.programs import python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,7 +192,7 @@ except KeyboardInterrupt as stopped:
 def test_two_signals_at_once_stop_it_once_and_print_no_traceback(two: tuple[signal.Signals, signal.Signals]) -> None:
     """Ctrl-C in a terminal that is closed with it; a worker that gets its group's and its controller's. A third one is not waited for."""
     numbers = [str(int(number)) for number in two]
-    done = subprocess.run([sys.executable, "-c", TWO_AT_ONCE, *numbers], cwd=HOUSE, capture_output=True, text=True, check=False)
+    done = python(TWO_AT_ONCE, *numbers)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout in {f"{number.name} []\n" for number in two}
 

@@ -13,7 +13,7 @@ from fixtures.node.switching import Switch
 from fixtures.node.tunables import Tunables, diff, sysctl_path
 from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
-from tests.node.kills import kill_once, phase
+from tests.node.kills import kill_once, phase, to_and_fro
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,21 +163,12 @@ def test_what_moves_with_the_way_back_alone_goes_back_too(fake: FakeRoot, monkey
     assert fake.wrong() == {}
 
 
-def to_and_fro(machine: Machine, asked: list[Write], times: int) -> None:
-    machine.apply("killed", asked)
-    switch = Switch(machine)
-    for _ in range(times):
-        switch.to("found")
-        switch.to("set")
-    machine.restore()
-
-
 @pytest.mark.slow
 def test_three_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
     asked = fake_root.writes([(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)])
     rng, phases = random.Random(SEED), set()  # noqa: S311 a seed is wanted here, not a secret
     for number in itertools.count(1):
-        kill_once(rng, 0.03, lambda: to_and_fro(fake.machine(), asked, 8))
+        kill_once(rng, 0.03, lambda: to_and_fro(fake.machine(), asked, (), 8))
         phases.add(phase(fake.state))
         result = fake.machine().restore()
         assert (fake.wrong(), result.stuck, result.left_alone, fake.journal.exists()) == ({}, {}, {}, False), number
@@ -196,7 +187,7 @@ def test_kills_on_the_real_kernel(tmp_path: Path) -> None:
     while len(phases) < 10 or ("switching" not in phases and len(phases) < 100):
         machine = Machine(folder=tmp_path)
         machine.tunables = tunables  # its list of files is the parent's, so that a child is soon in the midst of it
-        kill_once(rng, 0.25, lambda machine=machine: to_and_fro(machine, asked, 200))  # type: ignore[misc]
+        kill_once(rng, 0.25, lambda machine=machine: to_and_fro(machine, asked, (), 200))  # type: ignore[misc]
         phases.append(phase(tmp_path))
         result = Machine(folder=tmp_path).restore()
         assert (result.stuck, result.left_alone, list(tmp_path.glob("*.jsonl"))) == ({}, {}, [])

@@ -14,10 +14,10 @@ from fixtures.node.tunables import Tunables, diff, shown
 from fixtures.terms import Script, TweakRefused
 from fixtures.tweaks import resolve
 from tests import fake_root
-from tests.node.kills import is_switching, kill_once, phase
+from tests.node.kills import is_switching, kill_once, phase, to_and_fro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.fake_root import FakeRoot
@@ -62,31 +62,26 @@ def test_scripts_run_once_and_what_they_changed_goes_to_and_fro(fake: FakeRoot, 
     assert (stands(fake), fake.get(SWAPPINESS), result.left_alone, result.stuck) == (("madvise", "128"), "60", {}, {})
 
 
-@pytest.mark.parametrize("arm", ["found", "set"])
-def test_a_process_that_dies_in_either_arm_is_put_back_by_the_next(fake: FakeRoot, arm: str) -> None:
+def test_a_process_that_dies_is_put_back_by_the_next(fake: FakeRoot) -> None:
     """With an undo script that leaves another value than the one found."""
     machine = fake.machine()
     machine.apply("x", [], scripts(fake, undo=f"echo always > $ROOT{ENABLED}; echo 1 > $ROOT{SWAPPINESS}"))
     switch = Switch(machine)
     switch.to("found")
-    if arm == "set":
-        switch.to("set")
+    switch.to("set")
     result = fake.machine().restore()
     fake.real("/apply").unlink()
     assert (result.left_alone, result.stuck, result.elsewhere, fake.wrong()) == ({}, {}, {}, {})
 
 
-@pytest.mark.parametrize("arm", ["found", "set"])
-def test_who_writes_what_a_script_set_is_noticed_and_left_alone(fake: FakeRoot, arm: str) -> None:
+def test_who_writes_what_a_script_set_is_noticed_and_left_alone(fake: FakeRoot) -> None:
     """The undo script, which knows nothing of them, writes over it; that is mended too."""
     machine = fake.machine()
     machine.apply("x", [], scripts(fake))
     switch = Switch(machine)
-    if arm == "found":
-        switch.to("found")
     fake.put(ENABLED, "[always] madvise never")
     with pytest.raises(TweakRefused, match=r"enabled was 'always' at a segment's end"):
-        switch.to("set" if arm == "found" else "found")
+        switch.to("found")
     assert set(machine.restore().left_alone) == {ENABLED}
     assert stands(fake) == ("always", "128")
 
@@ -160,15 +155,6 @@ def test_files_that_a_scheduler_brings_come_and_go_with_it(fake: FakeRoot, monke
     assert (fake.machine().restore().stuck, shown(fake.get(SCHEDULER)), fake.get(EXPIRE)) == ({}, found, there)
 
 
-def to_and_fro(machine: Machine, all_of_it: Sequence[Script], times: int, writes: Sequence[Write] = ()) -> None:
-    machine.apply("killed", writes, all_of_it)
-    switch = Switch(machine)
-    for _ in range(times):
-        switch.to("found")
-        switch.to("set")
-    machine.restore()
-
-
 def killed_again_and_again(times: int, longest_s: float, cycle: Callable[[], None], folder: Path, check: Callable[[], object]) -> set[str]:
     """Kill, restore, compare; every other time not before values take turns. Returns: how far the killed had come."""
     rng, phases = random.Random(SEED), set[str]()  # noqa: S311 a seed is wanted here, not a secret
@@ -192,7 +178,7 @@ def test_two_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
         result = fake.machine().restore()
         return result.stuck, result.left_alone, list(fake.state.glob("*.jsonl")), fake.wrong()
 
-    phases = killed_again_and_again(200, 0.06, lambda: to_and_fro(fake.machine(), mine, 20, asked), fake.state, check)
+    phases = killed_again_and_again(200, 0.06, lambda: to_and_fro(fake.machine(), asked, mine, 20), fake.state, check)
     assert phases >= {"switching", "scripts"}
 
 
@@ -218,4 +204,4 @@ def test_kills_on_the_real_kernel(name: str, tmp_path: Path) -> None:
         result = Machine(folder=tmp_path).restore()
         return result.stuck, result.left_alone, list(tmp_path.glob("*.jsonl")), diff(pristine, tunables.snapshot())
 
-    killed_again_and_again(5, 0.3, lambda: to_and_fro(Machine(folder=tmp_path), wanted.scripts, 100_000, wanted.writes), tmp_path, check)
+    killed_again_and_again(5, 0.3, lambda: to_and_fro(Machine(folder=tmp_path), wanted.writes, wanted.scripts, 100_000), tmp_path, check)

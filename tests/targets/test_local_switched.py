@@ -81,7 +81,7 @@ def test_each_segment_has_its_arm_and_the_set_is_in_force_at_the_end(
     assert target.restore().back == {SWAPPINESS: ("10", "60")}
 
 
-@pytest.mark.parametrize("segment", range(4))
+@pytest.mark.parametrize("segment", [0, 3])
 def test_somebody_elses_value_ends_the_run_in_any_segment(
     target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, segment: int
 ) -> None:

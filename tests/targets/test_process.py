@@ -16,8 +16,8 @@ import pytest
 
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
+from tests.programs import python
 from tests.said import SPEAK
-from tests.sessions import HOUSE
 from tests.waiting import PATIENCE_S, alive, until
 
 if TYPE_CHECKING:
@@ -110,15 +110,11 @@ def test_an_unknown_limit_is_answered_with_those_there_are(play: Callable[..., W
     ("script", "error"),
     [
         ("sys.exit(3)", "Died with exit code 3: it was not ready yet."),
-        ("ready(); step(0); sys.exit(3)", "Died with exit code 3: 1 of 3 steps were done."),
         ("ready(); all_steps(); sys.exit(3)", "Died with exit code 3: 3 of 3 steps were done."),
         ("ready(); os.kill(os.getpid(), signal.SIGABRT)", "Died of SIGABRT: 0 of 3 steps were done."),
-        ("os.kill(os.getpid(), 40)", "Died of signal 40: it was not ready yet."),
         ("ready(); step(0)", "Ended too early: 1 of 3 steps were done."),
         ("ready(); step(0); end()", "Ended too early: 1 of 3 steps were done."),
-        ("", "Ended too early: it was not ready yet."),
         ("ready(); step(0); step(1, loss=float('nan'))", "Loss is nan in step 1."),
-        ("ready(); step(0, loss=-float('inf'))", "Loss is -inf in step 0."),
         ("ready(); all_steps(); step(3)", "Printed garbage instead of a line of the protocol: "),
         ("ready()\nfor i in range(9): step(i)", "Reported more steps than the 3 it was asked for."),
         ("ready(); print('Epoch 1', flush=True)", "Printed garbage instead of a line of the protocol: 'Epoch 1'"),
@@ -205,7 +201,7 @@ def test_a_flood_of_100_mb_takes_no_memory(tmp_path: Path, script: str, *, good:
     Followed by a process that does nothing else: what other tests' threads take is not counted.
     """
     arguments = [str(tmp_path), SPEAK + script]
-    done = subprocess.run([sys.executable, "-c", FOLLOW, *arguments], cwd=HOUSE, capture_output=True, text=True, check=False)
+    done = python(FOLLOW, *arguments)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["error"] is None) is good

@@ -42,20 +42,14 @@ def test_a_whole_report_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"index": 1},
         {"index": "0"},
-        {"index": False},
         {"warmup": False},
         {"wall_s": -0.5},
         {"wall_s": float("nan")},
-        {"wall_s": None},
         {"start_monotonic_s": float("inf")},
         {"cpu_s": "0.25"},
-        {"cpu_s": True},
         {"samples": 4.5},
         {"samples": -4},
-        {"tokens": None},
-        {"loss": None},
         {"loss": 10**400},
     ],
 )
@@ -71,12 +65,9 @@ def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:
         [STEP],
         [{"event": "end"}],
         [READY, READY],
-        [{"event": "ready"}],
         [READY, {"event": "end"}, STEP],
-        [READY, {"event": "end"}, {"event": "end"}],
         [{"event": "hello"}],
         [["ready"]],
-        [7],
         [None],
     ],
 )

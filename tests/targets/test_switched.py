@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.targets._process import run
 from fixtures.terms import Order, Segment, Switching, WorkloadRun
+from tests.programs import python
 from tests.said import SPEAK
 from tests.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
+    from pathlib import Path
 
     Play = Callable[..., WorkloadRun]
 
@@ -103,8 +104,7 @@ serve(prepare)
 
 
 def serve(*options: str, told: str) -> subprocess.CompletedProcess[str]:
-    command = (sys.executable, "-c", WORKLOAD, "--warmup=1", "--seed=7", "--scratch=/somewhere", *options)
-    return subprocess.run(command, cwd=Path(__file__).parents[2], input=told, capture_output=True, text=True, check=False)
+    return python(WORKLOAD, "--warmup=1", "--seed=7", "--scratch=/somewhere", *options, told=told)
 
 
 def test_two_segments_of_a_pair_are_the_same_work() -> None:

@@ -16,7 +16,6 @@ from fixtures.tweaks import available
 from fixtures.tweaks.derive import derived, object_name, parts
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import STAGES, notes, parse, read
-from fixtures.tweaks.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -193,21 +192,6 @@ def test_what_was_derived_can_be_taken_apart_like_any_other(text: str, data: st.
     once = derived(profile, less(profile, gone), "once")
     again = derived(once, own(once), "once")
     assert (again.tweaks, again.scripts) == (once.tweaks, once.scripts)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(words, unique=True, min_size=1, max_size=3), st.data())
-def test_scripts_are_kept_to_the_byte_or_not_at_all(packages: list[str], data: st.DataObject) -> None:
-    lines = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), max_size=20)
-    scripts = tuple(
-        Script(package, stage, data.draw(st.lists(lines, max_size=4).map("\n".join)))
-        for package in packages
-        for stage in data.draw(st.lists(st.sampled_from(STAGES), unique=True, min_size=1))
-    )
-    profile = parse(render(TweakSet("x", scripts=scripts)), "x")
-    gone = data.draw(st.sets(st.sampled_from(sorted(own(profile)))))
-    found = holds(profile, less(profile, gone))
-    assert found.scripts == tuple(s for s in scripts if f"script:{s.package}" not in gone)
 
 
 # -- one by one

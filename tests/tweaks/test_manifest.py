@@ -179,14 +179,6 @@ def test_a_setting_given_twice_counts_the_last_time_and_is_said() -> None:
     assert found.warnings == ("x: vm.swappiness is set twice; '20' (the last) is in force, '10' is not",)
 
 
-def test_a_setting_given_many_times_is_one_warning() -> None:
-    found = parse(tuning("sysctl.conf", "\n".join(f"vm.swappiness={value}" for value in range(20_000))), "x")
-    assert asked(found) == [("sysctl", "vm.swappiness", "19999")]
-    assert found.warnings == (
-        "x: vm.swappiness is set 20,000 times; '19999' (the last) is in force, '0', '1', '2' and 19,996 more are not",
-    )
-
-
 @pytest.mark.parametrize(
     ("section", "line"),
     [
@@ -244,14 +236,11 @@ BAD = {
     "a date that is none": ("a: 2025-02-31", r"broken YAML: .*quotes$"),
     "10,000 levels": ("[" * 10_000, r"^f\.yaml:1:41: .*more than 40 levels deep"),
     "aliases of aliases": ("a: &a [x]\nb: [" + "*a," * 101 + "]", r"more than 100 aliases"),
-    "2 MiB": ("#" * (2 << 20), r"larger than 1 MiB"),
     "a list": ("- 1", r"^f\.yaml: holds a list where a Skyhook should stand"),
     "another kind": (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}",
         r"holds a ConfigMap of v1; .*Skyhook .*NodeWright .*take anything else out",
     ),
-    "another group": ("apiVersion: example.com/v1\nkind: Skyhook", r"holds a Skyhook of example.com/v1"),
-    "no name": ("apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook", r"no metadata\.name"),
     "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
     "an unknown package kind": (
         skyhook("x:\n  image: r/kdump:1"),
@@ -278,14 +267,12 @@ BAD = {
         r"package tuning, sysctl\.conf line 2: 'vm\.swappiness' sets nothing",
     ),
     "a sysctl out of /proc/sys": (tuning("sysctl.conf", "net/../../etc/x=1"), r"line 1: 'net/\.\./\.\./etc/x' is no sysctl name"),
-    "a pattern": (tuning("sysctl.conf", "net.ipv4.conf.*.rp_filter=1"), r"is no sysctl name"),
     "a comment in grub.conf": (tuning("grub.conf", "quiet\n# fast"), r"grub\.conf line 2: grub\.conf has no comments"),
     "an open quote": (tuning("grub.conf", 'a="b c'), r"grub\.conf line 1: a double quote is not closed"),
     "a token without a name": (tuning("grub.conf", "=1"), r"grub\.conf line 1: boot token '=1' has no name"),
     "an unknown limit": (tuning("ulimit.conf", "memlok=1"), r"ulimit\.conf line 1: 'memlok' is no process limit; there are as, core"),
     "a limit that is no number": (tuning("ulimit.conf", "memlock=8M"), r"line 1: memlock=8M is no limit"),
     "an unknown Limit": (tuning("service_x.conf", "[Service]\nLimitMEM=1"), r"service_x\.conf line 2: systemd has no LimitMEM"),
-    "a limit of a unit that is no number": (tuning("service_x.conf", "[Service]\nLimitNOFILE=1K"), r"line 2: LimitNOFILE=1K is no limit"),
     "soft above hard": (tuning("service_x.conf", "[Service]\nLimitNOFILE=9:8"), r"soft limit above the hard one"),
     "a directive in no section": (tuning("service_x.conf", "LimitCORE=1"), r"line 1: .* stands in no section; only \[Service\]"),
     "a directive in another section": (tuning("service_x.conf", "[Unit]\nAfter=x"), r"line 2: .* stands in \[Unit\]"),

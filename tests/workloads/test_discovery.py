@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fixtures import workloads
 from fixtures.terms import BadInput
+from tests.programs import python
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +48,7 @@ def test_reading_the_facts_imports_no_framework() -> None:
         "import sys; from fixtures import workloads; [workloads.load(name) for name in workloads.names()]; "
         "sys.exit(str(sorted({'torch', 'transformers', 'peft', 'sklearn', 'scipy'} & set(sys.modules))))"
     )
-    process = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
+    process = python(code)
     assert process.stderr.strip() == "[]"
 
 

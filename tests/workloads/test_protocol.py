@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.programs import python
 from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,7 @@ serve(prepare)
 def serve(script: str) -> subprocess.CompletedProcess[str]:
     """Run it as the target does, for one warm-up step and two that count."""
     options = ("--steps=2", "--warmup=1", "--seed=7", "--scratch=/somewhere")
-    return subprocess.run((sys.executable, "-c", script, *options), cwd=ROOT, capture_output=True, text=True, check=False)
+    return python(script, *options)
 
 
 def test_stdout_has_the_protocol_and_nothing_else() -> None:
@@ -154,7 +155,7 @@ serve(prepare, {"size": "how much"})
 def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
     """And what is told at the close comes before the end; parameters and the folder of data sets reach the workload."""
     options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere", "--set", "size=a=b", "--data=/data")
-    process = subprocess.run((sys.executable, "-c", TELLS, *options), cwd=ROOT, capture_output=True, text=True, check=False)
+    process = python(TELLS, *options)
     events = [json.loads(line) for line in process.stdout.splitlines()]
     assert [one["event"] for one in events] == ["ready", "step", "report", "step", "report", "report", "end"]
     told = [(one["name"], one["value"]) for one in events if one["event"] == "report"]
@@ -165,7 +166,7 @@ def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
 def test_a_step_may_say_itself_when_it_was() -> None:
     """Where it began with the end of the one before, the clock around it would miss what lies between."""
     options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere")
-    process = subprocess.run((sys.executable, "-c", TELLS, *options), cwd=ROOT, capture_output=True, text=True, check=False)
+    process = python(TELLS, *options)
     first, second = (one for one in map(json.loads, process.stdout.splitlines()) if one["event"] == "step")
     assert (second["start_monotonic_s"], second["wall_s"]) == (7.0, 2.5)
     assert first["start_monotonic_s"] != 7.0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -15,8 +13,11 @@ from fixtures import workloads
 from fixtures.studies.monitors.workloads import python_loop
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order
+from tests.programs import python
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PIECES = {"ba": 2, "bada": 3, "d": 4, "a": 5, ".": 6, "dabel": 7}
 UNKNOWN = 1
 
@@ -76,7 +77,7 @@ with python_loop.prepare(Asked(1, 0, 1, Path({str(tmp_path)!r}), given={{"batch_
     job.step(0)
 sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules.keys())))
 """
-    process = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
+    process = python(code)
     assert process.stderr.strip() == "[]"
 
 

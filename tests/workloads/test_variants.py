@@ -58,10 +58,8 @@ def _one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("made:size=large", "made:size=large"),
         ("made:readers=2:size=large", "made:size=large:readers=2"),
         ("made:size=small", "made"),
-        ("made:batch=8", "made"),
         ("made:batch=64:size=large", "made:size=large"),
         ("made:batch=64", "made:batch=64.0"),
-        ("made:batch=6.4e1", "made:batch=64.0"),
     ],
     ids=lambda text: text,
 )
@@ -110,7 +108,6 @@ def test_all_parameters_are_known_and_what_follows_from_them() -> None:
         ("made:sise=large", r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, readers, batch"),
         ("made:size=huge", "'made:size=huge': size=huge: there are small, large"),
         ("made:size", r"'size' is no parameter and its value: write made:NAME=VALUE"),
-        ("made:size=", "is no parameter and its value"),
         ("made:", "is no parameter and its value"),
         ("made:size=large:size=small", "size is there twice"),
         ("cnn_train:batch=2", "'cnn_train:batch=2': it has no parameters"),
@@ -151,7 +148,6 @@ def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
         ("made:size=large:readers=0", "made:size=large", True),
         ("made", "idle:wait_s=0.5", False),
         ("cnn_train", "cnn_train", True),
-        ("cnn_train", "ddp_train", False),
         ("a model that a cluster serves", "a model that a cluster serves", True),
     ],
 )

@@ -14,7 +14,7 @@ from analysis.formats import skyhook
 from analysis.terms import Unreadable
 from fixtures.terms import Tweak
 from fixtures.tweaks import manifest
-from fixtures.tweaks.cpus import boot_hugepage_bytes
+from fixtures.tweaks.cpus import hugepage_pools
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import NO_TWEAKS, SCRIPTS, SYSCTLS
 
@@ -126,6 +126,6 @@ def test_the_studys_manifests() -> None:
     found = [settings_of(STUDY / name / "skyhook.yaml") for name in ("exp1", "exp2", "exp3")]
     assert [sum(kind == "sysctl" for kind, _, _ in one) for one in found] == [5, 12, 5]
     assert {kind for one in found for kind, _, _ in one} == {"sysctl", "boot"}
-    boot = [[Tweak("boot", key, value, "") for kind, key, value in one if kind == "boot"] for one in found]
-    assert [boot_hugepage_bytes(one) for one in boot] == [12_901_679_104, 4_294_967_296, 0]
+    pools = [hugepage_pools(Tweak("boot", key, value, "") for kind, key, value in one if kind == "boot") for one in found]
+    assert [sum(size * pages for size, pages in one.items()) for one in pools] == [12_901_679_104, 4_294_967_296, 0]
     assert settings_of(STUDY / "base" / "skyhook.yaml") == []
