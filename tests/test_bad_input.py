@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from fixtures.workloads import names
-from tests.sessions import HOUSE, Done, Place, another_swappiness, until
+from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness, until
 
 on_the_kernel = pytest.mark.usefixtures("kernel_unchanged")  # the others end before anything is touched
 QUICK = ("--blocks=1", "--steps=3")
@@ -112,6 +112,30 @@ def outcomes(place: Place) -> dict[str, str]:
 
 def reason(place: Place, tweakset: str) -> str:
     return next(str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset)
+
+
+@on_the_kernel
+def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
+    """Its first key was in force already; the workload never ran under half a set."""
+    path = place.manifest("half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101")
+    found = swappiness()
+    done = place.run(f"--tweaks={path}", *QUICK, "--benchmark-save=one")
+    assert done.code == 2
+    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "half": "failed"}
+    assert "vm.dirty_ratio: the kernel refused '101' (Invalid argument)" in reason(place, "half")
+    assert swappiness() == found
+    assert "half-b1" not in {b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]}
+
+
+@on_the_kernel
+def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
+    """What it had changed by then included."""
+    text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
+    found = swappiness()
+    place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
+    assert outcomes(place)["unlucky"] == "failed"
+    assert "script/apply.sh failed: exit code 7: no luck" in reason(place, "unlucky")
+    assert swappiness() == found
 
 
 def on_a_small_disk(place: Place, free_kib: int) -> Done:

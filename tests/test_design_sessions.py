@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from analysis.load import load
 from fixtures import design_file
+from tests.fake_root import FakeRoot
 from tests.sessions import HOUSE, Done, Place, until
 from tests.spread.fleet import FLEET, FLEET_HALT
 from tests.test_session import SCHEMA
@@ -122,6 +125,31 @@ def test_a_point_that_cannot_be_measured_is_named_with_its_levels_and_the_run_go
     assert sorted(lost) == ["broken 1", "broken.no-net.core.rmem_max 1", "broken.no-vm.swappiness 1", "broken.only-vm.dirty_rati 1"]
 
 
+def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_and_is_not_called_us(place: Place) -> None:
+    """From 60 to 33 in the second block's stock: what ran before is measured, and the change is left alone."""
+    process = halted(place, options(place, "factorial", "--blocks=2"), "stock b2 *")
+    FakeRoot(place.folder / "fleet" / "node-0").put("/proc/sys/vm/swappiness", "33")
+    go_on(place)
+    done = place.ended(process)
+    assert done.code in (1, 2), done.out  # 2 where a point was measured in no block
+    saved = place.saved()
+    points = load(place.files()[-1]).design.points
+    sets = {name for name, point in points.items() if point.levels["vm.swappiness"] is not None}
+    cells = saved["deeptweak"]["cells"]
+    first = next(number for number, cell in enumerate(cells) if cell["outcome"] == "failed")
+    assert (cells[first]["tweakset"], cells[first]["block"]) == ("stock", 2)
+    assert cells[first]["reason"].startswith("vm.swappiness was '33' when the workload ended, not '60' as when the run began")
+    later = cells[first + 1 :]
+    assert sets & {cell["tweakset"] for cell in later}
+    assert {cell["outcome"] for cell in later if cell["tweakset"] in sets} == {"measured"}
+    failed = [cell for cell in later if cell["tweakset"] not in sets]
+    assert {cell["outcome"] for cell in failed} == {"failed"}
+    assert all(cell["reason"].startswith("vm.swappiness was '33' when the cell began, not '60' as when the run began") for cell in failed)
+    assert done.lines("differs from when the run began: /proc/sys/vm/swappiness: 60 -> 33; not by this run, and left so")
+    assert not done.lines("NOT PUT BACK")
+    assert saved["deeptweak"]["machine_check"] == {"changed": {"/proc/sys/vm/swappiness": ["60", "33"]}, "restored": True}
+
+
 def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Place) -> None:
     done = place.run(*options(place, "ablation", "--blocks=3", f"--design-file={file_of(place)}", "-n", "3"))
     assert done.code == 0, done.out
@@ -167,6 +195,20 @@ def test_a_plan_of_a_design_file_writes_nothing(place: Place) -> None:
     assert done.code == 0, done.out
     assert not file_of(place).exists()
     assert [path for path in place.storage.glob("**/*") if path.is_file()] == []
+
+
+def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Place) -> None:
+    """With the machine let go of."""
+    said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
+    assert "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give another path." in said
+    assert place.files() == []
+    assert place.run(*options(place, "chain", "--trials=2")).code == 0
+
+
+def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
+    os.mkfifo(file_of(place))
+    said = refused(place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan")))
+    assert re.search(r"ERROR: --design-file=\S+design\.csv: cannot be read .*Give another path\. !", said)
 
 
 def test_marks_that_could_not_be_written_are_told_of_at_the_end(place: Place) -> None:
@@ -348,3 +390,15 @@ def test_a_failure_is_replayed_not_tried_again(place: Place) -> None:
     assert order(saved) == ["stock 1", "broken.t01 1", "stock 2", "broken.t02 2"]
     assert started(saved) == {name: record["started_utc"] for name, record in kept.items() if record["outcome"] == "measured"}
     assert outcomes(saved)["broken.t02 2"] == "skipped"
+
+
+def test_a_progress_file_that_is_of_other_trials_is_refused(place: Place) -> None:
+    asked = options(place, "chain")
+    interrupted(place, asked, signal.SIGKILL)
+    (path,) = (place.storage / "progress").iterdir()
+    path.write_text(path.read_text().replace("knobs.t01", "knobs.t09"))
+    said = refused(place.run(*asked, "--resume"))
+    assert (
+        "the interrupted run went on with kernel_tweaks/idle-knobs.t09-b1, now the design asks for kernel_tweaks/idle-knobs.t01-b1" in said
+    )
+    assert json.loads(path.read_text().splitlines()[1])["record"]["tweakset"] == "stock"  # and nothing of it is lost

@@ -114,6 +114,15 @@ def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> 
     assert place.saved()["deeptweak"]["interrupted"] is False
 
 
+def test_too_little_memory_for_the_summary_costs_the_summary_alone(place: Place) -> None:
+    """The session itself fits, the libraries that reckon do not; some of them would wait for memory for ever."""
+    place.before, place.environment = ("prlimit", f"--as={160_000 * 1024}"), {"OPENBLAS_NUM_THREADS": "1"}
+    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", "--blocks=3", "--steps=3", "--benchmark-save=one")
+    assert (done.code, "Traceback" in done.out) == (2, False), done.out
+    assert done.lines("No verdict: ")
+    assert done.lines("Saved: ")
+
+
 def killed(place: Place, value: int, *more: str, finished: int = 1) -> int | None:
     """Returns: the process of its workload."""
     with in_the_middle(place, value, *more, finished=finished) as process:
@@ -163,6 +172,36 @@ def test_after_a_kill_the_next_run_puts_the_machine_back_first_and_says_so(place
     assert len(saved) == 6
     assert {name: saved[name] for name in kept} == kept
     assert {r["tweak"]["before"]["vm.swappiness"] for r in saved.values() if r["tweakset"] == "typed"} == {str(found)}
+
+
+def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(place: Place) -> None:
+    """After the kill an administrator sets it himself: his value stays."""
+    found, value = swappiness(), another_swappiness()
+    killed(place, value)
+    theirs = value + 3
+    place.call("sysctl", "-q", f"vm.swappiness={theirs}")
+    done = place.restore()
+    stayed = swappiness()
+    place.call("sysctl", "-q", f"vm.swappiness={found}")
+    assert (done.code, stayed) == (0, theirs)
+    assert f"/proc/sys/vm/swappiness: is {theirs}, we had left {value}: somebody else changed it since; left alone" in done.out
+
+
+def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Place) -> None:
+    """Somebody else writes the setting while the workload runs: what was measured was neither. His value stays, and is named."""
+    found, value = swappiness(), another_swappiness()
+    theirs = value + 3
+    with in_the_middle(place, value) as process:
+        place.call("sysctl", "-q", f"vm.swappiness={theirs}")
+    done = place.ended(process)
+    stayed = swappiness()
+    place.call("sysctl", "-q", f"vm.swappiness={found}")
+    failed = [cell for cell in place.saved()["deeptweak"]["cells"] if cell["outcome"] == "failed"]
+    assert done.code == 1, done.out
+    assert stayed == theirs
+    assert failed
+    assert all(f"/proc/sys/vm/swappiness was '{theirs}' when the workload ended, not '{value}'" in cell["reason"] for cell in failed[:1])
+    assert not [b for b in place.saved()["benchmarks"] if b["extra_info"]["id"] in {cell["id"] for cell in failed}]
 
 
 def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:

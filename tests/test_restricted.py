@@ -57,6 +57,15 @@ def test_with_all_sets_leaving_some_out_is_no_failure(place: Place) -> None:
     assert set(outcomes) == {"measured", "skipped"}
 
 
+def test_a_state_folder_without_permission_is_named_with_what_to_do(place: Place) -> None:
+    place.state.mkdir(mode=0o755)
+    done = place.run("--tweaks=thp-never", "--blocks=1", "--steps=2")
+    assert done.code == 2
+    assert done.lines(f"{place.state}: cannot be written (Permission denied). Set DEEPTWEAK_STATE_DIR to a folder on a local disk.")
+    assert "Traceback" not in done.out
+    assert place.files() == []
+
+
 def test_results_that_may_not_be_written_are_refused_before_anything_runs(place: Place) -> None:
     """Not after an hour of measuring."""
     place.storage.mkdir(mode=0o755)

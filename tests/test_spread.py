@@ -280,6 +280,18 @@ def test_what_makes_no_sense_is_answered_before_anything_runs(place: Place, aske
 # -- what goes wrong
 
 
+def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -> None:
+    """And the reason is said."""
+    place = place_in(tmp_path, **{FLEET_NODES: "2"})
+    done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
+    assert done.code == 0, done.out
+    assert done.lines("gw2 ended: no node is free")
+    saved = place.saved()
+    assert len(saved["benchmarks"]) == 3 * BLOCKS
+    assert {r["node"] for r in records(saved).values()} == {"node-0", "node-1"}
+    assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+
+
 def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(tmp_path: Path) -> None:
     """The others have all but their last cells behind them: 9 cells of three blocks on two nodes, the tenth to twelfth are what is left."""
     place = place_in(tmp_path, **{FLEET_NODES: "2", FLEET_LATE: "7"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.sessions import Place
 
@@ -47,15 +48,17 @@ def typed(place: Place, value: int) -> str:
 
 
 @contextlib.contextmanager
-def going_to_and_fro(place: Place, found: int, value: int) -> Iterator[subprocess.Popen[str]]:
-    """A session that has switched to a value and back twice: 32 segments of a fifth of a second each.
+def going_to_and_fro(
+    place: Place, tweaks: str, look: Callable[[], object], values: Sequence[object], moment: Callable[[], bool] = lambda: True
+) -> Iterator[subprocess.Popen[str]]:
+    """A session that has switched through these values, and to the last again and again: 32 segments of a fifth of a second each.
 
-    It stands still for the block, under what was found, its workload running.
+    It stands still for the block, with the last value in force, its workload running, and at a certain `moment`.
     """
-    process = place.start("--design=switch", typed(place, value), "--blocks=1", "--steps=80", "--benchmark-save=one")
-    for now in (value, found, value):
-        until(lambda now=now: swappiness() == now and (place.state / "journal.jsonl").exists(), process)  # type: ignore[misc]
-    with caught(lambda: swappiness() == found and workload_of(process) is not None, process):
+    process = place.start("--design=switch", tweaks, "--blocks=1", "--steps=80", "--benchmark-save=one")
+    for now in values[:-1]:
+        until(lambda now=now: look() == now and (place.state / "journal.jsonl").exists(), process)  # type: ignore[misc]
+    with caught(lambda: look() == values[-1] and workload_of(process) is not None and moment(), process):
         yield process
 
 
@@ -89,7 +92,7 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
 
 def test_ctrl_c_between_two_segments_puts_the_machine_back(place: Place) -> None:
     found, value = swappiness(), another_swappiness()
-    with going_to_and_fro(place, found, value) as process:
+    with going_to_and_fro(place, typed(place, value), swappiness, (value, found, value, found)) as process:
         ctrl_c(process)
     done = place.ended(process)
     assert (done.code, swappiness(), (place.state / "journal.jsonl").exists()) == (2, found, False), done.out
@@ -99,11 +102,31 @@ def test_ctrl_c_between_two_segments_puts_the_machine_back(place: Place) -> None
 def test_a_session_that_is_killed_is_finished_by_restore(place: Place) -> None:
     """In whichever arm it was."""
     found, value = swappiness(), another_swappiness()
-    with going_to_and_fro(place, found, value) as process:
+    with going_to_and_fro(place, typed(place, value), swappiness, (value, found, value, found)) as process:
         process.kill()
     place.ended(process)
     done = place.restore()
     assert (done.code, swappiness(), (place.state / "journal.jsonl").exists()) == (0, found, False), done.out
+
+
+def test_who_writes_the_setting_meanwhile_ends_the_cell(place: Place) -> None:
+    """In the middle of a segment under the set. It is said who to ask for, and what they wrote is left alone."""
+    found, value = swappiness(), another_swappiness()
+
+    def switched() -> bool:
+        """To the values set; while that is under way, the journal's last word is another."""
+        lines = (place.state / "journal.jsonl").read_bytes().splitlines()
+        return bool(json.loads(lines[-1])["record"] == "applied")
+
+    with going_to_and_fro(place, typed(place, value), swappiness, (value, found, value), switched) as process:
+        Path("/proc/sys/vm/swappiness").write_text(str(value + 1))
+    done = place.ended(process)
+    stayed = swappiness()
+    Path("/proc/sys/vm/swappiness").write_text(str(found))
+    assert (done.code != 0, stayed) == (True, value + 1)
+    (cell,) = [cell for cell in place.saved()["deeptweak"]["cells"] if cell["tweakset"] == "typed"]
+    assert f"was '{value + 1}' at a segment's end, not '{value}': something else writes it" in cell["reason"]
+    assert "something else writes it" in done.out
 
 
 def test_what_a_script_sets_takes_turns_from_segment_to_segment(place: Place, huge_set: str) -> None:
@@ -128,3 +151,24 @@ def test_what_a_script_sets_takes_turns_from_segment_to_segment(place: Place, hu
             assert words <= {other if one["arm"] == "set" else found}, (record["tweakset"], one)
             seen |= {(record["tweakset"], one["arm"]) for _ in words}
     assert {(huge_set, "found"), (huge_set, "set")} <= seen, "either arm was looked into"
+
+
+def test_a_session_with_a_script_that_is_killed_is_finished_by_restore(place: Place, huge_set: str) -> None:
+    """In whichever arm it was, its undo script included."""
+    found, value = huge_pages(), huge_set.rpartition("-")[2]
+    with going_to_and_fro(place, f"--tweaks={huge_set}", huge_pages, (value, found, value, found, value)) as process:
+        process.kill()
+    place.ended(process)
+    done = place.restore()
+    assert (done.code, huge_pages(), (place.state / "journal.jsonl").exists()) == (0, found, False), done.out
+    assert not Path("/run/deeptweak", huge_set).exists(), "its uninstall.sh has run"
+
+
+def test_a_script_that_writes_a_file_ends_the_cell_with_the_reason(place: Place) -> None:
+    """What it wrote is gone afterwards."""
+    value, file = another_swappiness(), Path("/etc/sysctl.d/99-deeptweak-test.conf")
+    found = swappiness()
+    mine = place.manifest("mine", apply=f"echo {value} > /proc/sys/vm/swappiness; echo vm.swappiness={value} > {file}")
+    done = place.run("--design=switch", f"--tweaks={mine}", "--blocks=1", "--steps=2")
+    assert (done.code != 0, swappiness(), file.exists()) == (True, found, False), done.out
+    assert f"{file} is a file, which programs read when they start" in " ".join(done.out.split())

@@ -108,6 +108,19 @@ def test_ctrl_c_in_a_slice_puts_the_machine_back(place: Place) -> None:
     assert "Traceback" not in done.out
 
 
+def test_of_an_unfinished_block_nothing_is_kept(place: Place) -> None:
+    """Its cells are compared with each other round by round: cells of two attempts cannot be."""
+    options = ("--design=turns", "--tweaks=memory-overcommit", "--blocks=2", "--steps=8")
+    assert place.run(*options).code == 0
+    (progress,) = (place.storage / "progress").glob("*.jsonl")
+    *lines, _ = progress.read_text().splitlines(keepends=True)  # as if it had been killed before the last cell was written down
+    progress.write_text("".join(lines))
+    done = place.run(*options, "--resume", "--benchmark-save=one")
+    assert done.code == 0, done.out
+    assert (len(done.lines(", block 1")), len(done.lines(", block 2"))) == (0, 3)
+    assert len(place.saved()["benchmarks"]) == 6
+
+
 def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(place: Place) -> None:
     found = swappiness()
     with in_a_slice(place, "--blocks=1") as process:

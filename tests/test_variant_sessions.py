@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -11,6 +12,7 @@ from analysis.load import load
 from fixtures import design_file
 from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
+from tests.test_design_sessions import interrupted
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
@@ -51,6 +53,18 @@ def test_variants_are_saved_under_their_names_with_all_their_parameters(place: P
     cells = load(place.files()[-1]).cells
     assert [cell.metrics["step_time_p10_s"] >= float(cell.workload.partition("=")[2]) for cell in cells] == [True] * 8
     assert [list(cell.report) for cell in cells] == [["overslept"]] * 8
+
+
+def test_an_interrupted_run_of_variants_goes_on(place: Place) -> None:
+    asked = [*ON_FLEET, *SHORT, "--vary=wait_s=0.003,0.006"]
+    interrupted(place, asked, signal.SIGKILL)
+    before = place.finished()
+    done = place.run(*asked, "--resume")
+    assert done.code == 0, done.out
+    saved = place.saved()
+    assert len(saved["deeptweak"]["cells"]) == 8
+    kept = {one["extra_info"]["id"]: one["extra_info"]["started_utc"] for one in saved["benchmarks"]}
+    assert {name: kept[name] for name in before} == {name: record["started_utc"] for name, record in before.items()}
 
 
 def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:

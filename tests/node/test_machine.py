@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from fixtures.node.machine import Machine
 
+HOUSE = Path(__file__).parents[2]
 SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
 THP, MIN_FREE = "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/min_free_kbytes"
 VALUES = st.sampled_from(["0", "1", "7", "60", "madvise", "always", "4096 131072\t6291456"])
@@ -182,6 +185,30 @@ def test_a_full_disk_changes_nothing(fake: FakeRoot, room: int) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     fake.must_be_as_found()
+
+
+@pytest.mark.needs("namespaces")
+def test_a_really_full_disk_changes_nothing(fake: FakeRoot) -> None:
+    """A tmpfs of one page for the state folder, in a mount namespace of its own."""
+    fake.state.mkdir()
+    check = """
+import sys
+from pathlib import Path
+from fixtures.terms import TweakRefused
+from tests import fake_root
+fake = fake_root.FakeRoot(Path(sys.argv[1]))
+fake.state.joinpath("filler").write_bytes(b"x" * 4096)
+try:
+    fake.machine().apply("x", fake_root.writes([("/proc/sys/vm/swappiness", "10")]))
+except TweakRefused as refused:
+    print(refused)
+print(fake.wrong(), [p.name for p in fake.state.iterdir()])
+"""
+    command = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=4k none "$3" && exec "$0" -c "$1" "$2"']
+    command += [sys.executable, check, str(fake.path), str(fake.state)]
+    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert "No space left on device); nothing was changed" in done.stdout, done.stderr
+    assert done.stdout.endswith("{} ['filler']\n")
 
 
 def test_a_value_the_kernel_rounds_is_ours_where_the_set_breaks_off(fake: FakeRoot) -> None:

@@ -131,6 +131,25 @@ def test_a_workload_that_ends_before_the_cell_leaves_its_last_values_and_then_no
     pytest.fail(f"its memory went from {first} to {last}")
 
 
+def test_ticks_that_were_missed_are_counted_and_not_made_up() -> None:
+    """Stopped for 0.5 s at 50 Hz, it misses 25 ticks or so, or more on a busy machine: a gap in the times, and no rows."""
+    with Sampler(hz=50) as sampler:
+        sampler.begin(None)
+        time.sleep(0.1)
+        os.kill(pid_of(sampler), signal.SIGSTOP)
+        time.sleep(0.5)
+        os.kill(pid_of(sampler), signal.SIGCONT)
+        time.sleep(0.1)
+        told = sampler.end()
+    times = [value or 0.0 for value in told.columns["t_monotonic_s"]]
+    gap_s = max(later - earlier for earlier, later in pairwise(times))
+    assert gap_s >= 0.45
+    assert told.summary["sampler_missed_ticks_total"] >= int(0.45 * 50)
+    ticks = round((times[-1] - times[0]) * 50)
+    # The last sample may be taken between two ticks, at the cell's end.
+    assert len(times) + told.summary["sampler_missed_ticks_total"] <= ticks + 2
+
+
 def test_another_root_is_read_where_it_is_given(tmp_path: Path) -> None:
     """A fake tree: its memory, not this machine's."""
     (tmp_path / "proc").mkdir()
