@@ -302,7 +302,7 @@ def test_a_volume_that_cannot_be_mounted_is_waited_for_no_longer_than_told(playe
 def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
     monkeypatch.setattr(workload, "_LOOK_S", 2.0)
-    quotas = apis.Kind("/api/v1", "resourcequotas", namespaced=True, kind="ResourceQuota", api_version="v1")
+    quotas = apis.Kind("v1", "resourcequotas", "ResourceQuota")
     apis.create(cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     result = cells.play("ready(); all_steps()")
     assert "exceeded quota" in error_of(result)

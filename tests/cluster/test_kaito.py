@@ -230,7 +230,7 @@ def test_ctrl_c_leaves_nothing_behind(cells: Cells, controller: StandIn) -> None
 
 def test_a_cluster_without_kaito_says_how_to_do_without(kubeconfig: Path, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
-    monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, path="/apis/kaito.invalid/v1beta1"))
+    monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, api_version="kaito.invalid/v1beta1"))
     with pytest.raises(Refused, match="install KAITO"):
         workload.create(connect(Where(str(kubeconfig), None, namespace)), apis.WORKSPACES, {"metadata": {"name": "w"}})
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.kubernetes import api, names, preflight
+from fixtures.kubernetes import api, marks, names, preflight
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
     CRDS,
@@ -34,7 +34,6 @@ from fixtures.kubernetes.api import (
 from fixtures.kubernetes.client import Cluster, Request, Where, connect, send
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.lease import Held
-from fixtures.kubernetes.marks import clean_node
 from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import Settings
 from fixtures.terms import Refused
@@ -50,17 +49,16 @@ RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
 RUN_ID = "0123456789ab"
 TWEAK = names.tweak_name(RUN_ID, 1)
 GROUP = "rbac.authorization.k8s.io/v1"
-KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
-LOCALQUEUES = Kind(KUEUE, "localqueues", namespaced=True, kind="LocalQueue", api_version=KUEUE.removeprefix("/apis/"))
-WORKLOADS = Kind(KUEUE, "workloads", namespaced=True, kind="Workload", api_version=KUEUE.removeprefix("/apis/"))
+KUEUE = "kueue.x-k8s.io/v1beta1"
+LOCALQUEUES, WORKLOADS = Kind(KUEUE, "localqueues", "LocalQueue"), Kind(KUEUE, "workloads", "Workload")
 KINDS = {
     kind.kind: kind
     for kind in (
-        Kind(f"/apis/{GROUP}", "clusterroles", namespaced=False, kind="ClusterRole", api_version=GROUP),
-        Kind(f"/apis/{GROUP}", "clusterrolebindings", namespaced=False, kind="ClusterRoleBinding", api_version=GROUP),
-        Kind(f"/apis/{GROUP}", "roles", namespaced=True, kind="Role", api_version=GROUP),
-        Kind(f"/apis/{GROUP}", "rolebindings", namespaced=True, kind="RoleBinding", api_version=GROUP),
-        Kind("/api/v1", "serviceaccounts", namespaced=True, kind="ServiceAccount", api_version="v1"),
+        Kind(GROUP, "clusterroles", "ClusterRole", namespaced=False),
+        Kind(GROUP, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+        Kind(GROUP, "roles", "Role"),
+        Kind(GROUP, "rolebindings", "RoleBinding"),
+        Kind("v1", "serviceaccounts", "ServiceAccount"),
     )
 }
 FULL = frozenset({"get", "list", "watch", "create", "patch", "delete"})
@@ -171,11 +169,7 @@ def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Objec
     """Every verb on every resource that the run side speaks of, in its own namespace and in another; and what it never needs."""
     cluster = allowed(documents(*([part] if part else [])))
     granted = PARTS["every run"] + (PARTS[part] if part else [])
-    strangers = [
-        KINDS["ClusterRole"],
-        KINDS["ServiceAccount"],
-        Kind("/api/v1", "secrets", namespaced=True, kind="Secret", api_version="v1"),
-    ]
+    strangers = [KINDS["ClusterRole"], KINDS["ServiceAccount"], Kind("v1", "secrets", "Secret")]
     resources = {(kind, subresource) for rules in PARTS.values() for kind, subresource, _, _ in rules}
     for kind, subresource in sorted(
         resources | {(kind, "") for kind in [*strangers, CRDS]} | {(PODS, "exec"), (PODS, "eviction")}, key=str
@@ -241,7 +235,8 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
         journal = Journal(cluster, RUN_ID, node).open()
         journal.begin({"label": "x"})
         patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
-        assert clean_node(cluster, node, [TWEAK]) == [f"condition skyhook.nvidia.com/{TWEAK}/NotReady"]
+        marks.clean_node(cluster, node, [TWEAK])
+        assert marks.on(get(cluster, NODES, node) or {"metadata": {}}) == set()
         journal.clean()
         journal.close()
     assert list_(cluster, LEASES)[0] == []
