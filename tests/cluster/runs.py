@@ -136,16 +136,7 @@ def comes(condition: Callable[[], bool], what: str, within_s: float = 120.0) -> 
 
 @contextlib.contextmanager
 def in_force(place: ClusterPlace, process: subprocess.Popen[str], value: int, *, doomed: bool = False) -> Iterator[None]:
-    """Hold a session and its workload still in a cell whose swappiness stands in the kernel, for as long as the block."""
-    with at_work(place, process, lambda: swappiness_is(value), doomed=doomed):
-        yield
-
-
-@contextlib.contextmanager
-def at_work(
-    place: ClusterPlace, process: subprocess.Popen[str], condition: Callable[[], bool] = lambda: True, *, doomed: bool = False
-) -> Iterator[None]:
-    """Hold a session still while its workload runs, and the workload too: what the block does is done in the middle of the cell.
+    """Hold a session and its workload still in a cell whose swappiness stands in the kernel, for as long as the block.
 
     `doomed`: the workload is not let go afterwards. What the block did will kill it, sooner or later; it must not come to its end before.
     """
@@ -153,7 +144,7 @@ def at_work(
 
     def holds() -> bool:
         """A workload that was held once stays so: it does not end before the session is held, too."""
-        if condition() and place.workloads():
+        if swappiness_is(value) and place.workloads():
             alive = pods.workloads(Path("/"))
             for pid in alive.keys() - held:
                 with contextlib.suppress(ProcessLookupError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from fixtures.kubernetes.lease import Held
 from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import Settings
 from fixtures.terms import Refused
+from tests.cluster.line import altered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,35 +110,31 @@ def admin(kubeconfig: Path, namespace: str) -> Cluster:
     return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
+def somebody(admin: Cluster, kubeconfig: Path, wanted: list[Object], target: Path, stack: ExitStack) -> Path:
+    """A kubeconfig, written to `target`, of the file's service account with those rights only; they go when the stack is left."""
+    suffix = f"-{admin.namespace[-8:]}"
+    for one in wanted:
+        kind = KINDS[one["kind"]]
+        if not kind.namespaced:  # the cluster may have the file's own already
+            one["metadata"]["name"] += suffix
+        if one.get("roleRef", {}).get("kind") == "ClusterRole":
+            one["roleRef"]["name"] += suffix
+        for place in (one["metadata"], *one.get("subjects", ())):
+            if "namespace" in place:
+                place["namespace"] = admin.namespace
+        create(admin, kind, one)
+        stack.callback(delete, admin, kind, one["metadata"]["name"])
+    url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
+    token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))["status"]["token"]
+    return altered(kubeconfig, target, user={"token": token})
+
+
 @pytest.fixture
-def allowed(admin: Cluster, kubeconfig: Path, namespace: str, tmp_path: Path) -> Iterator[Callable[[list[Object]], Cluster]]:
+def allowed(admin: Cluster, kubeconfig: Path, tmp_path: Path) -> Iterator[Callable[[list[Object]], Cluster]]:
     """`allowed(documents)`: a connection of the file's service account with those rights only."""
-    made: list[tuple[Kind, str]] = []
-
-    def connection(wanted: list[Object]) -> Cluster:
-        for one in copy.deepcopy(wanted):
-            kind = KINDS[one["kind"]]
-            if not kind.namespaced:  # the cluster may have the file's own already
-                one["metadata"]["name"] += f"-{namespace[-8:]}"
-            if one.get("roleRef", {}).get("kind") == "ClusterRole":
-                one["roleRef"]["name"] += f"-{namespace[-8:]}"
-            for place in (one["metadata"], *one.get("subjects", ())):
-                if "namespace" in place:
-                    place["namespace"] = namespace
-            create(admin, kind, one)
-            made.append((kind, one["metadata"]["name"]))
-        url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
-        token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))["status"]["token"]
-        config = yaml.safe_load(kubeconfig.read_text())
-        for user in config["users"]:
-            user["user"] = {"token": token}
-        path = tmp_path / f"{len(made)}.kubeconfig"
-        path.write_text(yaml.safe_dump(config))
-        return connect(Where(kubeconfig=str(path), namespace=namespace))
-
-    yield connection
-    for kind, name in made:
-        delete(admin, kind, name)
+    with ExitStack() as stack:
+        path = tmp_path / "somebody.kubeconfig"
+        yield lambda wanted: connect(Where(str(somebody(admin, kubeconfig, wanted, path, stack)), None, admin.namespace))
 
 
 @pytest.fixture
@@ -269,16 +266,6 @@ def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callab
     _, left_out = candidates(cluster, f"bare={cluster.namespace}")
     assert f"marks of the Skyhook {TWEAK}, and what that does cannot be seen" in left_out[node]
     assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]
-
-
-def test_without_the_optional_parts_a_restore_looks_for_what_they_would_have_left(allowed: Callable[[list[Object]], Cluster]) -> None:
-    """A run with more rights may have been killed here; nothing of it is not a refusal."""
-    cluster = allowed(documents())
-    for kind in (SKYHOOKS, NODEWRIGHTS, WORKSPACES):
-        try:
-            assert isinstance(list_(cluster, kind)[0], list)
-        except ApiError as error:
-            assert error.status == 404  # noqa: PT017 either is right: installed or not
 
 
 def test_a_right_that_is_missing_is_named(allowed: Callable[[list[Object]], Cluster], node: str) -> None:

@@ -112,11 +112,6 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path:
     assert str(path) in str(refused.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="No such file"):
-        manifests.workspace_of_file(tmp_path / "none.yaml")
-
-
 @pytest.mark.parametrize(
     ("line", "code"),
     [

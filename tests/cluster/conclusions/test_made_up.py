@@ -300,12 +300,6 @@ def test_the_operators_new_name_is_understood() -> None:
     assert s.take("NodeWright", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=2), 1.1).state == "complete"
 
 
-def test_how_a_failed_pod_ended_is_told() -> None:
-    s = SkyhookProgress("s", 0.0)
-    s.take("Skyhook", "ADDED", skyhook("in_progress"), 0.1)
-    assert s.take("Pod", "ADDED", package_pod(0, 1), 1.0).reason == "Pod s-tuning-apply: container step1 ended with exit code 1."
-
-
 # --- Job, Workspace, Removal ---
 
 

@@ -6,10 +6,14 @@ Objects are plain dicts, paths are written out. Only the transport and the kubec
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
+import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlencode
 
 import urllib3.exceptions
@@ -24,6 +28,17 @@ NODES = f"{CORE}/nodes"
 MERGE = "application/merge-patch+json"
 JOIN_S = 60.0
 STRATEGIC = "application/strategic-merge-patch+json"
+
+
+def alone(what: str) -> TextIO:
+    """Wait until nobody else on this machine has `what`; ours until the file is closed or the process ends, however it ends.
+
+    Two stand-ins on a cluster would write over each other, and one test would clean up what another needs.
+    """
+    path = Path(tempfile.gettempdir()) / f"stand-in-{hashlib.sha256(what.encode()).hexdigest()[:12]}.lock"
+    lock = path.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
 
 
 class ApiFailed(Exception):

@@ -52,13 +52,13 @@ def _drained(operator: Operator, view: View, node: Object) -> bool:
     guarded = view.hook["spec"].get("podNonInterruptLabels") or {}
     if guarded and any(matches(guarded, labels_of(p)) for p in going):
         return False
-    others = [p for p in going if not _stays(p, view.group) and "deletionTimestamp" not in p["metadata"]]
+    others = [p for p in going if not _stays(p) and "deletionTimestamp" not in p["metadata"]]
     return all([operator.api.evict(p["metadata"]["namespace"], name_of(p)) for p in others])  # noqa: C419 every one of them
 
 
-def _stays(pod: Object, group: str) -> bool:
+def _stays(pod: Object) -> bool:
     """The system's pods, those that tolerate a cordon, and the operator's own."""
-    if pod["metadata"]["namespace"] == "kube-system" or seen.about(pod, group):
+    if pod["metadata"]["namespace"] == "kube-system" or seen.about(pod):
         return True
     tolerated = pod["spec"].get("tolerations") or []
     return any(t.get("key", CORDON_TAINT) == CORDON_TAINT and t.get("effect", "NoSchedule") == "NoSchedule" for t in tolerated)

@@ -43,8 +43,6 @@ class Operator:
 
     def run(self) -> None:
         """Watch and reconcile until the process ends."""
-        while self.fault == "absent":
-            time.sleep(3600)
         for path in (f"{WORKSPACES}/workspaces", "/apis/apps/v1/statefulsets", "/apis/batch/v1/jobs", NODES):
             self.api.follow(path, lambda type_, _: self.events.put(type_))
         while True:
@@ -101,7 +99,7 @@ class Turn:
         if "targetNodeCount" not in self.status:
             self.api.patch(f"{self.path}/status", {"status": {"targetNodeCount": 1}})
         nodes = self.nodes()
-        if not nodes or self.op.fault == "stuck":
+        if not nodes:
             self.say([], "Pending", *(self.waiting() if self.it.get("inference") else self.not_started()))
         elif self.it.get("tuning"):
             if self.op.passed(self.uid, TAKEN_UP_S["tuning"]):
@@ -263,9 +261,6 @@ class Turn:
             reasons, texts = ("WorkspaceTuningJobStatusStarted", "workspaceSucceeded"), ("Tuning job has started", "workspace succeeds")
             self.say(nodes, "Succeeded", *self.two("JobStarted", (True, True), reasons, texts))
         elif status.get("active"):
-            if self.op.fault == "flapping" and state == "Running" and self.op.passed(f"{self.uid} flaps", POLL_S):
-                self.op.since.pop(f"{self.uid} flaps")
-                self.between(nodes)
             reasons = ("WorkspaceTuningJobStatusStarted", "workspacePending")
             texts = ("Tuning job has started", "workspace has not completed yet, tuning job is running")
             self.say(nodes, "Running", *self.two("JobStarted", (True, False), reasons, texts))

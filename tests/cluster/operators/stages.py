@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import interrupt, packages, seen
 from .api import CORE
-from .marks import NAMESPACE, compact, labels_of, name_of, notes_of, safe_name
+from .marks import GROUP, NAMESPACE, compact, labels_of, name_of, notes_of, safe_name
 
 if TYPE_CHECKING:
     from .skyhook import Operator
@@ -176,7 +176,7 @@ def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
     operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
 ) -> bool:
     """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
-    mine = [p for p in pods if labels_of(p).get(f"{view.group}/package") == f"{package['name']}-{package['version']}"]
+    mine = [p for p in pods if labels_of(p).get(f"{GROUP}/package") == f"{package['name']}-{package['version']}"]
     if mine:
         for pod in mine:
             outdated = packages.copy_dir(view.hook, package) not in _args(pod)
@@ -199,7 +199,7 @@ def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
     view.condition(node, complete=False, erroring=False)
     metadata_map(view, node)
     said = {
-        "type": f"{view.group}/ApplyPackage",
+        "type": f"{GROUP}/ApplyPackage",
         "status": "True",
         "reason": "ApplyPackage",
         "message": f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}]",
@@ -237,8 +237,8 @@ def metadata_map(view: View, node: Object) -> None:
     }
     meta = {
         "name": safe_name(view.name, name_of(node), "metadata"),
-        "labels": {f"{view.group}/skyhook-node-meta": view.name},
-        "annotations": {f"{view.group}/Node.name": name_of(node), f"{view.group}/name": view.name},
+        "labels": {f"{GROUP}/skyhook-node-meta": view.name},
+        "annotations": {f"{GROUP}/Node.name": name_of(node), f"{GROUP}/name": view.name},
         "ownerReferences": packages.owner(view.hook),
     }
     if view.api.create(path, {"metadata": meta, "data": data}) is None:

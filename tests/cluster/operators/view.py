@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from .api import Api
 
 Object = dict[str, Any]
-PLURALS = {"skyhook.nvidia.com": "skyhooks", "nodewright.nvidia.com": "nodewrights"}
-LAST_STAGE = ("config", "post-interrupt")
+HOOKS = f"/apis/{GROUP}/v1alpha1/skyhooks"
 
 
 def now() -> str:
@@ -28,19 +27,14 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def collection(group: str) -> str:
-    """The path of all resources of this group."""
-    return f"/apis/{group}/v1alpha1/{PLURALS[group]}"
-
-
 class View:
     """A Skyhook and the nodes that its selector matches now; brought up to date by its own writes."""
 
-    def __init__(self, api: Api, hook: Object, nodes: list[Object], group: str = GROUP) -> None:
-        self.api, self.hook, self.nodes, self.group = api, hook, nodes, group
+    def __init__(self, api: Api, hook: Object, nodes: list[Object]) -> None:
+        self.api, self.hook, self.nodes = api, hook, nodes
         self.name = name_of(hook)
-        self.marks = Marks(self.name, group)
-        self.path = f"{collection(group)}/{self.name}"
+        self.marks = Marks(self.name)
+        self.path = f"{HOOKS}/{self.name}"
         self.packages: dict[str, Object] = {n: {**p, "name": n} for n, p in (hook["spec"].get("packages") or {}).items()}
 
     @property
@@ -55,7 +49,7 @@ class View:
 
     def wants(self, what: str) -> bool:
         """Whether the annotation `pause` or `disable` is set. `spec.pause` means nothing."""
-        return notes_of(self.hook).get(f"{self.group}/{what}") == "true"
+        return notes_of(self.hook).get(f"{GROUP}/{what}") == "true"
 
     def state(self, node: Object) -> dict[str, Object]:
         """The packages' stages and states on this node."""
@@ -167,7 +161,7 @@ class View:
         """A change of status, with its condition and its Event; `was` in place of the status that it comes from."""
         was = fields.pop("was", self.status.get("status") or "unknown")
         said = {
-            "type": f"{self.group}/Transition",
+            "type": f"{GROUP}/Transition",
             "status": str(to == "complete"),
             "reason": to,
             "message": f"Transitioned [{was}] -> [{to}]",
@@ -186,12 +180,12 @@ class View:
         text = f"Node [{ignored}] has ignore label set. Skipping." if ignored else "No nodes have ignore label set."
         return [
             {
-                "type": f"{self.group}/TaintNotTolerable",
+                "type": f"{GROUP}/TaintNotTolerable",
                 "status": "False",
                 "reason": "TaintNotTolerable",
                 "message": "All nodes have tolerable taints.",
             },
-            {"type": f"{self.group}/NodesIgnored", "status": str(bool(ignored)), "reason": "NodesIgnored", "message": text},
+            {"type": f"{GROUP}/NodesIgnored", "status": str(bool(ignored)), "reason": "NodesIgnored", "message": text},
         ]
 
     def completed(self) -> None:
@@ -232,4 +226,4 @@ class View:
 
     def ignored(self) -> list[str]:
         """Nodes labelled `ignore=true`."""
-        return [name_of(n) for n in self.nodes if labels_of(n).get(f"{self.group}/ignore") == "true"]
+        return [name_of(n) for n in self.nodes if labels_of(n).get(f"{GROUP}/ignore") == "true"]
