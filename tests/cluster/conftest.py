@@ -49,7 +49,6 @@ def cluster_at() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="package")
 def kubeconfig(cluster_at: dict[str, str]) -> Path:
-    """An administrator's kubeconfig."""
     return Path(cluster_at["KUBECONFIG"])
 
 
@@ -63,7 +62,6 @@ def api(kubeconfig: Path) -> Iterator[Client]:
 
 @pytest.fixture(scope="package")
 def node_name(cluster_at: dict[str, str], api: Client) -> str:
-    """A node that runs pods."""
     ready = [
         node.metadata.name
         for node in clients.of(api).list_node().items

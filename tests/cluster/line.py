@@ -47,7 +47,6 @@ class Line:
         self.cut()
 
     def open(self) -> None:
-        """The server is back."""
         self._open = True
         self._flowing.set()
 
@@ -60,7 +59,6 @@ class Line:
         self._swallowing = True
 
     def end(self) -> None:
-        """Stop listening."""
         self.open()  # lets go who hangs
         self.close()
         self._listener.shutdown(socket.SHUT_RDWR)  # wakes who waits in accept

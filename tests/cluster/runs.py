@@ -58,7 +58,6 @@ class ClusterPlace(Place):
 
     @property
     def where(self) -> list[str]:
-        """The cluster and the namespace, as a user names them."""
         return [f"--kubeconfig={self.kubeconfig}", f"--namespace={self.namespace}"]
 
     def restore(self, *options: str) -> Done:
@@ -77,7 +76,6 @@ class ClusterPlace(Place):
     # -- what is there now
 
     def agent_runs(self) -> bool:
-        """Whether our agent's pod has begun to run and is not being deleted."""
         found = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector="app.kubernetes.io/component=agent").items
         return any(p.status.phase == "Running" and not p.metadata.deletion_timestamp for p in found)
 
@@ -88,7 +86,6 @@ class ClusterPlace(Place):
         return [p for p in found if p.metadata.uid in alive]
 
     def pod(self, component: str) -> Any:  # noqa: ANN401 see tests/cluster/rig/clients.py
-        """The one such pod."""
         (found,) = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector=f"app.kubernetes.io/component={component}").items
         return found
 
@@ -127,7 +124,6 @@ class ClusterPlace(Place):
 
 
 def comes(condition: Callable[[], bool], what: str, within_s: float = 120.0) -> None:
-    """Wait for something to be so."""
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, f"it did not come: {what}"
@@ -225,6 +221,5 @@ def here(api: Client, kubeconfig: Path, node_name: str, image: str, overlay_file
 
 @pytest.fixture
 def place(here: Here, namespace: str, tmp_path: Path) -> Iterator[ClusterPlace]:
-    """A place of the test's own; what its sessions leave fails the test."""
     with place_for(here, tmp_path, namespace) as made:
         yield made

@@ -45,8 +45,6 @@ HELD_S = 600.0  # another run of this machine may have it
 
 @pytest.fixture
 def manifest(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Callable[[], Json]:
-    """A new run's agent pod."""
-
     def make() -> Json:
         run_id = uuid.uuid4().hex[:12]
         return manifests.agent_pod(
@@ -104,7 +102,6 @@ def in_force(agent: Agent) -> tuple[str, str]:
 
 
 def process_of(agent: Agent) -> int:
-    """Its process, as this machine sees it."""
     pid = pods.main_process(Path("/"), agent.pod["uid"], "fixtures.node.agent")
     if pid is None:
         pytest.skip("the node is another machine: its processes are out of reach from here")

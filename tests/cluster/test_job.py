@@ -31,8 +31,6 @@ PATIENCE_S = 180.0
 
 
 class Cells:
-    """Runs workloads as Jobs in the test's namespace."""
-
     def __init__(self, cluster: Cluster, node: str, image: str, over: settings.Overlay, number: int = 0) -> None:
         self.cluster, self.node, self.image, self.overlay = cluster, node, image, over
         self.n = number * 100
@@ -110,7 +108,6 @@ def crowd(request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, imag
 
 @pytest.fixture
 def played(request: pytest.FixtureRequest, crowd: dict[int, Any]) -> tuple[WorkloadRun, Json]:
-    """The end of a script, and where it ran."""
     found: tuple[WorkloadRun, Json] = crowd[id(request.param)].result()
     return found
 

@@ -59,8 +59,6 @@ time.sleep(3600)
 
 
 class Cells(test_job.Cells):
-    """Runs workloads as Workspaces in the test's namespace."""
-
     hostname = ""
 
     def workspace(self, order: Order) -> Json:
@@ -72,7 +70,6 @@ class Cells(test_job.Cells):
         return manifests.Spot(RUN_ID, self.node, self.hostname, self.cluster.namespace, None)
 
     def lingers(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        """Run a script that may use the words of `SPEAK`, and `linger`."""
         order = Order("fake", 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
         body = self.workspace(order)
         body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", SPEAK + LINGER + script], args=[])
@@ -130,7 +127,6 @@ def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
 
 @pytest.fixture
 def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
-    """KAITO's stand-in, running."""
     del cells
     kaito_operator.start()
     return kaito_operator

@@ -52,7 +52,6 @@ def fifty(kubeconfig: Path) -> Iterator[list[str]]:
 
 @pytest.fixture
 def chosen(kubeconfig: Path, fifty: list[str], namespace: str) -> Iterator[Callable[[Sequence[str]], str]]:
-    """`chosen(nodes)`: the selector for these."""
     administrator = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
     made: list[str] = []
 
@@ -109,7 +108,6 @@ class Sessions:
         return {what: [one["metadata"]["name"] for one in some] for what, some in found.items() if some}
 
     def swappiness(self) -> dict[str, str | None]:
-        """Of every machine that was used."""
         folder = self.folder / "machines"
         return {node.name: simulated_agents.machine(folder, node.name).get(SWAPPINESS) for node in sorted(folder.iterdir())}
 
@@ -293,7 +291,6 @@ def in_force(sessions: Sessions) -> list[str]:
 
 
 def worker_of(sessions: Sessions, node: str) -> int | None:
-    """The process that holds a node."""
     leases = list_(sessions.cluster, LEASES)[0]
     found = [one["metadata"]["annotations"]["deeptweak/pid"] for one in leases if one["metadata"]["name"] == names.lease_name(node)]
     return int(found[0]) if found else None

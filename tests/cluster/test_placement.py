@@ -60,7 +60,6 @@ def bare(cluster: Cluster) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture
 def skyhook(cluster: Cluster, crds: list[str], namespace: str) -> Iterator[Callable[[str, Object], str]]:
-    """A Skyhook resource with a status, without an operator."""
     assert "skyhooks.skyhook.nvidia.com" in crds
     made: list[str] = []
 

@@ -106,7 +106,6 @@ def documents(*parts: str) -> list[Object]:
 
 @pytest.fixture
 def admin(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that may do everything."""
     return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
@@ -149,7 +148,6 @@ def node(admin: Cluster, namespace: str) -> Iterator[str]:
 
 
 def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where: str) -> bool:
-    """What the server's authorizer says to our own token."""
     about = {"verb": verb, "group": kind.api_version.rpartition("/")[0], "resource": kind.plural, "subresource": subresource}
     body = {
         "apiVersion": "authorization.k8s.io/v1",

@@ -74,7 +74,6 @@ def tweakset(tmp_path: Path) -> TweakSet:
 def machine(
     cluster: Cluster, kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, FakeRoot]:
-    """A simulated node, and its machine."""
     folder = tmp_path / "machines"
     monkeypatch.setenv(MACHINES, str(folder))
     monkeypatch.setattr(agent, "attached", simulated_agents.attached)
@@ -95,7 +94,6 @@ def operator(skyhook_operator: StandIn, crds: list[str], machine: tuple[str, Fak
 def target(
     cluster: Cluster, kubeconfig: Path, machine: tuple[str, FakeRoot], operator: StandIn, tweakset: TweakSet
 ) -> Iterator[Kubernetes]:
-    """That node, leased."""
     assert operator.running
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
     made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S))
@@ -143,7 +141,6 @@ def apply(target: Kubernetes, tweakset: TweakSet) -> Any:  # noqa: ANN401
 
 
 def assert_untouched(cluster: Cluster, node: str) -> None:
-    """No marks of an operator on the node, no cordon, no resource of ours."""
     found = node_of(cluster, node)
     assert marks.on(found) == set()
     assert not found["spec"].get("unschedulable")

@@ -32,7 +32,6 @@ FAULTS = {"skyhook": SKYHOOK, "kaito": KAITO}
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.operators", description=__doc__)
     parser.add_argument("operator", choices=sorted(FAULTS))
     told = "; ".join(f"{of}: {name} ({what})" for of, known in FAULTS.items() for name, what in known.items())

@@ -42,8 +42,6 @@ def alone(what: str) -> TextIO:
 
 
 class ApiFailed(Exception):
-    """The server said no: its status code and its own words."""
-
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
@@ -93,7 +91,6 @@ class Api:
         return dict(json.loads(text)) if text else {}
 
     def get(self, path: str) -> Object | None:
-        """The object at this path; None where there is none."""
         try:
             return self.send("GET", path)
         except Gone:
@@ -120,7 +117,6 @@ class Api:
         return self.send("PATCH", path, body, content=content)
 
     def delete(self, path: str, *, grace_s: int | None = None, propagation: str = "Background") -> None:
-        """Remove an object, if it is there."""
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s

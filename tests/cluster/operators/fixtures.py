@@ -65,7 +65,6 @@ class StandIn:
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
@@ -82,12 +81,10 @@ class StandIn:
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def log(self) -> str:
-        """What it said: for a test's own error."""
         return self._log.read_text(errors="replace")
 
     def _end(self, signum: int) -> None:
@@ -96,7 +93,6 @@ class StandIn:
             self._process.wait(30)
 
     def close(self) -> None:
-        """End it and forget its log."""
         self.kill()
         self._log.unlink(missing_ok=True)
 

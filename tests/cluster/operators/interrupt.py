@@ -65,7 +65,6 @@ def _stays(pod: Object) -> bool:
 
 
 def uncordon(view: View, node: Object) -> Object:
-    """What ends a cordon of ours: written together with the node's `complete`."""
     if view.marks.cordon not in notes_of(node):
         return {}
     return {"annotations": {view.marks.cordon: None}, "spec": {"unschedulable": None}}

@@ -41,7 +41,6 @@ class Marks:
         return f"{GROUP}/cordon_{self.hook}"
 
     def conditions(self, *, complete: bool, erroring: bool) -> list[Object]:
-        """The two node conditions, in the operator's (odd) words."""
         return [
             {
                 "type": f"{GROUP}/{self.hook}/NotReady",
@@ -67,17 +66,14 @@ class Marks:
 
 
 def notes_of(thing: Object) -> dict[str, str]:
-    """An object's annotations, none being an empty dict."""
     return dict(thing["metadata"].get("annotations") or {})
 
 
 def labels_of(thing: Object) -> dict[str, str]:
-    """An object's labels, none being an empty dict."""
     return dict(thing["metadata"].get("labels") or {})
 
 
 def name_of(thing: Object) -> str:
-    """An object's name."""
     return str(thing["metadata"]["name"])
 
 
@@ -94,7 +90,6 @@ def safe_name(*parts: str) -> str:
 
 
 def matches(selector: Object, of: dict[str, str]) -> bool:
-    """Whether labels satisfy a label selector; the empty one matches all."""
     if any(of.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     for wanted in selector.get("matchExpressions") or []:

@@ -116,7 +116,6 @@ def copy_dir(hook: Object, package: Object) -> str:
 
 
 def config_map_name(hook: str, package: Object) -> str:
-    """The config map of one version of a package."""
     return f"{hook}-{package['name']}-{package['version']}"
 
 
@@ -181,7 +180,6 @@ def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Obj
 
 
 def _steps(hook: Object, package: Object, stage: str, look: Look) -> list[Object]:
-    """The init containers: unpack, do, check."""
     kind = kind_of(package)
     script = TUNING if kind == "tuning" else SHELLSCRIPT
     image = look.image if kind in KNOWN else f"{package['image']}:{package['version']}"

@@ -180,8 +180,6 @@ class Replay:
             self._api.delete(f"{path}/{name}")
 
     def _host_is(self) -> None:
-        """The host's values at this point are the recorded ones."""
-
         def apart() -> str:
             here: dict[str, Any] = {
                 key: int(Path(f"/proc/sys/{key.replace('.', '/')}").read_text()) for key in self._host if key.startswith("vm.")
@@ -216,7 +214,6 @@ class Replay:
         return "\n".join(f"{k}:\n  recorded {a}\n  here     {b}" for k, (a, b) in pairs.items() if a != b)
 
     def clean(self) -> None:
-        """Whatever of it is still there, after a failure too."""
         self._ended = True
         for kind, collected in COLLECTIONS.items():
             for name in self._names:

@@ -48,7 +48,6 @@ def runs(pod: Object) -> bool:
 
 
 def key(what: Object) -> str:
-    """A package's key in the node's state."""
     return f"{what['name']}|{what['version']}"
 
 

@@ -45,11 +45,9 @@ class Operator:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with this operator."""
         return self.look.fault
 
     def run(self) -> None:
-        """Watch and reconcile until the process ends."""
         if self.fault == "absent":
             while True:
                 time.sleep(3600)
@@ -75,7 +73,6 @@ class Operator:
 
     @property
     def pods_path(self) -> str:
-        """The operator's pods."""
         return f"{CORE}/namespaces/{NAMESPACE}/pods"
 
     def turn(self) -> None:
@@ -128,7 +125,6 @@ class Operator:
 
     @staticmethod
     def selected(hook: Object, node: Object) -> bool:
-        """Whether the resource's selector matches this node."""
         return matches(hook["spec"].get("nodeSelectors") or {}, labels_of(node))
 
     def let_go(self, hook: Object) -> None:
@@ -189,7 +185,6 @@ class Operator:
             self.events.put(("Wake", "", {}))
 
     def advance(self, view: View, pods: list[Object], *, waits: bool) -> None:
-        """One step of one resource."""
         if view.status.get("status") is None and (view.done() or not view.nodes):
             self.config_maps(view)
             view.write(nodeState=view.node_states(), nodeStatus=view.node_statuses(), observedGeneration=view.generation, status="complete")
@@ -244,7 +239,6 @@ class Operator:
             self.api.create(path, {"metadata": meta, "data": package["configMap"]})
 
     def conclude(self, view: View) -> None:
-        """From the nodes' states to the resource's status."""
         for node in view.nodes:
             stages.node_settled(view, node)
         if all(view.marks.status_of(n) == "complete" for n in view.nodes):

@@ -80,7 +80,6 @@ def block(view: View) -> None:
 
 
 def uninstalling(view: View) -> bool:
-    """Whether a package is being taken off a node."""
     return any(e["stage"] == "uninstall" for n in view.nodes for e in view.state(n).values())
 
 

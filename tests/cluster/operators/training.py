@@ -31,7 +31,6 @@ echo "INFO:root:Training completed"
 
 
 def _placed(workspace: Object, spec: Object) -> Object:
-    """The pod spec with the node affinity and tolerations that KAITO adds."""
     selector = (workspace.get("resource") or {}).get("labelSelector") or {}
     wanted = [{"key": k, "operator": "In", "values": [v]} for k, v in sorted((selector.get("matchLabels") or {}).items())]
     wanted += list(selector.get("matchExpressions") or [])

@@ -23,7 +23,6 @@ HOOKS = f"/apis/{GROUP}/v1alpha1/skyhooks"
 
 
 def now() -> str:
-    """The moment as the API writes it, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -44,7 +43,6 @@ class View:
 
     @property
     def generation(self) -> int:
-        """The resource's generation as last read."""
         return int(self.hook["metadata"]["generation"])
 
     def wants(self, what: str) -> bool:
@@ -52,7 +50,6 @@ class View:
         return notes_of(self.hook).get(f"{GROUP}/{what}") == "true"
 
     def state(self, node: Object) -> dict[str, Object]:
-        """The packages' stages and states on this node."""
         return self.marks.state_of(node)
 
     def updated(self, package: Object) -> bool:
@@ -60,7 +57,6 @@ class View:
         return package["name"] in (self.status.get("configUpdates") or {})
 
     def last_stage(self, package: Object) -> str:
-        """The stage after which this package is done."""
         return "post-interrupt" if package.get("interrupt") and not self.updated(package) else "config"
 
     def package_done(self, node: Object, package: Object) -> bool:
@@ -82,7 +78,6 @@ class View:
         return self.status.get("status") == "complete"
 
     def write(self, **fields: object) -> None:
-        """One write of status fields."""
         self.hook = self.api.patch(f"{self.path}/status", {"status": fields})
 
     def meta(self, body: Object) -> None:
@@ -118,7 +113,6 @@ class View:
         node.update(now_is)
 
     def counts(self) -> Object:
-        """The compartment's numbers."""
         done = sum(map(self.node_done, self.nodes))
         working = sum(self.marks.status_of(n) in ("in_progress", "erroring") for n in self.nodes)
         of = len(self.nodes)
@@ -147,7 +141,6 @@ class View:
         return states
 
     def progress(self) -> None:
-        """Repeat in the resource what stands on the nodes, where that differs."""
         states, statuses = self.node_states(), self.node_statuses()
         if self.status.get("nodeState", {}) != states or self.status.get("nodeStatus") != statuses:
             self.write(nodeState=states, nodeStatus=statuses)
@@ -176,7 +169,6 @@ class View:
         self.write(conditions=self.with_conditions(*self.two_conditions(skipped)))
 
     def two_conditions(self, ignored: str = "") -> list[Object]:
-        """TaintNotTolerable and NodesIgnored."""
         text = f"Node [{ignored}] has ignore label set. Skipping." if ignored else "No nodes have ignore label set."
         return [
             {
@@ -225,5 +217,4 @@ class View:
         self.api.create(f"{CORE}/namespaces/default/events", body)
 
     def ignored(self) -> list[str]:
-        """Nodes labelled `ignore=true`."""
         return [name_of(n) for n in self.nodes if labels_of(n).get(f"{GROUP}/ignore") == "true"]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.rig", description="A Kubernetes cluster of one node: this machine.")
     commands = parser.add_subparsers(required=True)
 

@@ -16,7 +16,6 @@ from .started import Started
 
 
 def keep(folder: Path) -> int:
-    """Start everything, say so in `ready.json`, and stop it at SIGTERM."""
     cluster = places.Cluster(folder)
     os.environ[places.MARK] = str(folder)
     cluster.logs.mkdir(exist_ok=True)

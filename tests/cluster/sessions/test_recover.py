@@ -51,7 +51,6 @@ class Machine(NamedTuple):
 
 @pytest.fixture
 def machines(kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
-    """Two of them."""
     folder = tmp_path / "machines"
     monkeypatch.setenv(MACHINES, str(folder))
     monkeypatch.setattr(agent, "attached", simulated_agents.attached)
@@ -282,7 +281,6 @@ def test_of_a_node_that_is_gone_the_resources_go_too(cluster: Cluster, skyhook: 
 
 @pytest.fixture
 def target(cluster: Cluster, kubeconfig: Path, machines: list[Machine]) -> Iterator[Kubernetes]:
-    """The first node, leased."""
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
     made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machines[0].node}", apply="agent", patience_s=PATIENCE_S))
     made.open(RUN, [], {})

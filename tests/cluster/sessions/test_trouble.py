@@ -71,7 +71,6 @@ def refused(done: Done, *words: str) -> None:
 
 @pytest.fixture
 def operator(crds: list[str], skyhook_operator: StandIn) -> StandIn:
-    """Skyhook's stand-in, not yet started."""
     del crds
     return skyhook_operator
 
