@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -103,35 +102,36 @@ def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
         connect(Where(kubeconfig=str(path)))
 
 
-def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one")))
+@pytest.mark.parametrize(
+    ("server", "first_answer_s", "says"),
+    [
+        (NOWHERE, 0.0, f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"),
+        ("https://nowhere.invalid:6443", 0.0, r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"),
+        ("https://no address", 1000.0, "has an address that is none: .*no address"),  # at once
+    ],
+)
+def test_a_server_that_is_not_there_is_named(
+    server: str, first_answer_s: float, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_ANSWER_S", first_answer_s)
+    with pytest.raises(ApiError, match=says):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one", server=server)))
 
 
-def test_a_name_that_cannot_be_resolved_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one", server="https://nowhere.invalid:6443")))
-
-
-def test_an_address_that_is_none_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
-    with pytest.raises(ApiError, match=r"has an address that is none: .*no address"):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one", server="https://no address")))
-
-
-def test_a_credentials_plugin_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("no-such-plugin", r"logging in needs the program 'no-such-plugin', which is not there\. Get it from your cloud\."),
+        ("./plugin", "the credentials plugin failed: .*your session has expired"),
+    ],
+)
+def test_a_credentials_plugin_that_does_not_work_is_told(command: str, says: str, tmp_path: Path) -> None:
     """The client library would log it and go on as nobody."""
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin", "installHint": "Get it from\nyour cloud."}
-    with pytest.raises(Refused, match=r"logging in needs the program 'no-such-plugin', which is not there\. Get it from your cloud\."):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
-
-
-def test_a_credentials_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
     script = tmp_path / "plugin"
     script.write_text("#!/bin/sh\necho 'your session has expired' >&2\nexit 1\n")
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script)}
-    with pytest.raises(Refused, match=r"the credentials plugin failed: .*your session has expired"):
+    script.chmod(0o700)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "installHint": "Get it from\nyour cloud."}
+    with pytest.raises(Refused, match=says):
         connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
 
 

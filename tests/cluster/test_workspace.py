@@ -87,8 +87,6 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("", "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
-        ("- a\n", "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
-        (SERVES + "---\n" + SERVES, "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
         (SERVES.replace("v1beta1", "v1alpha1"), "is kaito.sh/v1alpha1 Workspace, not kaito.sh/v1beta1 Workspace"),
         (SERVES.replace("Workspace", "Pod"), "is kaito.sh/v1beta1 Pod"),
         (SERVES + "status: {}\n", "no field status"),
@@ -101,7 +99,6 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
         (SERVES.replace("labels: {team: kernel}", "labels: {team: 1}"), "metadata.labels must map text to text"),
         (SERVES.replace("labels:", 'annotations: {kaito.sh/disable-benchmark: "true"}\n  labels:'), "KAITO would measure nothing"),
         (SERVES.replace("metadata:\n  name: mine\n  namespace: elsewhere\n  labels: {team: kernel}", "metadata: mine"), "metadata must be"),
-        (SERVES + "kind: Workspace\n", "given twice"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path: Path, text: str, says: str) -> None:

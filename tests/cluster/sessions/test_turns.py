@@ -132,8 +132,9 @@ def kill_workload(place: ClusterPlace, name: str) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("trouble", [delete_pod, kill_workload])
-@pytest.mark.parametrize("name", ["reclaim", "stock-again"], ids=["whose turn it is", "that waits"])
+@pytest.mark.parametrize(
+    ("trouble", "name"), [(delete_pod, "stock-again"), (kill_workload, "reclaim")], ids=["one that waits", "whose turn it is"]
+)
 def test_a_pod_that_dies_in_the_middle_of_its_block_costs_itself_alone(
     place: ClusterPlace, trouble: Callable[[ClusterPlace, str], None], name: str
 ) -> None:
