@@ -43,11 +43,10 @@ def main(argv: list[str] | None = None) -> None:
     )
     parser.add_argument("--machines", type=Path, metavar="FOLDER", help="fake roots of simulated nodes: pods and reboots change these")
     parser.add_argument("--kubeconfig")
-    parser.add_argument("--context")
     asked = parser.parse_args(argv)
     if asked.fault is not None and asked.fault not in FAULTS[asked.operator]:
         parser.error(f"no fault {asked.fault!r} of {asked.operator}; there are: {', '.join(FAULTS[asked.operator])}")
-    api = Api(asked.kubeconfig, asked.context)
+    api = Api(asked.kubeconfig)
     held = alone(f"{asked.operator} {api.host}")  # noqa: F841 held until the process ends, however it ends
     print(f"stand-in for {asked.operator} runs" + (f", fault {asked.fault}" if asked.fault else ""), file=sys.stderr, flush=True)
     if asked.operator == "skyhook":

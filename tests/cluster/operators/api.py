@@ -54,8 +54,8 @@ class Gone(ApiFailed):
 class Api:
     """One connection to an API server, from a kubeconfig file; safe to use from several threads."""
 
-    def __init__(self, kubeconfig: str | None, context: str | None = None) -> None:
-        client = config.new_client_from_config(config_file=kubeconfig, context=context)
+    def __init__(self, kubeconfig: str | None) -> None:
+        client = config.new_client_from_config(config_file=kubeconfig)
         self.host = client.configuration.host
         self._pool = client.rest_client.pool_manager
         token = client.configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
@@ -116,8 +116,8 @@ class Api:
         """Merge a change into an object (null removes); the object as it is now."""
         return self.send("PATCH", path, body, content=content)
 
-    def delete(self, path: str, *, grace_s: int | None = None, propagation: str = "Background") -> None:
-        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+    def delete(self, path: str, *, grace_s: int | None = None) -> None:
+        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
         with contextlib.suppress(Gone):

@@ -120,40 +120,25 @@ def config_changed(view: View) -> bool:
 
 
 def run(operator: Operator, view: View, pods: list[Object]) -> None:
-    """Make the pods that are due on each node, as many nodes at a time as the interruption budget allows."""
-    working = [n for n in view.nodes if view.marks.status_of(n) in ("in_progress", "erroring")]
-    budget = _budget(view)
+    """Make the pods that are due on each node."""
     for node in view.nodes:
-        if view.node_done(node) or (node not in working and len(working) >= budget):
-            continue
-        here = [p for p in pods if p["spec"].get("nodeName") == name_of(node)]
-        if _run_on(operator, view, node, here) and node not in working:
-            working.append(node)
+        if not view.node_done(node):
+            _run_on(operator, view, node, [p for p in pods if p["spec"].get("nodeName") == name_of(node)])
 
 
-def _budget(view: View) -> int:
-    wanted = view.hook["spec"].get("interruptionBudget") or {}
-    if "count" in wanted:
-        return max(1, int(wanted["count"]))
-    if "percent" in wanted:
-        return max(1, len(view.nodes) * int(wanted["percent"]) // 100)
-    return len(view.nodes)
-
-
-def _run_on(operator: Operator, view: View, node: Object, pods: list[Object]) -> bool:
+def _run_on(operator: Operator, view: View, node: Object, pods: list[Object]) -> None:
     """Make each package's next pod on this node, unless one of it is still there."""
-    state, began = view.state(node), False
+    state = view.state(node)
     wanted = {seen.key(p) for p in view.packages.values()}
     for key, entry in state.items():
         newer = view.packages.get(entry["name"])
         if key not in wanted and not (newer and _older(state, newer)):
-            began |= _stage(operator, view, node, dict(entry), "uninstall", pods)
+            _stage(operator, view, node, dict(entry), "uninstall", pods)
     for package in view.packages.values():
         needs = [view.packages[n] for n in package.get("dependsOn") or {} if n in view.packages]
         stage = next_stage(view, node, package)
         if stage and all(view.package_done(node, p) for p in needs):
-            began |= _stage(operator, view, node, package, stage, pods)
-    return began
+            _stage(operator, view, node, package, stage, pods)
 
 
 def next_stage(view: View, node: Object, package: Object) -> str | None:
@@ -173,7 +158,7 @@ def next_stage(view: View, node: Object, package: Object) -> str | None:
 
 def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
     operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
-) -> bool:
+) -> None:
     """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
     mine = [p for p in pods if labels_of(p).get(f"{GROUP}/package") == f"{package['name']}-{package['version']}"]
     if mine:
@@ -181,11 +166,11 @@ def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
             outdated = packages.copy_dir(view.hook, package) not in _args(pod)
             if outdated and stage != "uninstall" and "deletionTimestamp" not in pod["metadata"] and seen.came_to(pod) != ("complete", 0):
                 view.api.delete(f"{operator.pods_path}/{name_of(pod)}")
-        return True
+        return
     if operator.fault != "stuck":
         body = packages.pod(view.hook, package, stage, name_of(node), operator.look)
         if view.api.create(operator.pods_path, body) is None:
-            return True  # one of this name is still going
+            return  # one of this name is still going
         operator.machines.carry_out(name_of(node), package, stage)
         if stage == "interrupt":
             interrupt.began(operator, view, node, package)
@@ -206,7 +191,6 @@ def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
     }
     states = {"nodeState": view.node_states(), "nodeStatus": view.node_statuses()}
     view.write(conditions=view.with_conditions(*view.two_conditions(), said), **states)
-    return True
 
 
 def _args(pod: Object) -> list[str]:
