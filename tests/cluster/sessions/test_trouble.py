@@ -231,16 +231,6 @@ def test_all_rights_that_are_missing_are_named_before_anything_is_changed(place:
     assert place.files() == []
 
 
-@pytest.mark.needs("reference")
-def test_the_rights_of_the_file_are_enough_with_the_operator(
-    place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]
-) -> None:
-    operator.start(speed=20)
-    as_somebody("nothing is left out", "skyhook")
-    done = by_operator(place)
-    assert done.code == 0, done.out
-
-
 def test_a_namespace_that_is_not_there_is_named(place: ClusterPlace) -> None:
     done = place.run(reclaim(place), "--namespace=nosuch", "--blocks=1", "--steps=3", *ONLY_THE_SET)
     refused(done, '"nosuch"')
@@ -298,9 +288,10 @@ def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_
 
 
 @pytest.mark.needs("reference")
-def test_so_does_one_by_the_operator(place: ClusterPlace, operator: StandIn) -> None:
-    """Its resource, its pods and its marks on the node go too."""
+def test_so_does_one_by_the_operator(place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]) -> None:
+    """Its resource, its pods and its marks on the node go too. The rights of the file are enough for all of it."""
     operator.start(speed=20)
+    as_somebody("nothing is left out", "skyhook")
     stopped_and_resumed(place, terminate, "--apply=skyhook")
 
 
