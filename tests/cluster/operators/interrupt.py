@@ -71,9 +71,8 @@ def uncordon(view: View, node: Object) -> Object:
 
 
 def began(operator: Operator, view: View, node: Object, package: Object) -> None:
-    """The interrupt pod is there: say so; on a simulated node play the reboot. On a real node the pod itself refuses."""
+    """The interrupt pod is there: on a simulated node play the reboot. On a real node the pod itself refuses."""
     name = name_of(node)
-    view.event("Interrupt", f"Interrupting node [{name}] package [{package['name']}:{package['version']}] from [skyhook:{view.name}]")
     if package["interrupt"]["type"] == "reboot" and SIMULATED in notes_of(node):
         operator.rebooting.add(packages.pod_name(view.name, package, "interrupt", name))
         threading.Thread(target=_reboot, args=(operator, view, name, package), daemon=True).start()

@@ -144,7 +144,7 @@ class Operator:
                 self.api.delete(f"{self.pods_path}/{name_of(pod)}")
 
     def introduce(self, view: View) -> None:
-        """The first words about a new resource, before its generation 2: completeNodes, version, boot ids."""
+        """The first words about a new resource, before its generation 2: completeNodes, version."""
         for node in view.nodes:
             if view.marks.version not in notes_of(node):
                 view.mark(node, annotations={view.marks.version: VERSION})
@@ -154,11 +154,8 @@ class Operator:
             for node in view.nodes:
                 stages.as_if_done(view, node)
         done = sum(map(view.node_done, view.nodes))
-        listed = ",".join(f"{n}:{p['version']}" for n, p in sorted(view.packages.items()))
-        view.write(completeNodes=f"{done}/{len(view.nodes)}", nodesInProgress=0, packageList=listed, compartmentStatuses=view.counts())
+        view.write(completeNodes=f"{done}/{len(view.nodes)}")
         view.meta({"metadata": {"annotations": {f"{GROUP}/version": VERSION}}})
-        if view.nodes:
-            view.write(nodeBootIds={name_of(n): n["status"].get("nodeInfo", {}).get("bootID", "") for n in view.nodes})
 
     def adopt(self, view: View) -> None:
         """The finalizer and the packages' names, in one write: generation 2."""
@@ -249,7 +246,7 @@ class Operator:
         if status != view.status.get("status"):
             view.progress()
             view.count()
-            view.transition(status)
+            view.write(status=status)
         view.progress()
         view.count()
         if status == "erroring" and (self.fault == "erroring" or stages.uninstalling(view)):
@@ -257,7 +254,7 @@ class Operator:
             for node in view.nodes:
                 if view.marks.status_of(node) == "erroring":
                     view.mark(node, status="in_progress")
-            view.transition("in_progress", nodeStatus=view.node_statuses())
+            view.write(status="in_progress", nodeStatus=view.node_statuses())
         if time.monotonic() - self.churned.get(view.name, 0) > POLL_S / self.speed:
             self.churned[view.name] = time.monotonic()
             view.churn()

@@ -35,10 +35,7 @@ def halted(operator: Operator, view: View) -> bool:
                     if fresh:
                         view.condition(node, complete=False, erroring=False)
                 fields = {"nodeStatus": view.node_statuses()}
-                if status is None:
-                    view.write(status=word, **fields)
-                else:
-                    view.transition(word, **fields)
+                view.write(status=word, **fields)
                 view.count()
             return True
     return False
@@ -59,12 +56,10 @@ def begin(view: View) -> None:
             first = True
     if not first:
         return
-    if status is None:
-        view.write(status="unknown", nodeStatus=view.node_statuses())
-    else:
-        view.transition("unknown", nodeState=view.node_states(), nodeStatus=view.node_statuses())
+    states = {} if status is None else {"nodeState": view.node_states()}
+    view.write(status="unknown", nodeStatus=view.node_statuses(), **states)
     view.count()
-    view.transition("waiting")
+    view.write(status="waiting")
 
 
 def block(view: View) -> None:
@@ -76,7 +71,7 @@ def block(view: View) -> None:
         if name_of(node) in ignored:
             view.mark(node, status="blocked")
     view.churn(ignored)
-    view.transition("blocked")
+    view.write(status="blocked")
 
 
 def uninstalling(view: View) -> bool:
@@ -115,7 +110,7 @@ def config_changed(view: View) -> bool:
         body = {"data": {**dict.fromkeys(keys), **package.get("configMap", {})}}
         view.api.patch(f"{path}/{packages.config_map_name(view.name, package)}", body)
     view.count()
-    view.transition("in_progress")
+    view.write(status="in_progress")
     return True
 
 
@@ -174,23 +169,13 @@ def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
         operator.machines.carry_out(name_of(node), package, stage)
         if stage == "interrupt":
             interrupt.began(operator, view, node, package)
-        else:
-            view.event("Apply", f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}] stage [{stage}]")
     state = view.state(node)
     if seen.key(package) in state and stage == "uninstall":
         operator.config_maps(view)
     view.mark(node, status="in_progress", state={**state, seen.key(package): seen.entry(package, stage, "in_progress")})
     view.condition(node, complete=False, erroring=False)
     metadata_map(view, node)
-    said = {
-        "type": f"{GROUP}/ApplyPackage",
-        "status": "True",
-        "reason": "ApplyPackage",
-        "message": f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}]",
-        "observedGeneration": view.generation,
-    }
-    states = {"nodeState": view.node_states(), "nodeStatus": view.node_statuses()}
-    view.write(conditions=view.with_conditions(*view.two_conditions(), said), **states)
+    view.write(nodeState=view.node_states(), nodeStatus=view.node_statuses())
 
 
 def _args(pod: Object) -> list[str]:
@@ -204,7 +189,6 @@ def node_settled(view: View, node: Object) -> None:
         view.condition(node, complete=True, erroring=False)
         view.mark(node, status="complete", **interrupt.uncordon(view, node))
         metadata_map(view, node)
-        view.event("State", f"Skyhook [{view.name}] complete.", node=name_of(node))
     elif status == "erroring":
         view.condition(node, complete=False, erroring=True)
 
@@ -212,12 +196,7 @@ def node_settled(view: View, node: Object) -> None:
 def metadata_map(view: View, node: Object) -> None:
     """The config map that tells a package about its node."""
     path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
-    listed = {n: {k: p[k] for k in ("name", "version", "image")} for n, p in view.packages.items()}
-    data = {
-        "annotations.json": compact(dict(sorted(notes_of(node).items()))),
-        "labels.json": compact(dict(sorted(labels_of(node).items()))),
-        "packages.json": compact({"agentVersion": "1", "packages": listed}),
-    }
+    data = {"annotations.json": compact(dict(sorted(notes_of(node).items())))}
     meta = {
         "name": safe_name(view.name, name_of(node), "metadata"),
         "labels": {f"{GROUP}/skyhook-node-meta": view.name},
