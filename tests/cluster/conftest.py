@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from fixtures.kubernetes.client import Where, connect
+from tests.cluster.line import to_cluster
 from tests.cluster.operators.fixtures import kaito_operator, skyhook_operator
 from tests.cluster.rig import clients, kind, simulated, up
 from tests.cluster.runs import here, place
@@ -25,12 +27,13 @@ from tests.waiting import PATIENCE_S, until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fixtures.kubernetes.client import Cluster
+    from tests.cluster.line import Line
     from tests.cluster.rig.clients import Client
 
 
 __all__ = ["cluster", "here", "kaito_operator", "place", "skyhook_operator", "streams"]  # fixtures
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
-OURS = "deeptweak/tests"  # label of what the tests have put into a cluster
 
 
 @pytest.fixture(scope="package")
@@ -46,7 +49,6 @@ def cluster_at() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="package")
 def kubeconfig(cluster_at: dict[str, str]) -> Path:
-    """An administrator's kubeconfig."""
     return Path(cluster_at["KUBECONFIG"])
 
 
@@ -60,7 +62,6 @@ def api(kubeconfig: Path) -> Iterator[Client]:
 
 @pytest.fixture(scope="package")
 def node_name(cluster_at: dict[str, str], api: Client) -> str:
-    """A node that runs pods."""
     ready = [
         node.metadata.name
         for node in clients.of(api).list_node().items
@@ -85,6 +86,20 @@ def overlay_file(cluster_at: dict[str, str], tmp_path_factory: pytest.TempPathFa
     empty = tmp_path_factory.mktemp("overlay") / "overlay.yaml"
     empty.write_text("{}\n")
     return empty
+
+
+@pytest.fixture
+def cuttable(kubeconfig: Path, tmp_path: Path, namespace: str) -> Iterator[tuple[Cluster, Line]]:
+    """A connection whose way to the server can be cut."""
+    with to_cluster(kubeconfig, tmp_path) as (line, over):
+        yield connect(Where(kubeconfig=str(over), namespace=namespace)), line
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases of three seconds, renewed five times a second: a test need not wait for long."""
+    monkeypatch.setattr("fixtures.kubernetes.lease.DURATION_S", 3)
+    monkeypatch.setattr("fixtures.kubernetes.lease.RENEW_S", 0.2)
 
 
 @pytest.fixture
@@ -123,7 +138,6 @@ def crds(api: Client) -> Iterator[list[str]]:
     wanted: dict[str, Any] = {d["metadata"]["name"]: d for d in map(yaml.safe_load, _texts(REFERENCE / "crds"))}
     there = {d.metadata.name for d in definitions.list_custom_resource_definition().items}
     for name in wanted.keys() - there:
-        wanted[name]["metadata"].setdefault("labels", {})[OURS] = "true"
         definitions.create_custom_resource_definition(wanted[name])
 
     def established() -> bool:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -48,7 +47,6 @@ class Line:
         self.cut()
 
     def open(self) -> None:
-        """The server is back."""
         self._open = True
         self._flowing.set()
 
@@ -61,7 +59,6 @@ class Line:
         self._swallowing = True
 
     def end(self) -> None:
-        """Stop listening."""
         self.open()  # lets go who hangs
         self.close()
         self._listener.shutdown(socket.SHUT_RDWR)  # wakes who waits in accept
@@ -105,17 +102,31 @@ class Line:
 @contextlib.contextmanager
 def to_cluster(kubeconfig: Path, folder: Path) -> Iterator[tuple[Line, Path]]:
     """A line to the cluster of a kubeconfig, and the kubeconfig that goes over it."""
-    config = copy.deepcopy(yaml.safe_load(kubeconfig.read_text()))
+    config = yaml.safe_load(kubeconfig.read_text())
     context = next(one["context"] for one in config["contexts"] if one["name"] == config["current-context"])
     cluster = next(one["cluster"] for one in config["clusters"] if one["name"] == context["cluster"])
     address = urlsplit(cluster["server"])
     assert address.hostname is not None
     line = Line(address.hostname, address.port or 443)
-    cluster["server"] = f"https://127.0.0.1:{line.port}"
-    cluster.setdefault("tls-server-name", address.hostname)  # the certificate is the server's, whatever the way to it
+    named = cluster.get("tls-server-name", address.hostname)  # the certificate is the server's, whatever the way to it
     over = folder / "over-the-line.kubeconfig"
-    over.write_text(yaml.safe_dump(config))
+    altered(kubeconfig, over, about={"server": f"https://127.0.0.1:{line.port}", "tls-server-name": named})
     try:
         yield line, over
     finally:
         line.end()
+
+
+def altered(
+    kubeconfig: Path, target: Path, *, user: dict[str, Any] | None = None, namespace: str = "", about: Mapping[str, object] | None = None
+) -> Path:
+    """A copy of a kubeconfig: with another user or namespace, or other words `about` its cluster (None takes one away)."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    for one in config["clusters"]:
+        one["cluster"] = {key: value for key, value in (one["cluster"] | dict(about or {})).items() if value is not None}
+    for one in config["users"]:
+        one["user"] = user or one["user"]
+    for one in config["contexts"]:
+        one["context"] |= {"namespace": namespace} if namespace else {}
+    target.write_text(yaml.safe_dump(config))
+    return target

@@ -58,7 +58,6 @@ class ClusterPlace(Place):
 
     @property
     def where(self) -> list[str]:
-        """The cluster and the namespace, as a user names them."""
         return [f"--kubeconfig={self.kubeconfig}", f"--namespace={self.namespace}"]
 
     def restore(self, *options: str) -> Done:
@@ -77,7 +76,6 @@ class ClusterPlace(Place):
     # -- what is there now
 
     def agent_runs(self) -> bool:
-        """Whether our agent's pod has begun to run and is not being deleted."""
         found = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector="app.kubernetes.io/component=agent").items
         return any(p.status.phase == "Running" and not p.metadata.deletion_timestamp for p in found)
 
@@ -88,7 +86,6 @@ class ClusterPlace(Place):
         return [p for p in found if p.metadata.uid in alive]
 
     def pod(self, component: str) -> Any:  # noqa: ANN401 see tests/cluster/rig/clients.py
-        """The one such pod."""
         (found,) = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector=f"app.kubernetes.io/component={component}").items
         return found
 
@@ -127,7 +124,6 @@ class ClusterPlace(Place):
 
 
 def comes(condition: Callable[[], bool], what: str, within_s: float = 120.0) -> None:
-    """Wait for something to be so."""
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, f"it did not come: {what}"
@@ -136,16 +132,7 @@ def comes(condition: Callable[[], bool], what: str, within_s: float = 120.0) -> 
 
 @contextlib.contextmanager
 def in_force(place: ClusterPlace, process: subprocess.Popen[str], value: int, *, doomed: bool = False) -> Iterator[None]:
-    """Hold a session and its workload still in a cell whose swappiness stands in the kernel, for as long as the block."""
-    with at_work(place, process, lambda: swappiness_is(value), doomed=doomed):
-        yield
-
-
-@contextlib.contextmanager
-def at_work(
-    place: ClusterPlace, process: subprocess.Popen[str], condition: Callable[[], bool] = lambda: True, *, doomed: bool = False
-) -> Iterator[None]:
-    """Hold a session still while its workload runs, and the workload too: what the block does is done in the middle of the cell.
+    """Hold a session and its workload still in a cell whose swappiness stands in the kernel, for as long as the block.
 
     `doomed`: the workload is not let go afterwards. What the block did will kill it, sooner or later; it must not come to its end before.
     """
@@ -153,7 +140,7 @@ def at_work(
 
     def holds() -> bool:
         """A workload that was held once stays so: it does not end before the session is held, too."""
-        if condition() and place.workloads():
+        if swappiness_is(value) and place.workloads():
             alive = pods.workloads(Path("/"))
             for pid in alive.keys() - held:
                 with contextlib.suppress(ProcessLookupError):
@@ -234,6 +221,5 @@ def here(api: Client, kubeconfig: Path, node_name: str, image: str, overlay_file
 
 @pytest.fixture
 def place(here: Here, namespace: str, tmp_path: Path) -> Iterator[ClusterPlace]:
-    """A place of the test's own; what its sessions leave fails the test."""
     with place_for(here, tmp_path, namespace) as made:
         yield made

@@ -40,7 +40,6 @@ GRACE_S = 60.0  # of the agent's pod
 
 
 def pytest_configure() -> None:
-    """Before the session asks for an agent."""
     install()
 
 
@@ -65,12 +64,10 @@ def machine(folder: Path, node: str) -> FakeRoot:
 
 
 def pid_file(folder: Path, node: str) -> Path:
-    """Where the pid of a node's latest agent stands."""
     return folder / node / "agent.pid"
 
 
 def attached(cluster: Cluster, pod: str, container: str) -> Wire:
-    """In place of `fixtures.kubernetes.agent.attached`."""
     del container
     found = api.get(cluster, api.PODS, pod)
     if found is None:
@@ -146,7 +143,6 @@ def _end(noted: Path) -> None:
 
 
 def is_agent(pid: int) -> bool:
-    """Is this process a simulated node's agent, and alive?"""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:

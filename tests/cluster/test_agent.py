@@ -29,6 +29,7 @@ from fixtures.node.wire import from_json
 from fixtures.terms import BadInput, MachineHeld, TweakRefused
 from tests.cluster.line import to_cluster
 from tests.kernel_lock import turn
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +45,6 @@ HELD_S = 600.0  # another run of this machine may have it
 
 @pytest.fixture
 def manifest(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Callable[[], Json]:
-    """A new run's agent pod."""
-
     def make() -> Json:
         run_id = uuid.uuid4().hex[:12]
         return manifests.agent_pod(
@@ -102,16 +101,7 @@ def in_force(agent: Agent) -> tuple[str, str]:
     return found, other(found)
 
 
-def comes(agent: Agent, path: str, value: str) -> None:
-    """It stands there, sooner or later."""
-    deadline = time.monotonic() + PATIENCE_S
-    while read(agent, path) != value:
-        assert time.monotonic() < deadline, f"{path} stays {read(agent, path)}, not {value}"
-        time.sleep(0.1)
-
-
 def process_of(agent: Agent) -> int:
-    """Its process, as this machine sees it."""
     pid = pods.main_process(Path("/"), agent.pod["uid"], "fixtures.node.agent")
     if pid is None:
         pytest.skip("the node is another machine: its processes are out of reach from here")
@@ -134,8 +124,8 @@ def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
     raise AssertionError("not reached")
 
 
-def test_it_really_changes_the_node_and_puts_it_back(agent: Agent, witness: Agent) -> None:
-    """The values, the journal on the node, and what is compared in the end."""
+def test_it_really_changes_the_node_and_puts_it_back(agent: Agent, witness: Agent, image: str) -> None:
+    """The values, the journal on the node, and what is compared in the end; and it says where it runs."""
     hold(agent)
     found = read(witness, SWAPPINESS)
     begun = agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
@@ -151,9 +141,6 @@ def test_it_really_changes_the_node_and_puts_it_back(agent: Agent, witness: Agen
     assert read(witness, SWAPPINESS) == found
     assert witness.ask("values", paths=[f"/proc/self/root{JOURNAL}"]) == {f"/proc/self/root{JOURNAL}": None}
     assert agent.ask("compare")["changed"] == {}
-
-
-def test_it_says_where_it_runs(agent: Agent, image: str) -> None:
     assert agent.pod["uid"]
     assert agent.pod["image"].endswith(image.rpartition("/")[2])
     assert agent.pod["image_id"]
@@ -213,7 +200,7 @@ def test_when_the_harness_is_killed_the_node_is_put_back(
         harness.send_signal(signal.SIGKILL)
         harness.wait()
         harness.stdout.close()
-    comes(witness, SWAPPINESS, found)
+    until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
     code, said = ended(cluster, pod["metadata"]["name"])
     assert (code, said) == (0, "the harness is gone (end of stdin); 'x' was put back: 1 settings.")
 
@@ -223,7 +210,7 @@ def test_when_its_pod_is_deleted_the_node_is_put_back(cluster: Cluster, agent: A
     found, ours = in_force(agent)
     assert read(witness, SWAPPINESS) == ours
     api.delete(cluster, api.PODS, agent.name)
-    comes(witness, SWAPPINESS, found)
+    until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
     with pytest.raises(AgentLost, match=rf"agent on node {agent.node} \(pod .*\) is lost: .*(deleted|exit code 0)"):
         ask_until_lost(agent)
 
@@ -239,15 +226,9 @@ def test_when_the_connection_is_cut_the_node_is_put_back(
         found, ours = in_force(agent)
         assert read(witness, SWAPPINESS) == ours
         line.cut()
-        comes(witness, SWAPPINESS, found)
+        until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
         with pytest.raises(AgentLost, match=r"is lost: the connection broke .*exit code 0\. Its last lines: the harness is gone"):
             ask_until_lost(agent)
-
-
-def test_when_its_pod_is_evicted_the_node_is_put_back(cluster: Cluster, agent: Agent, witness: Agent) -> None:
-    found, _ = in_force(agent)
-    api.evict(cluster, agent.name)
-    comes(witness, SWAPPINESS, found)
 
 
 def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(

@@ -9,23 +9,19 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from fixtures.kubernetes import client
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
     CRDS,
-    JOBS,
     NODES,
     PODS,
-    WORKSPACES,
     ApiError,
     Kind,
     WaitedTooLong,
     apply,
     create,
     delete,
-    evict,
     get,
     list_,
     logs,
@@ -33,7 +29,8 @@ from fixtures.kubernetes.api import (
     watch,
 )
 from fixtures.kubernetes.client import Cluster, Where, connect
-from tests.cluster.line import Line, to_cluster
+from fixtures.kubernetes.settings import laid_over, read_overlay
+from tests.cluster.line import Line, altered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,19 +39,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 LONG_S = 100.0
-
-
-@pytest.fixture
-def way(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[Line, Path]]:
-    """A line to the cluster, and the kubeconfig over it."""
-    with to_cluster(kubeconfig, tmp_path) as found:
-        yield found
-
-
-@pytest.fixture
-def cuttable(way: tuple[Line, Path], namespace: str) -> tuple[Cluster, Line]:
-    """A connection whose way to the server can be cut."""
-    return connect(Where(kubeconfig=str(way[1]), namespace=namespace)), way[0]
 
 
 def config_map(name: str, **data: str) -> Object:
@@ -83,15 +67,12 @@ def test_objects_are_plain_dictionaries_in_and_out(cluster: Cluster) -> None:
 
 
 def test_apply_creates_and_owns_its_fields(cluster: Cluster) -> None:
-    """A field that another manager applied is taken only by force; ours that are not applied again are gone."""
+    """Ours that are not applied again are gone; all is written by one field manager."""
     apply(cluster, CONFIGMAPS, config_map("one", x="1", y="2"))
     assert apply(cluster, CONFIGMAPS, config_map("one", x="3"))["data"] == {"x": "3"}
     patch(cluster, CONFIGMAPS, "one", {"data": {"x": "4"}})
     managers = {entry["manager"] for entry in get(cluster, CONFIGMAPS, "one")["metadata"]["managedFields"]}  # type: ignore[index]
     assert managers == {"deeptweak"}
-    with pytest.raises(ApiError) as refused:
-        apply(cluster, CONFIGMAPS, config_map("one", x="5"), force=False)
-    assert refused.value.status == 409
     assert apply(cluster, CONFIGMAPS, config_map("one", x="5"))["data"] == {"x": "5"}
 
 
@@ -111,25 +92,6 @@ def test_a_stale_patch_and_a_delete_of_another_object_are_refused(cluster: Clust
         assert refused.value.status == 409
         assert not refused.value.passing
     assert get(cluster, CONFIGMAPS, "one") == second
-
-
-def test_deleting_a_job_takes_its_pods_along(cluster: Cluster) -> None:
-    """Batch's own default would leave them behind, running."""
-    template = {"spec": {"restartPolicy": "Never", "nodeSelector": {"no": "node"}, "containers": [{"name": "c", "image": "none"}]}}
-    create(cluster, JOBS, {"metadata": {"name": "work"}, "spec": {"backoffLimit": 0, "template": template}})
-    with watch(cluster, PODS, labels="job-name=work", deadline_s=LONG_S) as events:
-        assert next(events)[0] == "ADDED"
-        delete(cluster, JOBS, "work")
-        assert "DELETED" in (type_ for type_, _ in events)
-
-
-def test_an_evicted_pod_is_deleted(cluster: Cluster) -> None:
-    pod = {"metadata": {"name": "unplaced"}, "spec": {"nodeSelector": {"no": "node"}, "containers": [{"name": "c", "image": "none"}]}}
-    create(cluster, PODS, pod)
-    evict(cluster, "unplaced", grace_s=0)
-    with watch(cluster, PODS, name="unplaced", deadline_s=LONG_S) as events:
-        first = list_(cluster, PODS)[0]
-        assert not first or next(event for event in events if event[0] == "DELETED")
 
 
 def test_a_watch_tells_what_is_there_and_what_happens(cluster: Cluster) -> None:
@@ -254,7 +216,7 @@ def young(cluster: Cluster, namespace: str) -> Iterator[Kind]:
             "Established" in {c["type"] for c in item.get("status", {}).get("conditions") or () if c["status"] == "True"}
             for _, item in events
         )
-    kind = Kind("/apis/test.example/v1", plural, namespaced=True, kind=plural.capitalize(), api_version="test.example/v1")
+    kind = Kind("test.example/v1", plural, plural.capitalize())
     yield kind
     delete(cluster, CRDS, definition)
 
@@ -362,7 +324,7 @@ def test_requests_are_counted_a_watch_once(cluster: Cluster) -> None:
 
 def test_a_kind_that_is_not_installed_is_told(cluster: Cluster) -> None:
     """The error says which resource, and that its operator may be missing."""
-    nowhere = Kind("/apis/nowhere.example/v1", "things", namespaced=True, kind="Thing", api_version="nowhere.example/v1")
+    nowhere = Kind("nowhere.example/v1", "things", "Thing")
     with pytest.raises(ApiError, match=r"list things.nowhere.example: .* serves no such resource .* operator"):
         list_(cluster, nowhere)
     assert get(cluster, nowhere, "one") is None
@@ -382,31 +344,19 @@ def test_all_namespaces_are_listed_only_when_asked_for(cluster: Cluster, namespa
 
 def test_an_unverified_server_does_not_warn(kubeconfig: Path, tmp_path: Path) -> None:
     """`insecure-skip-tls-verify` is the kubeconfig's owner's decision; here every warning is an error."""
-    config = yaml.safe_load(kubeconfig.read_text())
-    for one in config["clusters"]:
-        one["cluster"].pop("certificate-authority-data", None)
-        one["cluster"].pop("certificate-authority", None)
-        one["cluster"]["insecure-skip-tls-verify"] = True
-    path = tmp_path / "insecure"
-    path.write_text(yaml.safe_dump(config))
+    without = {"certificate-authority-data": None, "certificate-authority": None}
+    path = altered(kubeconfig, tmp_path / "insecure", about=without | {"insecure-skip-tls-verify": True})
     assert list_(connect(Where(kubeconfig=str(path))), NODES)[1]
 
 
 @pytest.fixture
 def pod(cluster: Cluster, image: str, overlay_file: Path, node_name: str) -> Callable[[str, str], None]:
     """A pod of this machine's Python that runs a program."""
-    overlay = yaml.safe_load(overlay_file.read_text()) or {}
 
     def start(name: str, program: str) -> None:
-        container = {"name": "main", "image": image, "command": ["python", "-uc", program], **overlay.get("container", {})}
-        spec = {
-            "restartPolicy": "Never",
-            "nodeName": node_name,
-            "terminationGracePeriodSeconds": 1,
-            **overlay.get("spec", {}),
-            "containers": [container],
-        }
-        create(cluster, PODS, {"metadata": {"name": name}, "spec": spec})
+        container = {"name": "main", "image": image, "command": ["python", "-uc", program]}
+        spec = {"restartPolicy": "Never", "nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
+        create(cluster, PODS, laid_over(read_overlay(overlay_file), {"metadata": {"name": name}, "spec": spec}))
         with watch(cluster, PODS, name=name, deadline_s=LONG_S) as events:
             assert any(item["status"]["phase"] != "Pending" for _, item in events)
 
@@ -431,20 +381,3 @@ def test_a_log_comes_line_by_line_while_it_is_written(cluster: Cluster, pod: Cal
     with logs(cluster, "is-silent", follow=True) as lines:
         threading.Timer(0.5, lines.stop).start()
         assert list(lines) == [b"one"]
-
-
-def test_kaito_workspaces_are_spoken_to_like_anything_else(cluster: Cluster, crds: list[str]) -> None:
-    """A custom resource is a dictionary too: applied, merged, watched, deleted."""
-    assert "workspaces.kaito.sh" in crds
-    template = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
-    body = {
-        "metadata": {"name": "ours"},
-        "resource": {"labelSelector": {"matchLabels": {"no": "node"}}},
-        "inference": {"template": template},
-    }
-    apply(cluster, WORKSPACES, body)
-    patch(cluster, WORKSPACES, "ours", {"metadata": {"labels": {"a": "b"}}})
-    with watch(cluster, WORKSPACES, name="ours", deadline_s=LONG_S) as events:
-        assert next(events)[1]["metadata"]["labels"] == {"a": "b"}
-        assert delete(cluster, WORKSPACES, "ours")
-        assert "DELETED" in (type_ for type_, _ in events)

@@ -85,8 +85,6 @@ class Server:
 
 
 class Heard:
-    """What a channel has told."""
-
     def __init__(self, server: Server) -> None:
         self.lines: Queue[bytes] = Queue()
         self.ends: Queue[str] = Queue()

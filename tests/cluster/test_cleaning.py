@@ -69,13 +69,11 @@ def test_our_marks_go_and_all_others_stay(cluster: Cluster, node: str, group: st
     assert before is not None
     assert ours(before) == {OURS, OF_SAME_RUN, OF_OTHER_RUN}
     assert ours(before, "0123456789ab") == {OURS, OF_SAME_RUN}
-    cleaned = clean_node(cluster, node, [OURS])
-    assert len(cleaned) == 3 + 1 + 2  # annotations, label, conditions
-    assert f"condition {group}/{OURS}/Erroring" in cleaned
+    clean_node(cluster, node, [OURS])
     text = seen(cluster, node)
+    # Annotations, label, conditions; OURS is the beginning of OF_SAME_RUN.
     assert text.count(OURS) == text.count(OF_SAME_RUN) == text.count(OF_OTHER_RUN) == text.count(SITE) == 3 + 1 + 2
     assert "kept" in text
-    assert clean_node(cluster, node, [OURS]) == []
 
 
 def test_it_takes_one_reading_and_three_writings(cluster: Cluster, node: str) -> None:
@@ -83,8 +81,9 @@ def test_it_takes_one_reading_and_three_writings(cluster: Cluster, node: str) ->
         mark(cluster, node, f"{OURS}{n}")
     cordon(cluster, node, f"{OURS}0")
     before = cluster.requests
-    assert "cordon" in clean_node(cluster, node, [f"{OURS}{n}" for n in range(3)])
+    clean_node(cluster, node, [f"{OURS}{n}" for n in range(3)])
     assert cluster.requests - before == 4
+    assert OURS not in seen(cluster, node)
 
 
 @pytest.mark.parametrize(
@@ -116,4 +115,4 @@ def test_names_that_are_not_ours_are_refused_and_nothing_is_cleaned(cluster: Clu
 
 
 def test_a_node_that_is_gone_is_clean(cluster: Cluster) -> None:
-    assert clean_node(cluster, "no-such-node", [OURS]) == []
+    clean_node(cluster, "no-such-node", [OURS])

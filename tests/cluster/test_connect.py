@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,7 +12,9 @@ from fixtures.kubernetes import client
 from fixtures.kubernetes import client as module
 from fixtures.kubernetes.api import NODES, PODS, ApiError, create, list_, logs, watch
 from fixtures.kubernetes.client import Where, connect
+from fixtures.kubernetes.settings import laid_over, read_overlay
 from fixtures.terms import BadInput, Refused
+from tests.cluster.line import altered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,35 +102,36 @@ def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
         connect(Where(kubeconfig=str(path)))
 
 
-def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one")))
+@pytest.mark.parametrize(
+    ("server", "first_answer_s", "says"),
+    [
+        (NOWHERE, 0.0, f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"),
+        ("https://nowhere.invalid:6443", 0.0, r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"),
+        ("https://no address", 1000.0, "has an address that is none: .*no address"),  # at once
+    ],
+)
+def test_a_server_that_is_not_there_is_named(
+    server: str, first_answer_s: float, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_ANSWER_S", first_answer_s)
+    with pytest.raises(ApiError, match=says):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one", server=server)))
 
 
-def test_a_name_that_cannot_be_resolved_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one", server="https://nowhere.invalid:6443")))
-
-
-def test_an_address_that_is_none_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
-    with pytest.raises(ApiError, match=r"has an address that is none: .*no address"):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one", server="https://no address")))
-
-
-def test_a_credentials_plugin_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("no-such-plugin", r"logging in needs the program 'no-such-plugin', which is not there\. Get it from your cloud\."),
+        ("./plugin", "the credentials plugin failed: .*your session has expired"),
+    ],
+)
+def test_a_credentials_plugin_that_does_not_work_is_told(command: str, says: str, tmp_path: Path) -> None:
     """The client library would log it and go on as nobody."""
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin", "installHint": "Get it from\nyour cloud."}
-    with pytest.raises(Refused, match=r"logging in needs the program 'no-such-plugin', which is not there\. Get it from your cloud\."):
-        connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
-
-
-def test_a_credentials_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
     script = tmp_path / "plugin"
     script.write_text("#!/bin/sh\necho 'your session has expired' >&2\nexit 1\n")
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script)}
-    with pytest.raises(Refused, match=r"the credentials plugin failed: .*your session has expired"):
+    script.chmod(0o700)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "installHint": "Get it from\nyour cloud."}
+    with pytest.raises(Refused, match=says):
         connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
 
 
@@ -140,24 +142,10 @@ def test_a_context_without_a_kubeconfig_is_refused_in_a_pod(monkeypatch: pytest.
         connect(Where(context="one"))
 
 
-def _with(kubeconfig: Path, path: Path, *, user: dict[str, Any] | None = None, **cluster: Any) -> str:  # noqa: ANN401
-    config = yaml.safe_load(kubeconfig.read_text())
-    for one in config["clusters"]:
-        one["cluster"] |= {key.replace("_", "-"): value for key, value in cluster.items()}
-    for one in config["users"]:
-        one["user"] = user or one["user"]
-    path.write_text(yaml.safe_dump(config))
-    return str(path)
-
-
 def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig: Path, tmp_path: Path) -> None:
     """And the server has said its version."""
     assert connect(Where(kubeconfig=str(kubeconfig))).namespace == "default"
-    config = yaml.safe_load(kubeconfig.read_text())
-    for one in config["contexts"]:
-        one["context"]["namespace"] = "of-the-context"
-    path = tmp_path / "k"
-    path.write_text(yaml.safe_dump(config))
+    path = altered(kubeconfig, tmp_path / "k", namespace="of-the-context")
     cluster = connect(Where(kubeconfig=str(path)))
     assert cluster.namespace == "of-the-context"
     assert cluster.version.startswith("v1.")
@@ -166,18 +154,18 @@ def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig:
 
 def test_a_token_that_the_server_does_not_know_is_told(kubeconfig: Path, tmp_path: Path) -> None:
     with pytest.raises(ApiError, match=r"does not know who asks .*Log in again") as refused:
-        connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"})))
+        connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"}))))
     assert refused.value.status == 401
 
 
-@pytest.mark.parametrize("wrong", [{"tls_server_name": "somebody.else"}, {"certificate_authority_data": "bm9uZQ=="}], ids=str)
+@pytest.mark.parametrize("wrong", [{"tls-server-name": "somebody.else"}, {"certificate-authority-data": "bm9uZQ=="}], ids=str)
 def test_a_certificate_that_does_not_fit_is_told_at_once(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
 ) -> None:
     """The server's, or the one that the kubeconfig has. Waiting does not change it: it is not tried again."""
     monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
     with pytest.raises(ApiError, match=r"gets no TLS connection: .*certificate-authority") as refused:
-        connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", **wrong)))
+        connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", about=wrong))))
     assert not refused.value.passing
 
 
@@ -195,7 +183,7 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
     script.write_text(f"#!/bin/sh\necho '{answer}'\n")
     script.chmod(0o700)
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}
-    cluster = connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", user={"exec": plugin}), namespace=namespace))
+    cluster = connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", user={"exec": plugin})), namespace=namespace))
     with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:default.* verb 'list' on 'nodes'; data/kubernetes/rbac.yaml"):
         list_(cluster, NODES)
     with pytest.raises(ApiError, match="verb 'create' on 'nodes'"):
@@ -219,16 +207,15 @@ def test_the_environment_is_read_when_it_connects_and_not_at_each_request(tmp_pa
 def test_in_a_pod_its_service_account_is_used(kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str) -> None:
     """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-    overlay = yaml.safe_load(overlay_file.read_text()) or {}
     program = "from fixtures.kubernetes.client import *; found = connect(Where()); print(found.namespace, found.version, found.source)"
-    container = {"name": "main", "image": image, "command": ["python", "-c", program], **overlay.get("container", {})}
-    spec = {"restartPolicy": "Never", "nodeName": node_name, **overlay.get("spec", {}), "containers": [container]}
+    container: dict[str, Any] = {"name": "main", "image": image, "command": ["python", "-c", program]}
+    spec: dict[str, Any] = {"restartPolicy": "Never", "nodeName": node_name, "containers": [container]}
     server = urlsplit(admin.server)
     if server.hostname == "127.0.0.1":  # this machine's own cluster has no service network: the way is the host's
         place = {"KUBERNETES_SERVICE_HOST": server.hostname, "KUBERNETES_SERVICE_PORT": str(server.port)}
-        container["env"] = [*container.get("env", ()), *({"name": name, "value": value} for name, value in place.items())]
+        container["env"] = [{"name": name, "value": value} for name, value in place.items()]
         spec["hostNetwork"] = True
-    create(admin, PODS, {"metadata": {"name": "inside"}, "spec": spec})
+    create(admin, PODS, laid_over(read_overlay(overlay_file), {"metadata": {"name": "inside"}, "spec": spec}))
     with watch(admin, PODS, name="inside", deadline_s=100) as events:
         assert any(pod["status"]["phase"] in ("Succeeded", "Failed") for _, pod in events)
     assert list(logs(admin, "inside")) == [f"{namespace} {admin.version} the pod's service account".encode()]

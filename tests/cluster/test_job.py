@@ -31,8 +31,6 @@ PATIENCE_S = 180.0
 
 
 class Cells:
-    """Runs workloads as Jobs in the test's namespace."""
-
     def __init__(self, cluster: Cluster, node: str, image: str, over: settings.Overlay, number: int = 0) -> None:
         self.cluster, self.node, self.image, self.overlay = cluster, node, image, over
         self.n = number * 100
@@ -110,7 +108,6 @@ def crowd(request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, imag
 
 @pytest.fixture
 def played(request: pytest.FixtureRequest, crowd: dict[int, Any]) -> tuple[WorkloadRun, Json]:
-    """The end of a script, and where it ran."""
     found: tuple[WorkloadRun, Json] = crowd[id(request.param)].result()
     return found
 
@@ -192,11 +189,6 @@ def test_who_lingers_after_the_last_word_is_told_to_end(played: tuple[WorkloadRu
     assert played[0].error is None
 
 
-@plays("ready(); all_steps(); os._exit(3)")
-def test_who_fails_after_the_last_word_has_failed(played: tuple[WorkloadRun, Json]) -> None:
-    assert "exit code 3" in error_of(played)
-
-
 @plays("ready(); step(0); print('one'); print('two', file=sys.stderr); sys.exit(3)")
 def test_an_exit_code_is_told_with_the_last_lines(played: tuple[WorkloadRun, Json]) -> None:
     assert error_of(played).startswith("Died: 1 of 3 steps were done. Pod ")
@@ -204,61 +196,6 @@ def test_an_exit_code_is_told_with_the_last_lines(played: tuple[WorkloadRun, Jso
     assert set(played[0].last_lines) == {"one", "two"}
     assert {"one", "two"} <= set(error_of(played).split())
     assert len(played[0].steps) == 1
-
-
-@plays("import transformers")
-def test_a_missing_module_is_the_image_s_fault(played: tuple[WorkloadRun, Json]) -> None:
-    assert "has no module transformers" in error_of(played)
-
-
-@plays("", change=lambda job: container_of(job).update(command=["nosuchprogram"]))
-def test_a_program_that_is_not_there_is_named(played: tuple[WorkloadRun, Json]) -> None:
-    assert "nosuchprogram" in error_of(played)
-
-
-@plays("ready(); step(0)")
-def test_too_few_steps_are_an_error(played: tuple[WorkloadRun, Json]) -> None:
-    assert error_of(played) == "Ended too early: 1 of 3 steps were done."
-
-
-@plays("ready(); step(5); time.sleep(1000)", step_timeout_s=1000)
-def test_a_broken_protocol_ends_the_cell_at_once(played: tuple[WorkloadRun, Json]) -> None:
-    """Without waiting for the program, which would go on for long."""
-    assert error_of(played).startswith("Printed garbage instead of a line of the protocol")
-
-
-@plays("print('loading', flush=True); time.sleep(1000)", start_timeout_s=5)
-def test_a_workload_that_is_never_ready_has_hung(played: tuple[WorkloadRun, Json]) -> None:
-    assert error_of(played).startswith("Hung: not ready 5 s after its start. Pod ")
-    assert "loading" in error_of(played)
-
-
-@plays("ready(); step(0); time.sleep(1000)", step_timeout_s=3)
-def test_a_workload_that_says_nothing_more_has_hung(played: tuple[WorkloadRun, Json]) -> None:
-    assert error_of(played).startswith("Hung: 1 of 3 steps were done and then nothing for 3 s.")
-    assert len(played[0].steps) == 1
-
-
-@plays("ready(); step(0); time.sleep(1000)", lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"]))
-def test_an_eviction_is_called_one(played: tuple[WorkloadRun, Json]) -> None:
-    assert "evicted through the API" in error_of(played)
-
-
-@plays("ready(); time.sleep(1000)", lambda cluster, pod: apis.delete(cluster, apis.PODS, pod["metadata"]["name"]))
-def test_a_pod_that_somebody_deletes_is_told_from_one_that_died(played: tuple[WorkloadRun, Json]) -> None:
-    assert "Somebody else deleted the pod" in error_of(played)
-
-
-@plays("ready(); time.sleep(1000)", lambda cluster, pod: apis.delete(cluster, apis.PODS, pod["metadata"]["name"], grace_s=0))
-def test_a_pod_that_is_deleted_by_force_is_not_waited_for(played: tuple[WorkloadRun, Json]) -> None:
-    """It leaves no exit code."""
-    assert error_of(played).startswith("Died: ")
-    assert "Somebody else deleted the pod" in error_of(played)
-
-
-@plays("ready(); time.sleep(1000)", lambda cluster, pod: apis.delete(cluster, apis.JOBS, pod["metadata"]["labels"]["job-name"]))
-def test_a_job_that_somebody_deletes_is_named(played: tuple[WorkloadRun, Json]) -> None:
-    assert f"Somebody else deleted the Job deeptweak-{RUN_ID}" in error_of(played)
 
 
 @plays("print('begun', flush=True); ready(); time.sleep(1000)", change=lambda job: job["spec"].update(activeDeadlineSeconds=25))
@@ -271,38 +208,82 @@ def test_the_job_s_own_deadline_is_named(played: tuple[WorkloadRun, Json]) -> No
     assert played[0].last_lines == ("begun",)
 
 
-@plays("ready(); step(0); x = bytearray(1 << 30)", change=lambda job: container_of(job).update(resources={"limits": {"memory": "64Mi"}}))
-def test_a_workload_without_enough_memory_is_called_so(played: tuple[WorkloadRun, Json]) -> None:
-    assert "OOMKilled" in error_of(played)
-
-
-@plays("", change=lambda job: container_of(job).update(image="deeptweak.test/nosuch:1"))
-def test_an_image_that_is_not_there_is_named_with_the_registry_s_answer(played: tuple[WorkloadRun, Json]) -> None:
-    assert error_of(played).startswith("Could not be started. Pod ")
-    assert "image deeptweak.test/nosuch:1 cannot be pulled (ImagePullBackOff)" in error_of(played)
-
-
-@plays("", change=lambda job: container_of(job).update(resources={"limits": {"nvidia.com/gpu": "99"}}))
-def test_a_pod_for_which_its_node_has_no_room_is_told(played: tuple[WorkloadRun, Json]) -> None:
-    assert "Insufficient nvidia.com/gpu" in error_of(played)
-
-
 def no_such_secret(job: Json) -> None:
     job["spec"]["template"]["spec"]["volumes"].append({"name": "nosuch", "secret": {"secretName": "nosuch"}})
     container_of(job)["volumeMounts"].append({"name": "nosuch", "mountPath": "/nosuch"})
 
 
-@plays("ready(); all_steps()", change=no_such_secret, patience_s=5)
-def test_a_volume_that_cannot_be_mounted_is_waited_for_no_longer_than_told(played: tuple[WorkloadRun, Json]) -> None:
-    """It stands in the pod's events alone."""
-    assert error_of(played).startswith("Was not running 5 s after its Job was created. Pod ")
-    assert 'secret "nosuch" not found' in error_of(played)
+def changed(**fields: object) -> dict[str, Callable[[Json], None]]:
+    """The container with other fields."""
+    return {"change": lambda job: container_of(job).update(fields)}
+
+
+def delete_pod(cluster: Cluster, pod: Json, grace_s: int | None = None) -> None:
+    apis.delete(cluster, apis.PODS, pod["metadata"]["name"], grace_s=grace_s)
+
+
+SLEEPS = "ready(); step(0); time.sleep(1000)"
+# What is played, how its error begins, and what is in it.
+TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
+    "fails after the last word": (Play("ready(); all_steps(); os._exit(3)"), "", ["exit code 3"]),
+    "a missing module is the image's fault": (Play("import transformers"), "", ["has no module transformers"]),
+    "no such program": (Play("", None, changed(command=["nosuchprogram"])), "", ["nosuchprogram"]),
+    "too few steps": (Play("ready(); step(0)"), "Ended too early: 1 of 3 steps were done.", []),
+    # Without waiting for the program, which would go on for long.
+    "a broken protocol": (
+        Play("ready(); step(5); time.sleep(1000)", None, {"step_timeout_s": 1000}),
+        "Printed garbage instead of a line of the protocol",
+        [],
+    ),
+    "never ready": (
+        Play("print('loading', flush=True); time.sleep(1000)", None, {"start_timeout_s": 5}),
+        "Hung: not ready 5 s after its start. Pod ",
+        ["loading"],
+    ),
+    "nothing more": (Play(SLEEPS, None, {"step_timeout_s": 3}), "Hung: 1 of 3 steps were done and then nothing for 3 s.", []),
+    "evicted": (Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])), "", ["evicted through the API"]),
+    "its pod deleted": (Play(SLEEPS, delete_pod), "", ["Somebody else deleted the pod"]),
+    # It leaves no exit code.
+    "deleted by force": (
+        Play(SLEEPS, lambda cluster, pod: delete_pod(cluster, pod, 0)),
+        "Died: ",
+        ["Somebody else deleted the pod"],
+    ),
+    "its Job deleted": (
+        Play(SLEEPS, lambda cluster, pod: apis.delete(cluster, apis.JOBS, pod["metadata"]["labels"]["job-name"])),
+        "",
+        [f"Somebody else deleted the Job deeptweak-{RUN_ID}"],
+    ),
+    "without enough memory": (
+        Play("ready(); step(0); x = bytearray(1 << 30)", None, changed(resources={"limits": {"memory": "64Mi"}})),
+        "",
+        ["OOMKilled"],
+    ),
+    "no such image": (
+        Play("", None, changed(image="deeptweak.test/nosuch:1")),
+        "Could not be started. Pod ",
+        ["image deeptweak.test/nosuch:1 cannot be pulled (ImagePullBackOff)"],
+    ),
+    "no room": (Play("", None, changed(resources={"limits": {"nvidia.com/gpu": "99"}})), "", ["Insufficient nvidia.com/gpu"]),
+    # It stands in the pod's events alone.
+    "no such secret": (
+        Play("ready(); all_steps()", None, {"change": no_such_secret, "patience_s": 5}),
+        "Was not running 5 s after its Job was created. Pod ",
+        ['secret "nosuch" not found'],
+    ),
+}
+
+
+@pytest.mark.parametrize(("played", "begins", "words"), TROUBLES.values(), indirect=["played"], ids=TROUBLES)
+def test_what_went_wrong_is_told(played: tuple[WorkloadRun, Json], begins: str, words: list[str]) -> None:
+    assert error_of(played).startswith(begins)
+    assert all(word in error_of(played) for word in words), error_of(played)
 
 
 def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
     monkeypatch.setattr(workload, "_LOOK_S", 2.0)
-    quotas = apis.Kind("/api/v1", "resourcequotas", namespaced=True, kind="ResourceQuota", api_version="v1")
+    quotas = apis.Kind("v1", "resourcequotas", "ResourceQuota")
     apis.create(cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     result = cells.play("ready(); all_steps()")
     assert "exceeded quota" in error_of(result)

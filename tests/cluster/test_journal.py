@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from fixtures.kubernetes import journal as journals
 from fixtures.kubernetes import names
 from fixtures.kubernetes.api import CONFIGMAPS, create, get, watch
 from fixtures.kubernetes.client import Cluster, Where, connect
@@ -86,3 +88,32 @@ def test_what_the_journal_owns_goes_with_it(cluster: Cluster) -> None:
         journal.close()
         assert "DELETED" in (type_ for type_, _ in events)
     assert get(cluster, CONFIGMAPS, "owned") is None
+
+
+SPOILT: dict[str, dict[str, Any]] = {
+    "cell no JSON": {"cell.json": "{"},
+    "cell a list": {"cell.json": "[1]"},
+    "resources a number": {"cell.json": '{"resources": 7}'},
+    "resources of numbers": {"cell.json": '{"resources": [7]}'},
+    "boot a text": {"cell.json": '{"boot": "x"}'},
+    "boot by another image": {"cell.json": json.dumps({"boot": {"cmdline": "", "boot_id": "", "image": "x/y", "configured": True}})},
+    "agent a pod": {"agent.json": '{"spec": {"containers": []}}'},
+    "agent runs something": {"agent.json": '{"image": "x", "overlay": {"container": {"command": ["sh"]}}}'},
+    "agent no JSON": {"agent.json": "}"},
+    "run no JSON": {"run.json": "}"},
+    "no run": {"labels": {}, "run.json": "{}"},
+    "run no run's id": {"labels": {names.RUN: "everything"}},
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_one_that_nobody_can_go_by_is_named_with_what_to_do(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = journals.manifest(OURS, NODE, "bench", {"image": "i", "overlay": {}})
+    cluster = cast("Cluster", SimpleNamespace(namespace="bench"))
+    monkeypatch.setattr(journals, "list_", lambda *_, **__: ([body], ""))
+    Journal.unfinished(cluster)[0].refuse_unreadable()
+    for key, value in SPOILT[what].items():
+        (body["metadata"] if key == "labels" else body["data"])[key] = value
+    [journal] = Journal.unfinished(cluster)
+    with pytest.raises(Refused, match=f"bench/{journal.name} cannot be used: .*`kubectl delete configmap -n bench {journal.name}`"):
+        journal.refuse_unreadable()

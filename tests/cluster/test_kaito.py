@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import manifests, recovery, settings, workload
+from fixtures.kubernetes import manifests, recovery, settings, skyhook, ways, workload
 from fixtures.kubernetes.client import Where, connect
 from fixtures.kubernetes.journal import Journal
 from fixtures.targets import _process
@@ -27,6 +27,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from fixtures.kubernetes.client import Cluster
 
 __all__ = ["kaito_operator"]  # a fixture
 pytestmark = pytest.mark.needs("reference")
@@ -57,20 +59,17 @@ time.sleep(3600)
 
 
 class Cells(test_job.Cells):
-    """Runs workloads as Workspaces in the test's namespace."""
-
     hostname = ""
 
-    def workspace(self, order: Order, *, node: str | None = None, image: str | None = None) -> Json:
+    def workspace(self, order: Order) -> Json:
         self.n += 1
-        chosen = settings.Settings(Where(), "", via="kaito", image=image or self.image, overlay=self.overlay)
-        return manifests.of_cell(chosen, self._spot(node), order, self.n, "study/cell", Shared(network=False, ipc=False))
+        chosen = settings.Settings(Where(), "", via="kaito", image=self.image, overlay=self.overlay)
+        return manifests.of_cell(chosen, self._spot(), order, self.n, "study/cell", Shared(network=False, ipc=False))
 
-    def _spot(self, hostname: str | None = None) -> manifests.Spot:
-        return manifests.Spot(RUN_ID, self.node, hostname or self.hostname, self.cluster.namespace, None)
+    def _spot(self) -> manifests.Spot:
+        return manifests.Spot(RUN_ID, self.node, self.hostname, self.cluster.namespace, None)
 
     def lingers(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        """Run a script that may use the words of `SPEAK`, and `linger`."""
         order = Order("fake", 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
         body = self.workspace(order)
         body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", SPEAK + LINGER + script], args=[])
@@ -128,7 +127,6 @@ def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
 
 @pytest.fixture
 def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
-    """KAITO's stand-in, running."""
     del cells
     kaito_operator.start()
     return kaito_operator
@@ -165,27 +163,6 @@ def test_a_container_that_ends_is_a_failure_though_kaito_starts_it_anew(cells: C
     assert controller.running
 
 
-def test_where_no_node_has_the_label_kaito_s_own_words_are_told(cells: Cells, controller: StandIn) -> None:
-    """Pending for ever; the reason stands in a condition's message alone. Said after 10 s, not at the end of the patience."""
-    order = Order("idle", 1, 0, 7)
-    said = error_of(cells.run(cells.workspace(order, node="nowhere"), order, patience_s=600))
-    assert "has no node: Not enough Nodes are ready." in said
-    assert controller.running
-
-
-def test_without_a_controller_the_wait_ends_with_that_reason(cells: Cells) -> None:
-    order = Order("idle", 1, 0, 7)
-    said = error_of(cells.run(cells.workspace(order), order, patience_s=600))
-    assert "no controller takes it up; is KAITO installed, and does it run?" in said
-
-
-def test_an_image_that_is_not_there_is_told_from_the_pod(cells: Cells, controller: StandIn) -> None:
-    order = Order("idle", 1, 0, 7)
-    said = error_of(cells.run(cells.workspace(order, image="registry.invalid/none:1"), order, patience_s=600))
-    assert "image registry.invalid/none:1 cannot be pulled" in said
-    assert controller.running
-
-
 def test_a_workspace_deleted_by_somebody_else_ends_the_cell(cells: Cells, controller: StandIn) -> None:
     def delete(pod: Json) -> None:
         apis.delete(cells.cluster, apis.WORKSPACES, pod["metadata"]["labels"]["kaito.sh/workspace"])
@@ -219,20 +196,19 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: C
     assert apis.list_(cells.cluster, apis.PODS)[0] == []
 
 
-def test_ctrl_c_leaves_nothing_behind(cells: Cells, controller: StandIn) -> None:
-    def interrupt(_: Json) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cells.lingers("ready(); step(0); time.sleep(60)", interrupt)
-    assert controller.running
-
-
 def test_a_cluster_without_kaito_says_how_to_do_without(kubeconfig: Path, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
-    monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, path="/apis/kaito.invalid/v1beta1"))
+    monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, api_version="kaito.invalid/v1beta1"))
     with pytest.raises(Refused, match="install KAITO"):
         workload.create(connect(Where(str(kubeconfig), None, namespace)), apis.WORKSPACES, {"metadata": {"name": "w"}})
+
+
+def test_a_cluster_without_the_operator_says_how_to_do_without(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above."""
+    for name in ("SKYHOOKS", "NODEWRIGHTS"):
+        monkeypatch.setattr(apis, name, replace(apis.SKYHOOKS, api_version="skyhook.invalid/v1alpha1"))
+    with pytest.raises(Refused, match=r"the cluster has no Skyhook \(skyhook.nvidia.com\) or NodeWright .*--apply=agent"):
+        ways.way("skyhook", skyhook.served(cluster))
 
 
 def test_a_tuning_preset_is_measured_by_its_own_trainer(cells: Cells, controller: StandIn) -> None:
@@ -262,12 +238,6 @@ def test_a_tuning_whose_first_pod_fails_is_judged_by_its_job(cells: Cells, kaito
     result = cells.measure(TUNES)
     assert result.error is None, kaito_operator.log
     assert "throughput_samples_per_s" in result.facts["kaito"]["metrics"]  # type: ignore[index]
-
-
-def test_a_tuning_without_an_instance_type_tells_kaito_s_own_reason(cells: Cells, controller: StandIn) -> None:
-    body = {**TUNES, "resource": {"labelSelector": {}}}
-    assert "Unsupported SKU ''" in error_of(cells.measure(body, patience_s=600))
-    assert controller.running
 
 
 def test_a_serving_preset_is_measured_by_the_line_its_image_prints(cells: Cells, controller: StandIn) -> None:

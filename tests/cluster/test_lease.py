@@ -14,13 +14,14 @@ import pytest
 
 from fixtures.kubernetes import lease, names
 from fixtures.kubernetes.api import LEASES, create, delete, get, patch, watch
-from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.lease import Held
 from fixtures.terms import MachineHeld
-from tests.cluster.line import Line, to_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from fixtures.kubernetes.client import Cluster
+    from tests.cluster.line import Line
 
 
 Object = dict[str, Any]
@@ -31,31 +32,16 @@ LONG_S = 100.0
 NOBODY_WATCHED = ""
 
 
-@pytest.fixture
-def cuttable(kubeconfig: Path, tmp_path: Path, namespace: str) -> Iterator[tuple[Cluster, Line]]:
-    """A connection whose way to the server can be cut."""
-    with to_cluster(kubeconfig, tmp_path) as (line, over):
-        yield connect(Where(kubeconfig=str(over), namespace=namespace)), line
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leases of three seconds, renewed five times a second: a test need not wait for long."""
-    monkeypatch.setattr(lease, "DURATION_S", 3)
-    monkeypatch.setattr(lease, "RENEW_S", 0.2)
-
-
 def stamp(ago: timedelta = timedelta()) -> str:
     return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def of_another_machine(cluster: Cluster, *, renewed: str, duration_s: int = 1) -> Object:
+def of_another_machine(cluster: Cluster, *, renewed: str, duration_s: int = 1, node: str = NODE) -> Object:
     """The lease of a run that is elsewhere, or was."""
-    about = {"deeptweak/process": "another-boot:pid:[1]:pid:7:7", "deeptweak/host": "elsewhere", "deeptweak/pid": "7", names.NODE: NODE}
+    about = {"deeptweak/process": "another-boot:pid:[1]:pid:7:7", "deeptweak/host": "elsewhere", "deeptweak/pid": "7", names.NODE: node}
     spec = {"holderIdentity": f"{THEIRS}/elsewhere/7", "leaseDurationSeconds": duration_s, "acquireTime": renewed, "renewTime": renewed}
-    return create(
-        cluster, LEASES, {"metadata": {"name": NAME, "labels": names.labels(THEIRS, "lease"), "annotations": about}, "spec": spec}
-    )
+    metadata = {"name": names.lease_name(node), "labels": names.labels(THEIRS, "lease"), "annotations": about}
+    return create(cluster, LEASES, {"metadata": metadata, "spec": spec})
 
 
 def holder(cluster: Cluster) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fixtures.kubernetes import lease, names
-from fixtures.kubernetes.api import LEASES, NODES, SKYHOOKS, create, delete, get, patch
+from fixtures.kubernetes.api import NODES, SKYHOOKS, create, delete, get, patch
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.lease import Held
 from fixtures.kubernetes.node import NodeFacts, candidates, hold_one
 from fixtures.terms import BadInput, Refused
+from tests.cluster.test_lease import of_another_machine, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 OURS, THEIRS = "0123456789ab", "ba9876543210"
 SKYHOOK = "skyhook.nvidia.com"
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leases of three seconds, renewed five times a second: a test need not wait for long."""
-    monkeypatch.setattr(lease, "DURATION_S", 3)
-    monkeypatch.setattr(lease, "RENEW_S", 0.2)
 
 
 @pytest.fixture
@@ -67,7 +60,6 @@ def bare(cluster: Cluster) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture
 def skyhook(cluster: Cluster, crds: list[str], namespace: str) -> Iterator[Callable[[str, Object], str]]:
-    """A Skyhook resource with a status, without an operator."""
     assert "skyhooks.skyhook.nvidia.com" in crds
     made: list[str] = []
 
@@ -92,18 +84,6 @@ def annotate(cluster: Cluster, node: str, **annotations: str) -> None:
 
 def mark(cluster: Cluster, node: str, name: str, state: str = "complete") -> None:
     patch(cluster, NODES, node, {"metadata": {"annotations": {f"{SKYHOOK}/nodeState_{name}": "{}", f"{SKYHOOK}/status_{name}": state}}})
-
-
-def of_another_machine(cluster: Cluster, node: str) -> None:
-    """The lease of a run that is elsewhere, or was."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec = {"holderIdentity": f"{THEIRS}/elsewhere/7", "leaseDurationSeconds": 2, "acquireTime": now, "renewTime": now}
-    about = {"deeptweak/host": "elsewhere", "deeptweak/pid": "7"}
-    create(
-        cluster,
-        LEASES,
-        {"metadata": {"name": names.lease_name(node), "labels": names.labels(THEIRS, "lease"), "annotations": about}, "spec": spec},
-    )
 
 
 def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
@@ -213,14 +193,12 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
     """Free ones first, without waiting; then the silent one, watched once for all; one that is in no order stays left out."""
     (one, dead, dead_and_drifted, alive), selector = simulated(4)
     for node in (dead, dead_and_drifted):
-        of_another_machine(cluster, node)
+        of_another_machine(cluster, renewed=stamp(), duration_s=2, node=node)
     annotate(cluster, dead_and_drifted, **{names.DRIFTED: "something"})
     with Held(cluster, THEIRS, alive), ExitStack() as stack:
-        place, held = hold_one(cluster, selector, OURS, wait=False)
+        place, held = hold_one(cluster, selector, OURS)
         stack.push(held)
         assert (place.name, held.took_over) == (one, None)
-        with pytest.raises(Refused, match="None of the 4 nodes"):
-            hold_one(cluster, selector, OURS, wait=False)
         place, held = hold_one(cluster, selector, OURS)
         stack.push(held)
         assert (place.name, held.took_over) == (dead, THEIRS)

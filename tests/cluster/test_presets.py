@@ -19,63 +19,54 @@ from fixtures.kubernetes.presets import as_step, benchmark, declared, training
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, WorkloadRun
 
-NOW = '2026-01-01T00:00:00Z {"vllm_total_tpm":99999,"ttft_avg_ms":10,"tpot_avg_ms":5}'
+RESULT = "KAITO_BENCHMARK_RESULT"
+STAMP = "2026-01-01T00:00:00Z"
+GOOD = f'{RESULT} {STAMP} {{"vllm_total_tpm":99999,"ttft_avg_ms":10,"tpot_avg_ms":5}}'
+FAILED = f'{RESULT} {STAMP} {{"vllm_total_tpm":-1.0,"ttft_avg_ms":-1.0,"tpot_avg_ms":-1.0}}'
+# 99999 tokens a minute are 99999 / 60 a second; milliseconds become seconds.
+SAID = {"throughput_tokens_per_s": pytest.approx(1666.65), "ttft_mean_s": pytest.approx(0.010), "tpot_mean_s": pytest.approx(0.005)}
+FAILURE = "KAITO's own measurement failed"
+NAMES = ["vllm_total_tpm", "ttft_avg_ms", "tpot_avg_ms"]
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("lines", "metrics", "why_missing"),
     [
-        f"KAITO_BENCHMARK_RESULT {NOW}",
-        'KAITO_BENCHMARK_RESULT {"vllm_total_tpm":99999,"ttft_avg_ms":10,"tpot_avg_ms":5}',
-        'KAITO_BENCHMARK_RESULT { "vllm_total_tpm": 99999.0, "ttft_avg_ms": 10.0, "tpot_avg_ms": 5.0 }',
-        f"(APIServer pid=1) INFO KAITO_BENCHMARK_RESULT {NOW}",
+        ([GOOD], SAID, set()),
+        ([f'{RESULT} {{ "vllm_total_tpm": 99999.0, "ttft_avg_ms": 10.0, "tpot_avg_ms": 5.0 }}'], SAID, set()),
+        (["vllm startup", f"(APIServer pid=1) INFO {GOOD}", "[info] ready"], SAID, set()),
+        ([FAILED, GOOD], SAID, set()),
+        ([GOOD, FAILED], {}, {FAILURE}),
+        (
+            [f"KAITO_BENCHMARK {STAMP} benchmark_failed error=guidellm exited non-zero", FAILED],
+            {},
+            {f"{FAILURE}: guidellm exited non-zero"},
+        ),
+        ([FAILED.replace("-1.0", "0")], {}, {FAILURE}),
+        ([f"{RESULT} {STAMP} {{no-json}}"], {}, {f"{RESULT} has no number {name}: '{{no-json}}'" for name in NAMES}),
+        (
+            [f"{RESULT} vllm_total_tpm=12345.67"],
+            {"throughput_tokens_per_s": pytest.approx(12345.67 / 60)},
+            {f"{RESULT} has no number {name}: 'vllm_total_tpm=12345.67'" for name in NAMES[1:]},
+        ),
+        (
+            [f'{RESULT} {{ "vllm_total_tpm": 315276.13, "ttft_avg_ms": 0.0, "tpot_avg_ms": 59.71 }}'],
+            {"throughput_tokens_per_s": pytest.approx(5254.602), "tpot_mean_s": pytest.approx(0.05971)},
+            {f"{RESULT} says ttft_avg_ms is 0, which nothing can be"},
+        ),
     ],
+    ids=["dated", "spaced", "in a log", "the last counts", "the last failed", "failed", "zero", "no JSON", "the oldest", "a time of 0"],
 )
-def test_the_result_line(line: str) -> None:
-    """99999 tokens a minute are 99999 / 60 a second; milliseconds become seconds."""
-    found = benchmark(["2026/01/01 vllm startup", line, "[info] ready"])
+def test_what_a_vllm_image_says(lines: list[str], metrics: dict[str, Any], why_missing: set[str]) -> None:
+    """The time of 0 was said of a model of 57 GiB: throughput and tpot were measured, ttft was not."""
+    found = benchmark(lines)
     assert found is not None
-    assert found.metrics == {"throughput_tokens_per_s": 1666.65, "ttft_mean_s": 0.010, "tpot_mean_s": 0.005}
-    assert found.missing == {}
+    assert (found.metrics, set(found.missing.values())) == (metrics, why_missing)
 
 
-def test_the_oldest_form_has_throughput_alone() -> None:
-    found = benchmark(["KAITO_BENCHMARK_RESULT vllm_total_tpm=12345.67"])
-    assert found is not None
-    assert found.metrics == {"throughput_tokens_per_s": pytest.approx(12345.67 / 60)}
-    assert found.missing.keys() == {"ttft_mean_s", "tpot_mean_s"}
-
-
-def test_the_last_line_counts() -> None:
-    """The first probe failed, the next one measured."""
-    failed = 'KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {"vllm_total_tpm":-1,"ttft_avg_ms":-1,"tpot_avg_ms":-1}'
-    good = f"KAITO_BENCHMARK_RESULT {NOW}"
-    assert benchmark([failed, good]) == benchmark([good])
-    found = benchmark([good, failed])
-    assert found is not None
-    assert found.metrics == {}
-    assert set(found.missing.values()) == {"KAITO's own measurement failed"}
-
-
-@pytest.mark.parametrize("value", ["-1", "0", "-1.0"])
-def test_a_failed_measurement_is_missing_with_the_image_s_own_reason(value: str) -> None:
-    found = benchmark(
-        [
-            "KAITO_BENCHMARK 2026-01-01T00:00:00Z benchmark_failed error=guidellm exited non-zero",
-            f'KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {{"vllm_total_tpm":{value},"ttft_avg_ms":-1.0,"tpot_avg_ms":-1.0}}',
-        ]
-    )
-    assert found is not None
-    assert found.metrics == {}
-    assert set(found.missing.values()) == {"KAITO's own measurement failed: guidellm exited non-zero"}
-
-
-def test_a_time_of_zero_is_no_time() -> None:
-    """As one image said of a model of 57 GiB: throughput and tpot were measured, ttft was not."""
-    found = benchmark(['KAITO_BENCHMARK_RESULT { "vllm_total_tpm": 315276.13, "ttft_avg_ms": 0.0, "tpot_avg_ms": 59.71 }'])
-    assert found is not None
-    assert found.metrics == {"throughput_tokens_per_s": pytest.approx(5254.602), "tpot_mean_s": pytest.approx(0.05971)}
-    assert found.missing == {"ttft_mean_s": "KAITO_BENCHMARK_RESULT says ttft_avg_ms is 0, which nothing can be"}
+@pytest.mark.parametrize("line", ["no benchmark here", RESULT, f"{RESULT} {STAMP}", f"KAITO_BENCHMARK {STAMP} benchmark_done elapsed=75s"])
+def test_a_log_without_a_result_has_none(line: str) -> None:
+    assert benchmark([line]) is None
 
 
 def test_what_was_asked_for_and_how_long_it_took() -> None:
@@ -92,27 +83,6 @@ def test_what_was_asked_for_and_how_long_it_took() -> None:
     assert (found.window_s, found.tokens) == (61.3, 370959)
     assert found.tokens is not None
     assert found.metrics["throughput_tokens_per_s"] == pytest.approx(found.tokens / 61.3, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [],
-        ["no benchmark here"],
-        ["KAITO_BENCHMARK_RESULT"],
-        ["KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z"],
-        ["KAITO_BENCHMARK 2026-07-31T08:26:59Z benchmark_done elapsed=75.2s"],
-    ],
-)
-def test_a_log_without_a_result_has_none(lines: list[str]) -> None:
-    assert benchmark(lines) is None
-
-
-def test_a_result_that_cannot_be_read_is_missing_and_shown() -> None:
-    found = benchmark(["KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {not-valid-json}"])
-    assert found is not None
-    assert found.metrics == {}
-    assert "'{not-valid-json}'" in found.missing["throughput_tokens_per_s"]
 
 
 def test_the_trainers_last_line() -> None:
@@ -134,20 +104,10 @@ def test_the_trainers_last_line() -> None:
         }
         assert found.window_s == 100.5
     assert training(["{'loss': 1.7, 'epoch': 0.5}", "train_loss=0.5"]) is None
-
-
-def test_of_several_trainings_the_last_counts() -> None:
-    """One that was taken up again from a checkpoint."""
-    found = training(["{'train_runtime': 1.0}", "{'train_runtime': 2.0}"])
-    assert found is not None
-    assert found.metrics == {"train_runtime_s": 2.0}
-
-
-def test_a_loss_that_is_no_number_is_missing() -> None:
-    found = training(["{'train_runtime': 10.0, 'train_loss': nan, 'epoch': 1.0}"])
-    assert found is not None
-    assert found.metrics == {"train_runtime_s": 10.0, "epochs": 1.0}
-    assert found.missing["train_loss"] == "the trainer did not say a finite train_loss"
+    last = training(["{'train_runtime': 1.0}", "{'train_runtime': 10.0, 'train_loss': nan, 'epoch': 1.0}"])  # taken up from a checkpoint
+    assert last is not None
+    assert last.metrics == {"train_runtime_s": 10.0, "epochs": 1.0}
+    assert last.missing["train_loss"] == "the trainer did not say a finite train_loss"
 
 
 NUMBERS = st.one_of(st.floats(), st.integers(), st.none(), st.booleans(), st.text(max_size=5))
@@ -162,15 +122,6 @@ def test_every_metric_is_either_a_positive_number_or_missing_with_a_reason(tpm: 
     assert not found.metrics.keys() & found.missing.keys()
     assert all(math.isfinite(value) and value > 0 for value in found.metrics.values())
     assert all(found.missing.values())
-
-
-@given(tpm=st.floats(1e-3, 1e9), ttft=st.floats(1e-3, 1e9), tpot=st.floats(1e-3, 1e9), noise=st.lists(st.text(max_size=60), max_size=5))
-def test_what_the_image_wrote_is_what_is_read(tpm: float, ttft: float, tpot: float, noise: list[str]) -> None:
-    result = f'KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {{"vllm_total_tpm":{tpm},"ttft_avg_ms":{ttft},"tpot_avg_ms":{tpot}}}'
-    quiet = [line for line in noise if "KAITO" not in line]
-    found = benchmark([*quiet, result, *quiet])
-    assert found is not None
-    assert found.metrics == {"throughput_tokens_per_s": tpm / 60, "ttft_mean_s": ttft / 1000, "tpot_mean_s": tpot / 1000}
 
 
 @given(

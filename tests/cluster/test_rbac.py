@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import copy
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from fixtures.kubernetes import api, names, preflight
+from fixtures.kubernetes import api, marks, names, preflight
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
     CRDS,
@@ -34,10 +34,10 @@ from fixtures.kubernetes.api import (
 from fixtures.kubernetes.client import Cluster, Request, Where, connect, send
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.lease import Held
-from fixtures.kubernetes.marks import clean_node
 from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import Settings
 from fixtures.terms import Refused
+from tests.cluster.line import altered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,17 +50,16 @@ RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
 RUN_ID = "0123456789ab"
 TWEAK = names.tweak_name(RUN_ID, 1)
 GROUP = "rbac.authorization.k8s.io/v1"
-KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
-LOCALQUEUES = Kind(KUEUE, "localqueues", namespaced=True, kind="LocalQueue", api_version=KUEUE.removeprefix("/apis/"))
-WORKLOADS = Kind(KUEUE, "workloads", namespaced=True, kind="Workload", api_version=KUEUE.removeprefix("/apis/"))
+KUEUE = "kueue.x-k8s.io/v1beta1"
+LOCALQUEUES, WORKLOADS = Kind(KUEUE, "localqueues", "LocalQueue"), Kind(KUEUE, "workloads", "Workload")
 KINDS = {
     kind.kind: kind
     for kind in (
-        Kind(f"/apis/{GROUP}", "clusterroles", namespaced=False, kind="ClusterRole", api_version=GROUP),
-        Kind(f"/apis/{GROUP}", "clusterrolebindings", namespaced=False, kind="ClusterRoleBinding", api_version=GROUP),
-        Kind(f"/apis/{GROUP}", "roles", namespaced=True, kind="Role", api_version=GROUP),
-        Kind(f"/apis/{GROUP}", "rolebindings", namespaced=True, kind="RoleBinding", api_version=GROUP),
-        Kind("/api/v1", "serviceaccounts", namespaced=True, kind="ServiceAccount", api_version="v1"),
+        Kind(GROUP, "clusterroles", "ClusterRole", namespaced=False),
+        Kind(GROUP, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+        Kind(GROUP, "roles", "Role"),
+        Kind(GROUP, "rolebindings", "RoleBinding"),
+        Kind("v1", "serviceaccounts", "ServiceAccount"),
     )
 }
 FULL = frozenset({"get", "list", "watch", "create", "patch", "delete"})
@@ -107,39 +106,34 @@ def documents(*parts: str) -> list[Object]:
 
 @pytest.fixture
 def admin(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that may do everything."""
     return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
+def somebody(admin: Cluster, kubeconfig: Path, wanted: list[Object], target: Path, stack: ExitStack) -> Path:
+    """A kubeconfig, written to `target`, of the file's service account with those rights only; they go when the stack is left."""
+    suffix = f"-{admin.namespace[-8:]}"
+    for one in wanted:
+        kind = KINDS[one["kind"]]
+        if not kind.namespaced:  # the cluster may have the file's own already
+            one["metadata"]["name"] += suffix
+        if one.get("roleRef", {}).get("kind") == "ClusterRole":
+            one["roleRef"]["name"] += suffix
+        for place in (one["metadata"], *one.get("subjects", ())):
+            if "namespace" in place:
+                place["namespace"] = admin.namespace
+        create(admin, kind, one)
+        stack.callback(delete, admin, kind, one["metadata"]["name"])
+    url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
+    token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))["status"]["token"]
+    return altered(kubeconfig, target, user={"token": token})
+
+
 @pytest.fixture
-def allowed(admin: Cluster, kubeconfig: Path, namespace: str, tmp_path: Path) -> Iterator[Callable[[list[Object]], Cluster]]:
+def allowed(admin: Cluster, kubeconfig: Path, tmp_path: Path) -> Iterator[Callable[[list[Object]], Cluster]]:
     """`allowed(documents)`: a connection of the file's service account with those rights only."""
-    made: list[tuple[Kind, str]] = []
-
-    def connection(wanted: list[Object]) -> Cluster:
-        for one in copy.deepcopy(wanted):
-            kind = KINDS[one["kind"]]
-            if not kind.namespaced:  # the cluster may have the file's own already
-                one["metadata"]["name"] += f"-{namespace[-8:]}"
-            if one.get("roleRef", {}).get("kind") == "ClusterRole":
-                one["roleRef"]["name"] += f"-{namespace[-8:]}"
-            for place in (one["metadata"], *one.get("subjects", ())):
-                if "namespace" in place:
-                    place["namespace"] = namespace
-            create(admin, kind, one)
-            made.append((kind, one["metadata"]["name"]))
-        url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
-        token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))["status"]["token"]
-        config = yaml.safe_load(kubeconfig.read_text())
-        for user in config["users"]:
-            user["user"] = {"token": token}
-        path = tmp_path / f"{len(made)}.kubeconfig"
-        path.write_text(yaml.safe_dump(config))
-        return connect(Where(kubeconfig=str(path), namespace=namespace))
-
-    yield connection
-    for kind, name in made:
-        delete(admin, kind, name)
+    with ExitStack() as stack:
+        path = tmp_path / "somebody.kubeconfig"
+        yield lambda wanted: connect(Where(str(somebody(admin, kubeconfig, wanted, path, stack)), None, admin.namespace))
 
 
 @pytest.fixture
@@ -154,7 +148,6 @@ def node(admin: Cluster, namespace: str) -> Iterator[str]:
 
 
 def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where: str) -> bool:
-    """What the server's authorizer says to our own token."""
     about = {"verb": verb, "group": kind.api_version.rpartition("/")[0], "resource": kind.plural, "subresource": subresource}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -171,11 +164,7 @@ def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Objec
     """Every verb on every resource that the run side speaks of, in its own namespace and in another; and what it never needs."""
     cluster = allowed(documents(*([part] if part else [])))
     granted = PARTS["every run"] + (PARTS[part] if part else [])
-    strangers = [
-        KINDS["ClusterRole"],
-        KINDS["ServiceAccount"],
-        Kind("/api/v1", "secrets", namespaced=True, kind="Secret", api_version="v1"),
-    ]
+    strangers = [KINDS["ClusterRole"], KINDS["ServiceAccount"], Kind("v1", "secrets", "Secret")]
     resources = {(kind, subresource) for rules in PARTS.values() for kind, subresource, _, _ in rules}
     for kind, subresource in sorted(
         resources | {(kind, "") for kind in [*strangers, CRDS]} | {(PODS, "exec"), (PODS, "eviction")}, key=str
@@ -241,7 +230,8 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
         journal = Journal(cluster, RUN_ID, node).open()
         journal.begin({"label": "x"})
         patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
-        assert clean_node(cluster, node, [TWEAK]) == [f"condition skyhook.nvidia.com/{TWEAK}/NotReady"]
+        marks.clean_node(cluster, node, [TWEAK])
+        assert marks.on(get(cluster, NODES, node) or {"metadata": {}}) == set()
         journal.clean()
         journal.close()
     assert list_(cluster, LEASES)[0] == []
@@ -274,16 +264,6 @@ def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callab
     _, left_out = candidates(cluster, f"bare={cluster.namespace}")
     assert f"marks of the Skyhook {TWEAK}, and what that does cannot be seen" in left_out[node]
     assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]
-
-
-def test_without_the_optional_parts_a_restore_looks_for_what_they_would_have_left(allowed: Callable[[list[Object]], Cluster]) -> None:
-    """A run with more rights may have been killed here; nothing of it is not a refusal."""
-    cluster = allowed(documents())
-    for kind in (SKYHOOKS, NODEWRIGHTS, WORKSPACES):
-        try:
-            assert isinstance(list_(cluster, kind)[0], list)
-        except ApiError as error:
-            assert error.status == 404  # noqa: PT017 either is right: installed or not
 
 
 def test_a_right_that_is_missing_is_named(allowed: Callable[[list[Object]], Cluster], node: str) -> None:

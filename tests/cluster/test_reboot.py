@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -29,11 +28,11 @@ from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
 from tests.cluster.operators.machines import BOOT_ID, CMDLINE, GRUB_CFG
 from tests.cluster.rig import simulated
+from tests.cluster.runs import LOOK_EVERY_S
 from tests.cluster.simulated_agents import MACHINES, said
-from tests.sessions import HOUSE, Place
+from tests.sessions import HOUSE, Place, until
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -75,7 +74,6 @@ def tweakset(tmp_path: Path) -> TweakSet:
 def machine(
     cluster: Cluster, kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, FakeRoot]:
-    """A simulated node, and its machine."""
     folder = tmp_path / "machines"
     monkeypatch.setenv(MACHINES, str(folder))
     monkeypatch.setattr(agent, "attached", simulated_agents.attached)
@@ -96,7 +94,6 @@ def operator(skyhook_operator: StandIn, crds: list[str], machine: tuple[str, Fak
 def target(
     cluster: Cluster, kubeconfig: Path, machine: tuple[str, FakeRoot], operator: StandIn, tweakset: TweakSet
 ) -> Iterator[Kubernetes]:
-    """That node, leased."""
     assert operator.running
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
     made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S))
@@ -144,7 +141,6 @@ def apply(target: Kubernetes, tweakset: TweakSet) -> Any:  # noqa: ANN401
 
 
 def assert_untouched(cluster: Cluster, node: str) -> None:
-    """No marks of an operator on the node, no cordon, no resource of ours."""
     found = node_of(cluster, node)
     assert marks.on(found) == set()
     assert not found["spec"].get("unschedulable")
@@ -155,11 +151,14 @@ def assert_untouched(cluster: Cluster, node: str) -> None:
 
 
 def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
-    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
+    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster, journals: list[Json]
 ) -> None:
-    """And all else of the machine is as it was, to the byte; on the node nothing is left."""
+    """And all else of the machine is as it was, to the byte; on the node nothing is left.
+
+    Before each resource is made, also the one that brings the tokens out again, the cluster's journal knows it and the way back.
+    """
     node, fake = machine
-    before, boots = files(fake), [fake.get(BOOT_ID)]
+    before, boots, cmdline = files(fake), [fake.get(BOOT_ID)], fake.get(CMDLINE)
     effects = apply(target, tweakset)
     boots.append(fake.get(BOOT_ID))
     assert (fake.get(CMDLINE) or "").endswith(" quiet splash isolcpus=1 nosmt")
@@ -177,22 +176,11 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
     (journal,) = Journal.unfinished(cluster)
     assert journal.cell is None
     assert target.compare()[1] == {}
-
-
-def test_before_each_resource_is_made_the_journal_in_the_cluster_knows_it_and_the_way_back(
-    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], journals: list[Json]
-) -> None:
-    """The second, which brings the tokens out again, as well as the first."""
-    _, fake = machine
-    cmdline, boot_id = fake.get(CMDLINE), fake.get(BOOT_ID)
-    apply(target, tweakset)
-    target.restore()
     there, back = journals
-    assert there["resources"] == [there["makes"]]
-    assert back["resources"] == [there["makes"], back["makes"]]
+    assert (there["resources"], back["resources"]) == ([there["makes"]], [there["makes"], back["makes"]])
     for one in journals:
         assert one["label"] == "isolated"
-        assert (one["boot"]["cmdline"], one["boot"]["boot_id"]) == (cmdline, boot_id)
+        assert (one["boot"]["cmdline"], one["boot"]["boot_id"]) == (cmdline, boots[0])
         assert one["journal"]
 
 
@@ -357,7 +345,7 @@ def test_restore_finishes_what_a_killed_run_began(  # noqa: PLR0913, PLR0917 fix
     where = ["--target=kubernetes", f"--kubeconfig={kubeconfig}", f"--namespace={cluster.namespace}", f"--patience={PATIENCE_S:g}"]
     plan = [f"--tweaks={tweakset.path}", "--blocks=1", f"--steps={STEPS}", f"--nodes=kubernetes.io/hostname={node}"]
     process = place.start("-p", "tests.cluster.simulated_agents", *where, *plan)
-    wait(lambda: MOMENTS[moment](fake, cluster, node), process, tmp_path / "output")
+    until(lambda: MOMENTS[moment](fake, cluster, node), process, LOOK_EVERY_S)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     done = place.call(sys.executable, "-m", "tests.cluster.simulated_agents", "restore", *where)
@@ -368,11 +356,3 @@ def test_restore_finishes_what_a_killed_run_began(  # noqa: PLR0913, PLR0917 fix
     assert api.list_(cluster, api.PODS)[0] == []
     assert_untouched(cluster, node)
     assert ready(cluster, node)
-
-
-def wait(condition: Callable[[], bool], process: subprocess.Popen[str], output: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert process.poll() is None, f"the session ended before that happened:\n{output.read_text()}"
-        assert time.monotonic() < deadline, f"it did not happen:\n{output.read_text()}"
-        time.sleep(0.02)

@@ -13,6 +13,7 @@ from fixtures.kubernetes import skyhook as operator
 from fixtures.tweaks import available, skyhook
 from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.manifest import read
+from tests.cluster.test_manifests import SPOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def beside(line: str) -> tuple[str, str]:
 def applied(tweakset: TweakSet) -> list[str]:
     """The sysctl texts that would go to the operator."""
     numbers = count(1)
-    bodies = operator.resources(tweakset, api.SKYHOOKS, lambda: f"n{next(numbers)}", "abcdefabcdef", operator.Place("node", "node"))
+    bodies = operator.resources(tweakset, api.SKYHOOKS, lambda: f"n{next(numbers)}", SPOT)
     return [package["configMap"]["sysctl.conf"] for body in bodies for package in body["spec"]["packages"].values()]
 
 
@@ -110,7 +111,7 @@ def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> Non
     file.write_text(
         TEXT.replace("spec:\n", "spec:\n  deploymentPolicy: canary\n  deploymentPolicyOptions: {resetBatchStateOnCompletion: true}\n")
     )
-    (body,) = operator.resources(read(file), api.SKYHOOKS, lambda: "n", "abcdefabcdef", operator.Place("node", "node"))
+    (body,) = operator.resources(read(file), api.SKYHOOKS, lambda: "n", SPOT)
     assert body["spec"].keys() == {"packages", "nodeSelectors", "interruptionBudget"}
 
 

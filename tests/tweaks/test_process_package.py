@@ -20,7 +20,7 @@ from fixtures.tweaks.lint import lint
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
 from fixtures.tweaks.skyhook import packages
-from tests.cluster.test_manifests import job
+from tests.cluster.test_manifests import SPOT, job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,8 +196,7 @@ def test_a_limit_of_the_process_overrules_that_of_ulimit_conf() -> None:
 
 def test_the_operator_gets_its_own_packages_alone() -> None:
     """And nothing that depends on ours; a set of ours alone goes by the agent."""
-    place = skyhook.Place("node", "node")
-    (body,) = skyhook.resources(manifest(OURS, TUNING), api.SKYHOOKS, lambda: "n", "abcdefabcdef", place)
+    (body,) = skyhook.resources(manifest(OURS, TUNING), api.SKYHOOKS, lambda: "n", SPOT)
     assert list(body["spec"]["packages"]) == ["tuning"]
     assert "dependsOn" not in body["spec"]["packages"]["tuning"]
     assert packages(manifest(OURS)) == []

@@ -35,7 +35,6 @@ class Line:
 
 
 def names() -> list[str]:
-    """The recorded scenarios."""
     return sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 

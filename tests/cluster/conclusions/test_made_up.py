@@ -143,17 +143,6 @@ def package_pod(*codes: int | None, name: str = "s-tuning-apply", **metadata: An
     return {"metadata": {"name": name, "labels": NAME, **metadata}, "status": {"phase": "Pending", "initContainerStatuses": steps}}
 
 
-def test_no_operator() -> None:
-    """Nothing but the resource as it was sent, for 10 s."""
-    s = SkyhookProgress("s", 0.0)
-    bare = {"metadata": {"name": "s", "generation": 1}}
-    assert s.take("Skyhook", "ADDED", bare, 0.1).state == "waiting"
-    assert s.at(9.9).state == "waiting"
-    told = s.at(10.0)
-    assert told.state == "stuck"
-    assert "No operator takes up Skyhook s" in told.reason
-
-
 BUDGET = {"interruptionBudget": {"count": 1}}
 
 
@@ -184,195 +173,224 @@ def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in
     assert told.reason.endswith("no operator runs.") is not seen
 
 
-def test_a_resource_of_anybodys_that_can_be_read_is_not_blamed_for_an_operator_that_is_not_there() -> None:
-    """The tag of an image is no reason: the operator cuts it off."""
-    s = SkyhookProgress("s", 0.0)
-    package = {"version": "1.1.1", "image": "localhost:5000/shellscript:2"}
-    s.take("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": {**BUDGET, "packages": {"script": package}}}, 0.1)
-    s.take("Skyhook", "ADDED", {"metadata": {"name": "s", "generation": 1}}, 0.2)
-    assert s.at(10.2).reason.startswith("No operator takes up Skyhook s")
+Step = tuple[str, str, Object, float] | float  # an event and when it came, or a look at the clock
 
 
-def test_a_stage_that_errs_for_an_instant_fails_even_if_its_pod_was_not_seen() -> None:
-    """A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no longer does."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Skyhook", "ADDED", skyhook("in_progress", state={"tuning|1.1.4": {"stage": "apply", "state": "in_progress"}}), 1.0)
-    told = s.take("Skyhook", "MODIFIED", skyhook("in_progress", state={"tuning|1.1.4": {"stage": "uninstall", "state": "erroring"}}), 2.0)
-    assert (told.state, told.reason) == ("failed", "Skyhook s: package tuning 1.1.4, stage uninstall on node n is erroring.")
+Client = type[SkyhookProgress | JobProgress | WorkspaceProgress]
+Story = tuple[list[Step], list[str], str]  # steps, what is thought after each, and the last reason: a whole sentence, or its beginning
 
 
-def test_a_reboot_that_kills_its_own_pod_is_no_failure() -> None:
-    """The interrupt's pod dies with the machine that it reboots: exit 255, and `erroring` until it was run again."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Skyhook", "ADDED", skyhook("in_progress"), 0.1)
-    killed = package_pod(255, name="s-interrupt-reboot")
-    killed["metadata"]["labels"] = {**NAME, "skyhook.nvidia.com/interrupt": "True"}
-    running = package_pod(None, name="s-interrupt-reboot")
-    running["metadata"]["labels"] = killed["metadata"]["labels"]
-    assert s.take("Pod", "ADDED", running, 1.0).state == "waiting"
-    assert s.take("Pod", "MODIFIED", killed, 2.0).state == "waiting"
-    state = {"tuning|1.1.4": {"stage": "interrupt", "state": "erroring"}}
-    assert s.take("Skyhook", "MODIFIED", skyhook("erroring", state=state), 3.0).state == "waiting"
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+BARE: Object = {"metadata": {"name": "s", "generation": 1}}
+COMPLETE = skyhook("complete", nodes="1/1", observedGeneration=2)
+UNINSTALLING = {"tuning|1.1.4": {"stage": "uninstall", "state": "erroring"}}
+READABLE = {"packages": {"script": {"version": "1.1.1", "image": "localhost:5000/shellscript:2"}}}
 
 
-def test_one_that_errs_for_ever_blocks_those_behind_it() -> None:
-    s = SkyhookProgress("s", 0.0)
-    first = skyhook("in_progress", state={"tuning|1.1.4": {"stage": "uninstall", "state": "erroring"}})
-    first["metadata"] = {"name": "a", "generation": 2}
-    s.take("Skyhook", "ADDED", first, 0.1)
-    told = s.take("Skyhook", "ADDED", skyhook("waiting"), 0.2)
-    assert told.state == "stuck"
-    assert told.reason == (
-        "Skyhook s waits behind 'a' (priority 200), which is in_progress and does not end: "
-        "package tuning 1.1.4, stage uninstall on node n is erroring."
-    )
+def interrupts(code: int | None) -> Object:
+    found = package_pod(code, name="s-interrupt-reboot")
+    return {**found, "metadata": {**found["metadata"], "labels": {**NAME, "skyhook.nvidia.com/interrupt": "True"}}}
 
 
-def test_a_pod_from_before_does_not_prove_that_anything_ran() -> None:
-    """A resource of the same name was there a moment ago, its last pod is still ending; the new one is complete from its marks."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, 0, deletionTimestamp="2026-01-01T00:00:00Z"), 0.1)
-    complete = skyhook("complete", nodes="1/1", observedGeneration=2)
-    assert s.take("Skyhook", "ADDED", complete, 0.2).state == "waiting"
-    assert s.take("Pod", "DELETED", package_pod(0, 0, deletionTimestamp="2026-01-01T00:00:00Z"), 1.0).state == "waiting"
-    assert s.at(2.2).state == "failed"
-
-
-def test_a_pod_whose_end_is_seen_after_the_resources_complete_still_counts() -> None:
-    """Watches of different kinds come in no common order."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, None), 0.1)
-    assert s.take("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=2), 0.2).state == "waiting"
-    assert s.take("Pod", "MODIFIED", package_pod(0, 0), 0.3).state == "complete"
-
-
-def test_complete_of_an_earlier_generation_is_not_complete() -> None:
-    """Somebody has changed the spec: what the operator says is of before."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, 0), 0.1)
-    assert s.take("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=1), 0.2).state == "waiting"
-    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 0.3).state == "complete"
-
-
-def test_a_pod_that_is_killed_because_it_is_deleted_has_not_failed() -> None:
-    """The operator deletes a pod to make a new one, e.g. after a change; whatever runs in it ends with 143 or 137."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, None), 0.1)
-    assert s.take("Pod", "MODIFIED", package_pod(0, 137, deletionTimestamp="2026-01-01T00:00:00Z"), 0.2).state == "waiting"
-
-
-def test_a_step_that_failed_and_runs_again_has_failed() -> None:
+def fails_and_runs_again() -> Object:
     """Between two events it may have been restarted already: the exit code is in its last state."""
-    again = package_pod(0, None)
-    again["status"]["initContainerStatuses"][1]["lastState"] = ended(3)
-    told = SkyhookProgress("s", 0.0).take("Pod", "ADDED", again, 0.1)
-    assert (told.state, told.reason) == ("failed", "Pod s-tuning-apply: container step1 ended with exit code 3.")
+    found = package_pod(0, None)
+    found["status"]["initContainerStatuses"][1]["lastState"] = ended(3)
+    return found
 
 
-def test_a_new_pod_of_an_old_name_is_new() -> None:
-    """Names come back with each stage. Where the watch was cut while the old one went, the uid tells them apart."""
-    s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, 0, uid="old", deletionTimestamp="2026-01-01T00:00:00Z"), 0.1)
-    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 1.1).state == "waiting"
-    assert s.take("Pod", "ADDED", package_pod(0, 0, uid="new"), 1.3).state == "complete"
-
-
-def test_an_operator_that_died_between_two_stages_is_noticed_by_its_silence() -> None:
-    s = SkyhookProgress("s", 0.0)
-    s.take("Skyhook", "ADDED", skyhook("in_progress"), 1.0)
-    assert s.at(20.9).state == "waiting"
-    assert (s.at(21.0).state, "has been silent for 20 s" in s.at(21.0).reason) == ("stuck", True)
-
-
-def test_a_node_that_leaves_the_cluster_ends_the_wait() -> None:
-    s = SkyhookProgress("s", 0.0)
-    s.take("Node", "ADDED", {"metadata": {"name": "n"}}, 0.0)
-    s.take("Skyhook", "ADDED", skyhook("in_progress"), 1.0)
-    assert s.take("Node", "DELETED", {"metadata": {"name": "n"}}, 2.0).state == "failed"
-
-
-def test_the_operators_new_name_is_understood() -> None:
-    """NodeWright: the same schema under another group and kind."""
-    s = SkyhookProgress("s", 0.0)
-    ran = package_pod(0, 0)
-    ran["metadata"]["labels"] = {"nodewright.nvidia.com/name": "s"}
-    s.take("Pod", "ADDED", ran, 1.0)
-    assert s.take("NodeWright", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=2), 1.1).state == "complete"
-
-
-def test_how_a_failed_pod_ended_is_told() -> None:
-    s = SkyhookProgress("s", 0.0)
-    s.take("Skyhook", "ADDED", skyhook("in_progress"), 0.1)
-    assert s.take("Pod", "ADDED", package_pod(0, 1), 1.0).reason == "Pod s-tuning-apply: container step1 ended with exit code 1."
+SKYHOOKS: dict[str, Story] = {
+    "no operator": ([("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0], ["waiting", "waiting", "stuck"], "No operator takes up Skyhook s"),
+    # The tag of an image is no reason: the operator cuts it off.
+    "no operator, and somebody's resource that can be read": (
+        [("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": READABLE}, 0.1), ("Skyhook", "ADDED", BARE, 0.2), 10.2],
+        ["waiting", "waiting", "stuck"],
+        "No operator takes up Skyhook s",
+    ),
+    # A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no longer does.
+    "a stage that errs for an instant": (
+        [("Skyhook", "ADDED", skyhook("in_progress"), 1.0), ("Skyhook", "MODIFIED", skyhook("in_progress", state=UNINSTALLING), 2.0)],
+        ["waiting", "failed"],
+        "Skyhook s: package tuning 1.1.4, stage uninstall on node n is erroring.",
+    ),
+    # The interrupt's pod dies with the machine that it reboots: exit 255, and `erroring` until it was run again.
+    "a reboot that kills its own pod": (
+        [
+            ("Skyhook", "ADDED", skyhook("in_progress"), 0.1),
+            ("Pod", "ADDED", interrupts(None), 1.0),
+            ("Pod", "MODIFIED", interrupts(255), 2.0),
+            ("Skyhook", "MODIFIED", skyhook("erroring", state={"tuning|1.1.4": {"stage": "interrupt", "state": "erroring"}}), 3.0),
+        ],
+        ["waiting"] * 4,
+        "",
+    ),
+    "behind one that errs for ever": (
+        [
+            ("Skyhook", "ADDED", {**skyhook("in_progress", state=UNINSTALLING), "metadata": {"name": "a", "generation": 2}}, 0.1),
+            ("Skyhook", "ADDED", skyhook("waiting"), 0.2),
+        ],
+        ["waiting", "stuck"],
+        (
+            "Skyhook s waits behind 'a' (priority 200), which is in_progress and does not end: "
+            "package tuning 1.1.4, stage uninstall on node n is erroring."
+        ),
+    ),
+    # A resource of the same name was there a moment ago, its last pod is still ending; the new one is complete from its marks.
+    "a pod from before proves nothing": (
+        [
+            ("Pod", "ADDED", package_pod(0, 0, **GOING), 0.1),
+            ("Skyhook", "ADDED", COMPLETE, 0.2),
+            ("Pod", "DELETED", package_pod(0, 0, **GOING), 1.0),
+            2.2,
+        ],
+        ["waiting", "waiting", "waiting", "failed"],
+        "Nothing ran",
+    ),
+    # Names come back with each stage. Where the watch was cut while the old one went, the uid tells them apart.
+    "a new pod of an old name": (
+        [
+            ("Pod", "ADDED", package_pod(0, 0, uid="old", **GOING), 0.1),
+            ("Skyhook", "MODIFIED", COMPLETE, 1.1),
+            ("Pod", "ADDED", package_pod(0, 0, uid="new"), 1.3),
+        ],
+        ["waiting", "waiting", "complete"],
+        "",
+    ),
+    # Watches of different kinds come in no common order.
+    "a pod's end after complete": (
+        [("Pod", "ADDED", package_pod(0, None), 0.1), ("Skyhook", "ADDED", COMPLETE, 0.2), ("Pod", "MODIFIED", package_pod(0, 0), 0.3)],
+        ["waiting", "waiting", "complete"],
+        "",
+    ),
+    # Somebody has changed the spec: what the operator says is of before.
+    "complete of an earlier generation": (
+        [
+            ("Pod", "ADDED", package_pod(0, 0), 0.1),
+            ("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=1), 0.2),
+            ("Skyhook", "MODIFIED", COMPLETE, 0.3),
+        ],
+        ["waiting", "waiting", "complete"],
+        "",
+    ),
+    # The operator deletes a pod to make a new one, e.g. after a change; whatever runs in it ends with 143 or 137.
+    "a pod killed because it is deleted": (
+        [("Pod", "ADDED", package_pod(0, None), 0.1), ("Pod", "MODIFIED", package_pod(0, 137, **GOING), 0.2)],
+        ["waiting", "waiting"],
+        "",
+    ),
+    "a step that failed and runs again": (
+        [("Pod", "ADDED", fails_and_runs_again(), 0.1)],
+        ["failed"],
+        "Pod s-tuning-apply: container step1 ended with exit code 3.",
+    ),
+    "an operator that died between two stages": (
+        [("Skyhook", "ADDED", skyhook("in_progress"), 1.0), 20.9, 21.0],
+        ["waiting", "waiting", "stuck"],
+        "Skyhook s is in_progress, has no pod, and the operator has been silent for 20 s.",
+    ),
+    "a node that leaves the cluster": (
+        [
+            ("Node", "ADDED", {"metadata": {"name": "n"}}, 0.0),
+            ("Skyhook", "ADDED", skyhook("in_progress"), 1.0),
+            ("Node", "DELETED", {"metadata": {"name": "n"}}, 2.0),
+        ],
+        ["waiting", "waiting", "failed"],
+        "Node n is no longer part of the cluster.",
+    ),
+    # NodeWright: the same schema under another group and kind.
+    "the operator's new name": (
+        [
+            ("Pod", "ADDED", {**package_pod(0, 0), "metadata": {"name": "p", "labels": {"nodewright.nvidia.com/name": "s"}}}, 1.0),
+            ("NodeWright", "ADDED", COMPLETE, 1.1),
+        ],
+        ["waiting", "complete"],
+        "",
+    ),
+}
 
 
 # --- Job, Workspace, Removal ---
 
-
-def test_a_suspended_job_needs_somebody() -> None:
-    told = JobProgress("j", 0.0).take("Job", "ADDED", {"metadata": {"name": "j"}, "spec": {"suspend": True}}, 0.1)
-    assert (told.state, told.reason) == ("stuck", "Job j is suspended: its spec.suspend is true.")
-
-
-def test_a_job_whose_pod_may_not_be_made_says_why() -> None:
-    """An admission rule or a quota refuses the pod: only an Event of the Job tells it."""
-    j = JobProgress("j", 0.0)
-    j.take("Job", "ADDED", {"metadata": {"name": "j"}, "spec": {}}, 0.1)
-    said = {"reason": "FailedCreate", "message": 'pods "j-x" is forbidden: exceeded quota', "involvedObject": {"kind": "Job", "name": "j"}}
-    assert j.take("Event", "ADDED", said, 0.2).reason == 'Job j has no pod yet: pods "j-x" is forbidden: exceeded quota.'
-    assert (j.at(10.0).state, "exceeded quota" in j.at(10.0).reason) == ("stuck", True)
+JOB: Object = {"metadata": {"name": "j"}, "spec": {}}
+REFUSED = {"reason": "FailedCreate", "message": 'pods "j-x" is forbidden: exceeded quota', "involvedObject": {"kind": "Job", "name": "j"}}
+LATE = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
 
 
-def test_a_job_without_a_job_controller_does_not_move() -> None:
-    j = JobProgress("j", 0.0)
-    j.take("Job", "ADDED", {"metadata": {"name": "j"}, "spec": {}}, 0.1)
-    assert "is the cluster's controller-manager running?" in j.at(10.0).reason
+def owned(found: Object, label: str, of: str, **metadata: str) -> Object:
+    return {**found, "metadata": {**found["metadata"], "labels": {label: of}, **metadata}}
 
 
-def test_a_pod_that_its_job_kills_is_not_why_the_job_failed() -> None:
-    """Past its deadline the Job deletes its pod; the exit code 143 that follows would only lead astray."""
-    j = JobProgress("j", 0.0)
-    killed = a_pod(state=ended(143))
-    killed["metadata"] |= {"labels": {"job-name": "j"}}
-    j.take("Pod", "ADDED", a_pod(state={"running": {}}) | {"metadata": dict(killed["metadata"])}, 0.1)
-    killed["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    j.take("Pod", "MODIFIED", killed, 5.0)
-    why = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
-    told = j.take("Job", "MODIFIED", {"metadata": {"name": "j"}, "status": {"conditions": [why]}}, 5.1)
-    assert told.reason == "Job j failed (DeadlineExceeded): Job was active longer than specified deadline."
+JOBS: dict[str, Story] = {
+    "suspended": ([("Job", "ADDED", {**JOB, "spec": {"suspend": True}}, 0.1)], ["stuck"], "Job j is suspended: its spec.suspend is true."),
+    # An admission rule or a quota refuses the pod: only an Event of the Job tells it.
+    "its pod may not be made": (
+        [("Job", "ADDED", JOB, 0.1), ("Event", "ADDED", REFUSED, 0.2), 10.0],
+        ["waiting", "waiting", "stuck"],
+        'Job j has no pod 10 s after its creation: pods "j-x" is forbidden: exceeded quota.',
+    ),
+    "no controller": (
+        [("Job", "ADDED", JOB, 0.1), 10.0],
+        ["waiting", "stuck"],
+        "Job j has no pod 10 s after its creation: is the cluster's controller-manager running?.",
+    ),
+    # Past its deadline the Job deletes its pod; the exit code 143 that follows would only lead astray.
+    "a pod that its Job kills": (
+        [
+            ("Pod", "ADDED", owned(a_pod(state={"running": {}}), "job-name", "j"), 0.1),
+            ("Pod", "MODIFIED", owned(a_pod(state=ended(143)), "job-name", "j", **GOING), 5.0),
+            ("Job", "MODIFIED", {**JOB, "status": {"conditions": [LATE]}}, 5.1),
+        ],
+        ["waiting", "waiting", "failed"],
+        "Job j failed (DeadlineExceeded): Job was active longer than specified deadline.",
+    ),
+}
 
 
-def test_a_workspace_is_not_complete_before_its_pod_is_ready() -> None:
-    w = WorkspaceProgress("w", 0.0)
-    starting = a_pod(state={"running": {}}, conditions=[{"type": "Ready", "status": "False"}])
-    starting["metadata"]["labels"] = {"kaito.sh/workspace": "w"}
-    w.take("Pod", "ADDED", starting, 1.0)
-    ready = {"type": "InferenceReady", "status": "True", "observedGeneration": 2}
-    resource = {"metadata": {"name": "w", "generation": 2}, "status": {"state": "Ready", "conditions": [ready]}}
-    assert w.take("Workspace", "ADDED", resource, 1.1).state == "waiting"
+READY = {"type": "Ready", "status": "True"}
+SERVES: Object = {
+    "metadata": {"name": "w", "generation": 2},
+    "status": {"state": "Ready", "conditions": [{"type": "InferenceReady", "status": "True", "observedGeneration": 2}]},
+}
+RESTARTED = a_pod(state={"running": {}}, last=ended(0, "Completed"), restarts=1, conditions=[READY])
+WORKSPACES: dict[str, Story] = {
+    "its pod is not ready": (
+        [
+            ("Pod", "ADDED", owned(a_pod(conditions=[{**READY, "status": "False"}]), "kaito.sh/workspace", "w"), 1.0),
+            ("Workspace", "ADDED", SERVES, 1.1),
+        ],
+        ["waiting", "waiting"],
+        "",
+    ),
+    "nobody takes it up": (
+        [("Workspace", "ADDED", {"metadata": {"name": "w", "generation": 1}}, 0.1), 9.9, 10.0],
+        ["waiting", "waiting", "stuck"],
+        "Workspace w has no state 10 s after its creation: no controller takes it up",
+    ),
+    # Who looks in late sees Ready, and one restart: what should have served has ended before.
+    "ready with a restarted container": (
+        [("Pod", "ADDED", owned(RESTARTED, "kaito.sh/workspace", "w"), 1.0), ("Workspace", "ADDED", SERVES, 1.1)],
+        ["failed", "failed"],
+        "Pod p was started anew (restartCount 1): its container ended. It had ended with exit code 0 (Completed)",
+    ),
+}
 
 
-def test_a_workspace_that_nobody_takes_up() -> None:
-    w = WorkspaceProgress("w", 0.0)
-    w.take("Workspace", "ADDED", {"metadata": {"name": "w", "generation": 1}}, 0.1)
-    assert w.at(9.9).state == "waiting"
-    assert "no controller takes it up" in w.at(10.0).reason
-
-
-def test_a_workspace_ready_with_a_restarted_container_is_never_complete() -> None:
-    """Who looks in late sees Ready, and one restart: what should have served has ended before."""
-    w = WorkspaceProgress("w", 0.0)
-    restarted = a_pod(state={"running": {}}, last=ended(0, "Completed"), restarts=1, conditions=[{"type": "Ready", "status": "True"}])
-    restarted["metadata"]["labels"] = {"kaito.sh/workspace": "w"}
-    w.take("Pod", "ADDED", restarted, 1.0)
-    ready = {"type": "InferenceReady", "status": "True", "observedGeneration": 2}
-    told = w.take(
-        "Workspace", "ADDED", {"metadata": {"name": "w", "generation": 2}, "status": {"state": "Ready", "conditions": [ready]}}, 1.1
-    )
-    assert told.state == "failed"
-    assert told.reason.startswith(
-        "Pod p was started anew (restartCount 1): its container ended. It had ended with exit code 0 (Completed)."
-    )
+@pytest.mark.parametrize(
+    ("client", "name", "story"),
+    [
+        *((SkyhookProgress, "s", story) for story in SKYHOOKS.values()),
+        *((JobProgress, "j", story) for story in JOBS.values()),
+        *((WorkspaceProgress, "w", story) for story in WORKSPACES.values()),
+    ],
+    ids=[*SKYHOOKS, *JOBS, *WORKSPACES],
+)
+def test_what_is_thought_after_each_step(client: Client, name: str, story: Story) -> None:
+    steps, states, reason = story
+    judge = client(name, 0.0)
+    found = [judge.at(step) if isinstance(step, float) else judge.take(*step) for step in steps]
+    assert [conclusion.state for conclusion in found] == states
+    said = found[-1].reason
+    assert said == reason if reason.endswith(".") else said.startswith(reason)
 
 
 def test_a_pod_of_a_lost_node_does_not_end() -> None:

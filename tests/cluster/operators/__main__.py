@@ -10,42 +10,48 @@ import os
 import sys
 from pathlib import Path
 
-from . import alone, faults
-from .api import Api
+from .api import Api, alone
 from .kaito import Operator as Kaito
 from .machines import Machines
-from .marks import GROUP
 from .packages import Look
 from .skyhook import Operator
-from .view import PLURALS
 
 IMAGE = "busybox"
+# What can be wrong with an operator, by name.
+SKYHOOK = {
+    "absent": "not there at all: nothing is ever written",
+    "dies-midway": "the operator's process ends while an apply pod runs; the pod goes on and changes the host",
+    "erroring": "every stage's container exits 1, and the status says so for 30-50 ms only, between in_progress and in_progress",
+    "image-missing": "the package's image cannot be pulled: in_progress for ever, only pod and events say why",
+    "left-over": "the node still has the marks of an earlier resource of the same name: complete at once, nothing applied",
+    "lies": "all pods run to their end and it says complete, but nothing on the host was changed",
+    "stuck": "in_progress for ever, and no pod",
+}
+KAITO = {"first-pod-fails": "the first training pod exits 1, the Job's retry succeeds; the Workspace says Failed for good"}
+FAULTS = {"skyhook": SKYHOOK, "kaito": KAITO}
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.operators", description=__doc__)
-    parser.add_argument("operator", choices=sorted(faults.OF))
-    told = "; ".join(f"{of}: {name} ({what})" for of, known in faults.OF.items() for name, what in known.items())
+    parser.add_argument("operator", choices=sorted(FAULTS))
+    told = "; ".join(f"{of}: {name} ({what})" for of, known in FAULTS.items() for name, what in known.items())
     parser.add_argument("--fault", metavar="NAME", help=f"what is wrong with it. {told}")
     parser.add_argument("--speed", type=float, default=1.0, help="divides the operator's own waits (the kubelet's stay)")
     parser.add_argument("--brief", action="store_true", help="one init container a pod instead of three, and pods killed at once")
     parser.add_argument(
         "--image", default=os.environ.get("DEEPTWEAK_STANDIN_IMAGE", IMAGE), help="an image with busybox that the nodes have"
     )
-    parser.add_argument("--group", default=GROUP, choices=sorted(PLURALS), help="the operator's API group: it was renamed in 2026")
     parser.add_argument("--machines", type=Path, metavar="FOLDER", help="fake roots of simulated nodes: pods and reboots change these")
     parser.add_argument("--kubeconfig")
-    parser.add_argument("--context")
     asked = parser.parse_args(argv)
-    if asked.fault is not None and asked.fault not in faults.OF[asked.operator]:
-        parser.error(f"no fault {asked.fault!r} of {asked.operator}; there are: {', '.join(faults.OF[asked.operator])}")
-    api = Api(asked.kubeconfig, asked.context)
-    held = alone.on(f"{asked.operator} {asked.group} {api.host}")  # noqa: F841 held until the process ends, however it ends
+    if asked.fault is not None and asked.fault not in FAULTS[asked.operator]:
+        parser.error(f"no fault {asked.fault!r} of {asked.operator}; there are: {', '.join(FAULTS[asked.operator])}")
+    api = Api(asked.kubeconfig)
+    held = alone(f"{asked.operator} {api.host}")  # noqa: F841 held until the process ends, however it ends
     print(f"stand-in for {asked.operator} runs" + (f", fault {asked.fault}" if asked.fault else ""), file=sys.stderr, flush=True)
     if asked.operator == "skyhook":
-        look = Look(asked.image, brief=asked.brief, fault=asked.fault, group=asked.group)
-        Operator(api, look, speed=asked.speed, group=asked.group, machines=Machines(asked.machines)).run()
+        look = Look(asked.image, brief=asked.brief, fault=asked.fault)
+        Operator(api, look, speed=asked.speed, machines=Machines(asked.machines)).run()
     else:
         Kaito(api, asked.image, fault=asked.fault, speed=asked.speed).run()
 

@@ -6,10 +6,14 @@ Objects are plain dicts, paths are written out. Only the transport and the kubec
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
+import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlencode
 
 import urllib3.exceptions
@@ -26,9 +30,18 @@ JOIN_S = 60.0
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-class ApiFailed(Exception):
-    """The server said no: its status code and its own words."""
+def alone(what: str) -> TextIO:
+    """Wait until nobody else on this machine has `what`; ours until the file is closed or the process ends, however it ends.
 
+    Two stand-ins on a cluster would write over each other, and one test would clean up what another needs.
+    """
+    path = Path(tempfile.gettempdir()) / f"stand-in-{hashlib.sha256(what.encode()).hexdigest()[:12]}.lock"
+    lock = path.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+class ApiFailed(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
@@ -41,8 +54,8 @@ class Gone(ApiFailed):
 class Api:
     """One connection to an API server, from a kubeconfig file; safe to use from several threads."""
 
-    def __init__(self, kubeconfig: str | None, context: str | None = None) -> None:
-        client = config.new_client_from_config(config_file=kubeconfig, context=context)
+    def __init__(self, kubeconfig: str | None) -> None:
+        client = config.new_client_from_config(config_file=kubeconfig)
         self.host = client.configuration.host
         self._pool = client.rest_client.pool_manager
         token = client.configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
@@ -78,7 +91,6 @@ class Api:
         return dict(json.loads(text)) if text else {}
 
     def get(self, path: str) -> Object | None:
-        """The object at this path; None where there is none."""
         try:
             return self.send("GET", path)
         except Gone:
@@ -104,9 +116,8 @@ class Api:
         """Merge a change into an object (null removes); the object as it is now."""
         return self.send("PATCH", path, body, content=content)
 
-    def delete(self, path: str, *, grace_s: int | None = None, propagation: str = "Background") -> None:
-        """Remove an object, if it is there."""
-        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+    def delete(self, path: str, *, grace_s: int | None = None) -> None:
+        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
         with contextlib.suppress(Gone):

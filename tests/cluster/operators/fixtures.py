@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import alone
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,18 +34,16 @@ class StandIn:
         self._options: dict[str, Any] = {}
         self._log = Path(tempfile.mkstemp(prefix=f"stand-in-{operator}-", suffix=".log")[1])
 
-    def start(
-        self, *, fault: str | None = None, speed: float = 4.0, brief: bool = True, group: str | None = None, machines: Path | None = None
-    ) -> None:
+    def start(self, *, fault: str | None = None, speed: float = 4.0, brief: bool = True, machines: Path | None = None) -> None:
         """Start it and wait until it works.
 
         `brief`: one init container a package pod instead of three, pods killed at once: a sysctl package then takes 3 s instead of 13.
         `machines`: the folder of simulated nodes' fake roots, one by the name of each.
         """
         assert not self.running, f"the stand-in for {self.operator} runs already: stop it first"
-        self._options = {"fault": fault, "speed": speed, "brief": brief, "group": group, "machines": machines}
+        self._options = {"fault": fault, "speed": speed, "brief": brief, "machines": machines}
         options = [f"--speed={speed}", *(["--brief"] if brief else []), *([f"--fault={fault}"] if fault else [])]
-        options += [*([f"--group={group}"] if group else []), *([f"--machines={machines}"] if machines else [])]
+        options += [f"--machines={machines}"] if machines else []
         command = [
             sys.executable,
             "-m",
@@ -69,7 +65,6 @@ class StandIn:
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
@@ -86,12 +81,10 @@ class StandIn:
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def log(self) -> str:
-        """What it said: for a test's own error."""
         return self._log.read_text(errors="replace")
 
     def _end(self, signum: int) -> None:
@@ -100,7 +93,6 @@ class StandIn:
             self._process.wait(30)
 
     def close(self) -> None:
-        """End it and forget its log."""
         self.kill()
         self._log.unlink(missing_ok=True)
 
@@ -108,11 +100,11 @@ class StandIn:
 @contextlib.contextmanager
 def standing_in(operator: str, kubeconfig: Path | str, image: str) -> Iterator[StandIn]:
     """A stand-in for a scope of your own; afterwards its resources, its marks on nodes and its folders on this machine are gone."""
-    from .api import Api  # noqa: PLC0415 the kubernetes package is for cluster runs only
+    from .api import Api, alone  # noqa: PLC0415 the kubernetes package is for cluster runs only
     from .leftovers import Leftovers  # noqa: PLC0415
 
     api = Api(str(kubeconfig))
-    held = alone.on(f"tests {operator} {api.host}")
+    held = alone(f"tests {operator} {api.host}")
     folders = {path for folder in HOST_FOLDERS if folder.is_dir() for path in folder.iterdir()}
     there = [folder for folder in HOST_FOLDERS if folder.is_dir()]
     before = Leftovers(api, operator)

@@ -52,29 +52,27 @@ def _drained(operator: Operator, view: View, node: Object) -> bool:
     guarded = view.hook["spec"].get("podNonInterruptLabels") or {}
     if guarded and any(matches(guarded, labels_of(p)) for p in going):
         return False
-    others = [p for p in going if not _stays(p, view.group) and "deletionTimestamp" not in p["metadata"]]
+    others = [p for p in going if not _stays(p) and "deletionTimestamp" not in p["metadata"]]
     return all([operator.api.evict(p["metadata"]["namespace"], name_of(p)) for p in others])  # noqa: C419 every one of them
 
 
-def _stays(pod: Object, group: str) -> bool:
+def _stays(pod: Object) -> bool:
     """The system's pods, those that tolerate a cordon, and the operator's own."""
-    if pod["metadata"]["namespace"] == "kube-system" or seen.about(pod, group):
+    if pod["metadata"]["namespace"] == "kube-system" or seen.about(pod):
         return True
     tolerated = pod["spec"].get("tolerations") or []
     return any(t.get("key", CORDON_TAINT) == CORDON_TAINT and t.get("effect", "NoSchedule") == "NoSchedule" for t in tolerated)
 
 
 def uncordon(view: View, node: Object) -> Object:
-    """What ends a cordon of ours: written together with the node's `complete`."""
     if view.marks.cordon not in notes_of(node):
         return {}
     return {"annotations": {view.marks.cordon: None}, "spec": {"unschedulable": None}}
 
 
 def began(operator: Operator, view: View, node: Object, package: Object) -> None:
-    """The interrupt pod is there: say so; on a simulated node play the reboot. On a real node the pod itself refuses."""
+    """The interrupt pod is there: on a simulated node play the reboot. On a real node the pod itself refuses."""
     name = name_of(node)
-    view.event("Interrupt", f"Interrupting node [{name}] package [{package['name']}:{package['version']}] from [skyhook:{view.name}]")
     if package["interrupt"]["type"] == "reboot" and SIMULATED in notes_of(node):
         operator.rebooting.add(packages.pod_name(view.name, package, "interrupt", name))
         threading.Thread(target=_reboot, args=(operator, view, name, package), daemon=True).start()

@@ -42,9 +42,6 @@ class Operator:
     since: dict[str, float] = field(default_factory=dict)  # uid + what → the moment it was first seen
 
     def run(self) -> None:
-        """Watch and reconcile until the process ends."""
-        while self.fault == "absent":
-            time.sleep(3600)
         for path in (f"{WORKSPACES}/workspaces", "/apis/apps/v1/statefulsets", "/apis/batch/v1/jobs", NODES):
             self.api.follow(path, lambda type_, _: self.events.put(type_))
         while True:
@@ -61,13 +58,10 @@ class Operator:
                     print(f"stand-in: {failed}", flush=True)
 
     def passed(self, what: str, seconds: float) -> bool:
-        """Whether so much time has passed since this was asked first."""
         return time.monotonic() - self.since.setdefault(what, time.monotonic()) >= seconds / self.speed
 
 
 class Turn:
-    """One step of one Workspace."""
-
     def __init__(self, operator: Operator, workspace: Object) -> None:
         self.op, self.api, self.it = operator, operator.api, workspace
         meta = workspace["metadata"]
@@ -76,20 +70,16 @@ class Turn:
 
     @property
     def status(self) -> Object:
-        """The Workspace's status."""
         return self.it.get("status") or {}
 
     def meta(self, body: Object) -> None:
-        """One write of the object."""
         self.it = self.api.patch(self.path, body)
 
     def owner(self) -> list[Object]:
-        """What it makes belongs to it."""
         about = {"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "name": self.name, "uid": self.uid}
         return [{**about, "controller": True, "blockOwnerDeletion": True}]
 
     def take(self) -> None:
-        """The step that is due."""
         finalizers = self.it["metadata"].get("finalizers") or []
         if "deletionTimestamp" in self.it["metadata"]:
             self.say_farewell()
@@ -101,7 +91,7 @@ class Turn:
         if "targetNodeCount" not in self.status:
             self.api.patch(f"{self.path}/status", {"status": {"targetNodeCount": 1}})
         nodes = self.nodes()
-        if not nodes or self.op.fault == "stuck":
+        if not nodes:
             self.say([], "Pending", *(self.waiting() if self.it.get("inference") else self.not_started()))
         elif self.it.get("tuning"):
             if self.op.passed(self.uid, TAKEN_UP_S["tuning"]):
@@ -146,7 +136,6 @@ class Turn:
         self.it = self.api.patch(f"{self.path}/status", {"status": {"conditions": seen}})
 
     def nodes(self) -> list[Object]:
-        """Ready nodes that the label selector picks."""
         selector = (self.it.get("resource") or {}).get("labelSelector") or {}
 
         def ready(node: Object) -> bool:
@@ -263,9 +252,6 @@ class Turn:
             reasons, texts = ("WorkspaceTuningJobStatusStarted", "workspaceSucceeded"), ("Tuning job has started", "workspace succeeds")
             self.say(nodes, "Succeeded", *self.two("JobStarted", (True, True), reasons, texts))
         elif status.get("active"):
-            if self.op.fault == "flapping" and state == "Running" and self.op.passed(f"{self.uid} flaps", POLL_S):
-                self.op.since.pop(f"{self.uid} flaps")
-                self.between(nodes)
             reasons = ("WorkspaceTuningJobStatusStarted", "workspacePending")
             texts = ("Tuning job has started", "workspace has not completed yet, tuning job is running")
             self.say(nodes, "Running", *self.two("JobStarted", (True, False), reasons, texts))

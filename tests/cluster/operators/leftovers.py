@@ -10,8 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .api import CORE, NODES, ApiFailed, Gone
-from .marks import NAMESPACE, labels_of, name_of, notes_of
-from .view import PLURALS, collection
+from .marks import GROUP, NAMESPACE, labels_of, name_of, notes_of
+from .view import HOOKS
 
 if TYPE_CHECKING:
     from .api import Api
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 PATIENCE_S = 40
 WORKSPACES = "/apis/kaito.sh/v1beta1/workspaces"
-
-
-def _ours(key: str) -> bool:
-    return any(key.startswith(f"{group}/") for group in PLURALS)
 
 
 class Leftovers:
@@ -35,7 +31,7 @@ class Leftovers:
 
     def _resources(self) -> set[str]:
         if self._skyhook:
-            return {f"{collection(g)}/{name_of(h)}" for g in PLURALS for h in self._api.list(collection(g))}
+            return {f"{HOOKS}/{name_of(h)}" for h in self._api.list(HOOKS)}
         return {
             f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}/workspaces/{name_of(w)}" for w in self._api.list(WORKSPACES)
         }
@@ -43,7 +39,7 @@ class Leftovers:
     @staticmethod
     def _marks_of(node: Object) -> set[str]:
         conditions = [c["type"] for c in node["status"].get("conditions") or []]
-        return {key for key in (*notes_of(node), *labels_of(node), *conditions) if _ours(key)}
+        return {key for key in (*notes_of(node), *labels_of(node), *conditions) if key.startswith(f"{GROUP}/")}
 
     def clear_new(self) -> None:
         """Delete new resources (without finalizers: the operator is gone), wait for their pods, take new marks and cordons off nodes."""
@@ -60,10 +56,10 @@ class Leftovers:
     def _pods_gone(self) -> None:
         """Those of package pods whose resource is gone; a late event of theirs can no longer be written, for the operator has ended."""
         pods = f"{CORE}/namespaces/{NAMESPACE}/pods"
-        hooks = {name_of(h) for g in PLURALS for h in self._api.list(collection(g))}
+        hooks = {name_of(h) for h in self._api.list(HOOKS)}
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            orphans = [p for p in self._api.list(pods) if not hooks & {labels_of(p).get(f"{g}/name") for g in PLURALS}]
+            orphans = [p for p in self._api.list(pods) if labels_of(p).get(f"{GROUP}/name") not in hooks]
             if not orphans:
                 return
             for pod in orphans:

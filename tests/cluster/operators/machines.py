@@ -36,7 +36,6 @@ class Machines:
         self._folder = folder
 
     def has(self, node: str) -> bool:
-        """Is this node's machine one of them?"""
         return self._folder is not None and (self._folder / node).is_dir()
 
     def carry_out(self, node: str, package: Object, stage: str) -> None:

@@ -19,39 +19,37 @@ class Marks:
     """What the operator writes on a node for the resource `hook`: annotations, a label, two conditions."""
 
     hook: str
-    group: str = GROUP
 
     @property
     def state(self) -> str:
         """Annotation: JSON of each package's stage and state. A resource of the same name resumes from it."""
-        return f"{self.group}/nodeState_{self.hook}"
+        return f"{GROUP}/nodeState_{self.hook}"
 
     @property
     def status(self) -> str:
         """Annotation and label: the resource's status on this node."""
-        return f"{self.group}/status_{self.hook}"
+        return f"{GROUP}/status_{self.hook}"
 
     @property
     def version(self) -> str:
         """Annotation: the operator's version."""
-        return f"{self.group}/version_{self.hook}"
+        return f"{GROUP}/version_{self.hook}"
 
     @property
     def cordon(self) -> str:
         """Annotation: the node was cordoned for this resource."""
-        return f"{self.group}/cordon_{self.hook}"
+        return f"{GROUP}/cordon_{self.hook}"
 
     def conditions(self, *, complete: bool, erroring: bool) -> list[Object]:
-        """The two node conditions, in the operator's (odd) words."""
         return [
             {
-                "type": f"{self.group}/{self.hook}/NotReady",
+                "type": f"{GROUP}/{self.hook}/NotReady",
                 "status": str(not complete),
                 "reason": "Complete" if complete else "Incomplete",
                 "message": f"Skyhook {self.hook} Ready",
             },
             {
-                "type": f"{self.group}/{self.hook}/Erroring",
+                "type": f"{GROUP}/{self.hook}/Erroring",
                 "status": str(erroring),
                 "reason": "Package(s) Erroring or Unknown" if erroring else "Not Erroring",
                 "message": f"Package Erroring or Unknown for {self.hook}",
@@ -68,17 +66,14 @@ class Marks:
 
 
 def notes_of(thing: Object) -> dict[str, str]:
-    """An object's annotations, none being an empty dict."""
     return dict(thing["metadata"].get("annotations") or {})
 
 
 def labels_of(thing: Object) -> dict[str, str]:
-    """An object's labels, none being an empty dict."""
     return dict(thing["metadata"].get("labels") or {})
 
 
 def name_of(thing: Object) -> str:
-    """An object's name."""
     return str(thing["metadata"]["name"])
 
 
@@ -95,7 +90,6 @@ def safe_name(*parts: str) -> str:
 
 
 def matches(selector: Object, of: dict[str, str]) -> bool:
-    """Whether labels satisfy a label selector; the empty one matches all."""
     if any(of.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     for wanted in selector.get("matchExpressions") or []:

@@ -95,7 +95,6 @@ class Look:
     image: str
     brief: bool = False
     fault: str | None = None
-    group: str = GROUP
 
 
 def pod_name(hook: str, package: Object, stage: str, node: str) -> str:
@@ -117,7 +116,6 @@ def copy_dir(hook: Object, package: Object) -> str:
 
 
 def config_map_name(hook: str, package: Object) -> str:
-    """The config map of one version of a package."""
     return f"{hook}-{package['name']}-{package['version']}"
 
 
@@ -152,9 +150,9 @@ def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Obj
             {"name": "VERSION", "value": version},
         ],
     }
-    labels = {f"{look.group}/name": name, f"{look.group}/package": f"{package['name']}-{version}"}
+    labels = {f"{GROUP}/name": name, f"{GROUP}/package": f"{package['name']}-{version}"}
     if stage == "interrupt":
-        labels[f"{look.group}/interrupt"] = "True"
+        labels[f"{GROUP}/interrupt"] = "True"
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -162,7 +160,7 @@ def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Obj
             "name": pod_name(name, package, stage, node),
             "namespace": NAMESPACE,
             "labels": labels,
-            "annotations": {f"{look.group}/package": compact(about)},
+            "annotations": {f"{GROUP}/package": compact(about)},
             "ownerReferences": owner(hook),
         },
         "spec": {
@@ -182,7 +180,6 @@ def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Obj
 
 
 def _steps(hook: Object, package: Object, stage: str, look: Look) -> list[Object]:
-    """The init containers: unpack, do, check."""
     kind = kind_of(package)
     script = TUNING if kind == "tuning" else SHELLSCRIPT
     image = look.image if kind in KNOWN else f"{package['image']}:{package['version']}"

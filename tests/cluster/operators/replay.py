@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 from .api import CORE, NODES, STRATEGIC, Api, ApiFailed
 from .marks import GROUP, NAMESPACE, labels_of, name_of, notes_of
 from .story import Story
-from .view import collection
+from .view import HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ Object = dict[str, Any]
 RECORDED_NODE, RECORDED_IMAGE = "rig-node1", "rig.local/busybox:1"
 QUIET_S = 1.0  # how long it is watched that nothing more happens
 WATCHED = {
-    "Skyhook": collection(GROUP),
+    "Skyhook": HOOKS,
     "Workspace": "/apis/kaito.sh/v1beta1/workspaces",
     "Node": NODES,
     "Pod": f"{CORE}/namespaces/{NAMESPACE}/pods",
@@ -39,7 +39,7 @@ HOST_WRITE = re.compile(r"host: write (\w+) to (/proc/sys/vm/dirty\w+)$")
 HOST_REMOVE = re.compile(r"host: rm (/etc/sysctl\.d/999-\S+)$")
 CLIENT = re.compile(r"(create|patch|delete) (skyhook|job|workspace) (\S+)")
 COLLECTIONS = {
-    "skyhook": collection(GROUP),
+    "skyhook": HOOKS,
     "job": "/apis/batch/v1/namespaces/{}/jobs",
     "workspace": "/apis/kaito.sh/v1beta1/namespaces/{}/workspaces",
 }
@@ -180,8 +180,6 @@ class Replay:
             self._api.delete(f"{path}/{name}")
 
     def _host_is(self) -> None:
-        """The host's values at this point are the recorded ones."""
-
         def apart() -> str:
             here: dict[str, Any] = {
                 key: int(Path(f"/proc/sys/{key.replace('.', '/')}").read_text()) for key in self._host if key.startswith("vm.")
@@ -216,7 +214,6 @@ class Replay:
         return "\n".join(f"{k}:\n  recorded {a}\n  here     {b}" for k, (a, b) in pairs.items() if a != b)
 
     def clean(self) -> None:
-        """Whatever of it is still there, after a failure too."""
         self._ended = True
         for kind, collected in COLLECTIONS.items():
             for name in self._names:

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .api import NODES
-from .marks import Marks, compact, name_of, notes_of
+from .marks import GROUP, Marks, compact, name_of, notes_of
 
 if TYPE_CHECKING:
     from .api import Api
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def about(pod: Object, group: str) -> Object | None:
+def about(pod: Object) -> Object | None:
     """What package, version and stage of which resource a pod runs; None for a pod that is not the operator's."""
-    text = notes_of(pod).get(f"{group}/package")
+    text = notes_of(pod).get(f"{GROUP}/package")
     return dict(json.loads(text)) if text else None
 
 
@@ -48,7 +48,6 @@ def runs(pod: Object) -> bool:
 
 
 def key(what: Object) -> str:
-    """A package's key in the node's state."""
     return f"{what['name']}|{what['version']}"
 
 
@@ -58,19 +57,19 @@ def entry(package: Object, stage: str, state: str, restarts: int = 0) -> Object:
     return {**known, "stage": stage, "state": state, **({"restarts": restarts} if restarts else {})}
 
 
-def take(api: Api, pod: Object, group: str, *, flapping: bool) -> str | None:
+def take(api: Api, pod: Object, *, flapping: bool) -> str | None:
     """Note on the node what this pod came to, and remove the pod when it has done its work.
 
     Returns: what was noted now ("complete", "erroring"), None where there was nothing new.
     """
-    what, came = about(pod, group), came_to(pod)
+    what, came = about(pod), came_to(pod)
     node_name = pod["spec"].get("nodeName")
     if what is None or node_name is None or (came is None and not (flapping and backs_off(pod))):
         return None
     node = api.get(f"{NODES}/{node_name}")
     if node is None:
         return None
-    marks = Marks(what["skyhook"], group)
+    marks = Marks(what["skyhook"])
     state = marks.state_of(node)
     old = state.get(key(what))
     ended, restarts = came or ("erroring", int((old or {}).get("restarts", 0)))

@@ -17,7 +17,7 @@ from .api import CORE, NODES, Api, ApiFailed, Gone
 from .machines import Machines
 from .marks import GROUP, NAMESPACE, PACKAGE_KEY, labels_of, matches, name_of, notes_of
 from .packages import Look, config_map_name, owner
-from .view import View, collection
+from .view import HOOKS, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,6 @@ VERSION = "dev"
 # Waits of the real operator, in seconds, divided by `speed`. What the kubelet takes cannot be shortened.
 POLL_S = 2.0
 AFTER_REMOVAL_S = 4.0  # a package was taken out or changed its version: so long the status stays `complete`
-STALE_S = 1.0  # the fault stale-complete; this one is not shortened
 ERRORING_SEEN_S = 0.035  # how long `erroring` shows while an uninstall fails; not shortened either
 
 
@@ -38,7 +37,6 @@ class Operator:
     api: Api
     look: Look
     speed: float = 1.0
-    group: str = GROUP
     events: queue.Queue[tuple[str, str, Object]] = field(default_factory=queue.Queue)
     held: dict[tuple[str, int], float] = field(default_factory=dict)  # (uid, generation) → not before this moment
     churned: dict[str, float] = field(default_factory=dict)
@@ -47,18 +45,16 @@ class Operator:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with this operator."""
         return self.look.fault
 
     def run(self) -> None:
-        """Watch and reconcile until the process ends."""
         if self.fault == "absent":
             while True:
                 time.sleep(3600)
         self.api.create(f"{CORE}/namespaces", {"metadata": {"name": NAMESPACE}})
         for kind, path, query in (
-            ("Skyhook", collection(self.group), {}),
-            ("Pod", self.pods_path, {"labelSelector": f"{self.group}/name"}),
+            ("Skyhook", HOOKS, {}),
+            ("Pod", self.pods_path, {"labelSelector": f"{GROUP}/name"}),
             ("Node", NODES, {}),
         ):
             self.api.follow(path, self.hears(kind), **query)
@@ -77,7 +73,6 @@ class Operator:
 
     @property
     def pods_path(self) -> str:
-        """The operator's pods."""
         return f"{CORE}/namespaces/{NAMESPACE}/pods"
 
     def turn(self) -> None:
@@ -100,22 +95,22 @@ class Operator:
             os._exit(70)
         if name_of(pod) in self.rebooting:
             return  # KWOK ends every pod well; this one ends with its node's reboot
-        what = seen.about(pod, self.group)
+        what = seen.about(pod)
         flapping = self.fault == "erroring" or (what or {}).get("stage") == "uninstall"
-        if seen.take(self.api, pod, self.group, flapping=flapping) == "complete":
+        if seen.take(self.api, pod, flapping=flapping) == "complete":
             self.api.delete(f"{self.pods_path}/{name_of(pod)}", grace_s=0 if self.look.brief else None)
 
     def reconcile(self) -> None:
         """Bring every resource one step on, in order of priority, then name: a later one waits until the earlier ones are complete."""
-        hooks = sorted(self.api.list(collection(self.group)), key=lambda h: (h["spec"].get("priority", 200), name_of(h)))
+        hooks = sorted(self.api.list(HOOKS), key=lambda h: (h["spec"].get("priority", 200), name_of(h)))
         nodes = self.api.list(NODES)
-        pods = self.api.list(self.pods_path, labelSelector=f"{self.group}/name")
+        pods = self.api.list(self.pods_path, labelSelector=f"{GROUP}/name")
         for hook in hooks:
             if "deletionTimestamp" in hook["metadata"]:
                 self.let_go(hook)
         hooks = [h for h in hooks if "deletionTimestamp" not in h["metadata"]]
         valid = [h for h in hooks if all(map(PACKAGE_KEY.match, h["spec"].get("packages") or {}))]
-        views = [View(self.api, h, [n for n in nodes if self.selected(h, n)], self.group) for h in valid]
+        views = [View(self.api, h, [n for n in nodes if self.selected(h, n)]) for h in valid]
         for view in views:
             self.introduce(view)
         if len(valid) < len(hooks):
@@ -124,33 +119,32 @@ class Operator:
             self.adopt(view)
         waits = False
         for view in views:
-            mine = [p for p in pods if labels_of(p).get(f"{self.group}/name") == view.name]
+            mine = [p for p in pods if labels_of(p).get(f"{GROUP}/name") == view.name]
             self.advance(view, mine, waits=waits)
             waits = waits or not (view.complete() or view.wants("disable"))
 
     @staticmethod
     def selected(hook: Object, node: Object) -> bool:
-        """Whether the resource's selector matches this node."""
         return matches(hook["spec"].get("nodeSelectors") or {}, labels_of(node))
 
     def let_go(self, hook: Object) -> None:
         """A deleted resource: off with the finalizer, then its config maps and its pods. What it left on nodes stays there."""
-        left = [f for f in hook["metadata"].get("finalizers") or [] if f != f"{self.group}/skyhook"]
-        path = f"{collection(self.group)}/{name_of(hook)}"
+        left = [f for f in hook["metadata"].get("finalizers") or [] if f != f"{GROUP}/skyhook"]
+        path = f"{HOOKS}/{name_of(hook)}"
         try:
             self.api.patch(path, {"metadata": {"finalizers": left or None}})
         except Gone:
             return
         maps = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
         for thing in self.api.list(maps):
-            if notes_of(thing).get(f"{self.group}/name") == name_of(hook):
+            if notes_of(thing).get(f"{GROUP}/name") == name_of(hook):
                 self.api.delete(f"{maps}/{name_of(thing)}")
-        for pod in self.api.list(self.pods_path, labelSelector=f"{self.group}/name={name_of(hook)}"):
+        for pod in self.api.list(self.pods_path, labelSelector=f"{GROUP}/name={name_of(hook)}"):
             if "deletionTimestamp" not in pod["metadata"]:
                 self.api.delete(f"{self.pods_path}/{name_of(pod)}")
 
     def introduce(self, view: View) -> None:
-        """The first words about a new resource, before its generation 2: completeNodes, version, boot ids."""
+        """The first words about a new resource, before its generation 2: completeNodes, version."""
         for node in view.nodes:
             if view.marks.version not in notes_of(node):
                 view.mark(node, annotations={view.marks.version: VERSION})
@@ -160,15 +154,12 @@ class Operator:
             for node in view.nodes:
                 stages.as_if_done(view, node)
         done = sum(map(view.node_done, view.nodes))
-        listed = ",".join(f"{n}:{p['version']}" for n, p in sorted(view.packages.items()))
-        view.write(completeNodes=f"{done}/{len(view.nodes)}", nodesInProgress=0, packageList=listed, compartmentStatuses=view.counts())
-        view.meta({"metadata": {"annotations": {f"{self.group}/version": VERSION}}})
-        if view.nodes:
-            view.write(nodeBootIds={name_of(n): n["status"].get("nodeInfo", {}).get("bootID", "") for n in view.nodes})
+        view.write(completeNodes=f"{done}/{len(view.nodes)}")
+        view.meta({"metadata": {"annotations": {f"{GROUP}/version": VERSION}}})
 
     def adopt(self, view: View) -> None:
         """The finalizer and the packages' names, in one write: generation 2."""
-        finalizer = f"{self.group}/skyhook"
+        finalizer = f"{GROUP}/skyhook"
         have = view.hook["metadata"].get("finalizers") or []
         unnamed = {n: {"name": n} for n, p in (view.hook["spec"].get("packages") or {}).items() if p.get("name") != n}
         if finalizer not in have or unnamed:
@@ -191,7 +182,6 @@ class Operator:
             self.events.put(("Wake", "", {}))
 
     def advance(self, view: View, pods: list[Object], *, waits: bool) -> None:
-        """One step of one resource."""
         if view.status.get("status") is None and (view.done() or not view.nodes):
             self.config_maps(view)
             view.write(nodeState=view.node_states(), nodeStatus=view.node_statuses(), observedGeneration=view.generation, status="complete")
@@ -219,8 +209,6 @@ class Operator:
             return False
         if view.wants("pause"):
             return True
-        if self.fault == "stale-complete" and view.generation != view.status.get("observedGeneration") and self.hold(view, STALE_S):
-            return False
         if view.done():
             return stages.config_changed(view)
         for node in view.nodes:
@@ -232,7 +220,7 @@ class Operator:
     def config_maps(self, view: View) -> None:
         """The packages' config maps: made where they lack, deleted where their package is gone; changed by `config_changed` only."""
         path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
-        have = {name_of(m) for m in self.api.list(path, labelSelector=f"{self.group}/name={view.name}")}
+        have = {name_of(m) for m in self.api.list(path, labelSelector=f"{GROUP}/name={view.name}")}
         wanted = {config_map_name(view.name, p): p for p in view.packages.values() if p.get("configMap")}
         for name in sorted(have - wanted.keys()):
             self.api.delete(f"{path}/{name}")
@@ -241,14 +229,13 @@ class Operator:
             notes = {"Package.Name": package["name"], "Package.Version": package["version"], "name": view.name}
             meta = {
                 "name": name,
-                "labels": {f"{self.group}/name": view.name},
-                "annotations": {f"{self.group}/{k}": v for k, v in notes.items()},
+                "labels": {f"{GROUP}/name": view.name},
+                "annotations": {f"{GROUP}/{k}": v for k, v in notes.items()},
                 "ownerReferences": owner(view.hook),
             }
             self.api.create(path, {"metadata": meta, "data": package["configMap"]})
 
     def conclude(self, view: View) -> None:
-        """From the nodes' states to the resource's status."""
         for node in view.nodes:
             stages.node_settled(view, node)
         if all(view.marks.status_of(n) == "complete" for n in view.nodes):
@@ -259,7 +246,7 @@ class Operator:
         if status != view.status.get("status"):
             view.progress()
             view.count()
-            view.transition(status)
+            view.write(status=status)
         view.progress()
         view.count()
         if status == "erroring" and (self.fault == "erroring" or stages.uninstalling(view)):
@@ -267,7 +254,7 @@ class Operator:
             for node in view.nodes:
                 if view.marks.status_of(node) == "erroring":
                     view.mark(node, status="in_progress")
-            view.transition("in_progress", nodeStatus=view.node_statuses())
+            view.write(status="in_progress", nodeStatus=view.node_statuses())
         if time.monotonic() - self.churned.get(view.name, 0) > POLL_S / self.speed:
             self.churned[view.name] = time.monotonic()
             view.churn()

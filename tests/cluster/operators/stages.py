@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import interrupt, packages, seen
 from .api import CORE
-from .marks import NAMESPACE, compact, labels_of, name_of, notes_of, safe_name
+from .marks import GROUP, NAMESPACE, compact, labels_of, name_of, notes_of, safe_name
 
 if TYPE_CHECKING:
     from .skyhook import Operator
@@ -35,10 +35,7 @@ def halted(operator: Operator, view: View) -> bool:
                     if fresh:
                         view.condition(node, complete=False, erroring=False)
                 fields = {"nodeStatus": view.node_statuses()}
-                if status is None:
-                    view.write(status=word, **fields)
-                else:
-                    view.transition(word, **fields)
+                view.write(status=word, **fields)
                 view.count()
             return True
     return False
@@ -59,12 +56,10 @@ def begin(view: View) -> None:
             first = True
     if not first:
         return
-    if status is None:
-        view.write(status="unknown", nodeStatus=view.node_statuses())
-    else:
-        view.transition("unknown", nodeState=view.node_states(), nodeStatus=view.node_statuses())
+    states = {} if status is None else {"nodeState": view.node_states()}
+    view.write(status="unknown", nodeStatus=view.node_statuses(), **states)
     view.count()
-    view.transition("waiting")
+    view.write(status="waiting")
 
 
 def block(view: View) -> None:
@@ -76,11 +71,10 @@ def block(view: View) -> None:
         if name_of(node) in ignored:
             view.mark(node, status="blocked")
     view.churn(ignored)
-    view.transition("blocked")
+    view.write(status="blocked")
 
 
 def uninstalling(view: View) -> bool:
-    """Whether a package is being taken off a node."""
     return any(e["stage"] == "uninstall" for n in view.nodes for e in view.state(n).values())
 
 
@@ -116,45 +110,30 @@ def config_changed(view: View) -> bool:
         body = {"data": {**dict.fromkeys(keys), **package.get("configMap", {})}}
         view.api.patch(f"{path}/{packages.config_map_name(view.name, package)}", body)
     view.count()
-    view.transition("in_progress")
+    view.write(status="in_progress")
     return True
 
 
 def run(operator: Operator, view: View, pods: list[Object]) -> None:
-    """Make the pods that are due on each node, as many nodes at a time as the interruption budget allows."""
-    working = [n for n in view.nodes if view.marks.status_of(n) in ("in_progress", "erroring")]
-    budget = _budget(view)
+    """Make the pods that are due on each node."""
     for node in view.nodes:
-        if view.node_done(node) or (node not in working and len(working) >= budget):
-            continue
-        here = [p for p in pods if p["spec"].get("nodeName") == name_of(node)]
-        if _run_on(operator, view, node, here) and node not in working:
-            working.append(node)
+        if not view.node_done(node):
+            _run_on(operator, view, node, [p for p in pods if p["spec"].get("nodeName") == name_of(node)])
 
 
-def _budget(view: View) -> int:
-    wanted = view.hook["spec"].get("interruptionBudget") or {}
-    if "count" in wanted:
-        return max(1, int(wanted["count"]))
-    if "percent" in wanted:
-        return max(1, len(view.nodes) * int(wanted["percent"]) // 100)
-    return len(view.nodes)
-
-
-def _run_on(operator: Operator, view: View, node: Object, pods: list[Object]) -> bool:
+def _run_on(operator: Operator, view: View, node: Object, pods: list[Object]) -> None:
     """Make each package's next pod on this node, unless one of it is still there."""
-    state, began = view.state(node), False
+    state = view.state(node)
     wanted = {seen.key(p) for p in view.packages.values()}
     for key, entry in state.items():
         newer = view.packages.get(entry["name"])
         if key not in wanted and not (newer and _older(state, newer)):
-            began |= _stage(operator, view, node, dict(entry), "uninstall", pods)
+            _stage(operator, view, node, dict(entry), "uninstall", pods)
     for package in view.packages.values():
         needs = [view.packages[n] for n in package.get("dependsOn") or {} if n in view.packages]
         stage = next_stage(view, node, package)
         if stage and all(view.package_done(node, p) for p in needs):
-            began |= _stage(operator, view, node, package, stage, pods)
-    return began
+            _stage(operator, view, node, package, stage, pods)
 
 
 def next_stage(view: View, node: Object, package: Object) -> str | None:
@@ -174,40 +153,29 @@ def next_stage(view: View, node: Object, package: Object) -> str | None:
 
 def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
     operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
-) -> bool:
+) -> None:
     """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
-    mine = [p for p in pods if labels_of(p).get(f"{view.group}/package") == f"{package['name']}-{package['version']}"]
+    mine = [p for p in pods if labels_of(p).get(f"{GROUP}/package") == f"{package['name']}-{package['version']}"]
     if mine:
         for pod in mine:
             outdated = packages.copy_dir(view.hook, package) not in _args(pod)
             if outdated and stage != "uninstall" and "deletionTimestamp" not in pod["metadata"] and seen.came_to(pod) != ("complete", 0):
                 view.api.delete(f"{operator.pods_path}/{name_of(pod)}")
-        return True
+        return
     if operator.fault != "stuck":
         body = packages.pod(view.hook, package, stage, name_of(node), operator.look)
         if view.api.create(operator.pods_path, body) is None:
-            return True  # one of this name is still going
+            return  # one of this name is still going
         operator.machines.carry_out(name_of(node), package, stage)
         if stage == "interrupt":
             interrupt.began(operator, view, node, package)
-        else:
-            view.event("Apply", f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}] stage [{stage}]")
     state = view.state(node)
     if seen.key(package) in state and stage == "uninstall":
         operator.config_maps(view)
     view.mark(node, status="in_progress", state={**state, seen.key(package): seen.entry(package, stage, "in_progress")})
     view.condition(node, complete=False, erroring=False)
     metadata_map(view, node)
-    said = {
-        "type": f"{view.group}/ApplyPackage",
-        "status": "True",
-        "reason": "ApplyPackage",
-        "message": f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}]",
-        "observedGeneration": view.generation,
-    }
-    states = {"nodeState": view.node_states(), "nodeStatus": view.node_statuses()}
-    view.write(conditions=view.with_conditions(*view.two_conditions(), said), **states)
-    return True
+    view.write(nodeState=view.node_states(), nodeStatus=view.node_statuses())
 
 
 def _args(pod: Object) -> list[str]:
@@ -221,7 +189,6 @@ def node_settled(view: View, node: Object) -> None:
         view.condition(node, complete=True, erroring=False)
         view.mark(node, status="complete", **interrupt.uncordon(view, node))
         metadata_map(view, node)
-        view.event("State", f"Skyhook [{view.name}] complete.", node=name_of(node))
     elif status == "erroring":
         view.condition(node, complete=False, erroring=True)
 
@@ -229,16 +196,11 @@ def node_settled(view: View, node: Object) -> None:
 def metadata_map(view: View, node: Object) -> None:
     """The config map that tells a package about its node."""
     path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
-    listed = {n: {k: p[k] for k in ("name", "version", "image")} for n, p in view.packages.items()}
-    data = {
-        "annotations.json": compact(dict(sorted(notes_of(node).items()))),
-        "labels.json": compact(dict(sorted(labels_of(node).items()))),
-        "packages.json": compact({"agentVersion": "1", "packages": listed}),
-    }
+    data = {"annotations.json": compact(dict(sorted(notes_of(node).items())))}
     meta = {
         "name": safe_name(view.name, name_of(node), "metadata"),
-        "labels": {f"{view.group}/skyhook-node-meta": view.name},
-        "annotations": {f"{view.group}/Node.name": name_of(node), f"{view.group}/name": view.name},
+        "labels": {f"{GROUP}/skyhook-node-meta": view.name},
+        "annotations": {f"{GROUP}/Node.name": name_of(node), f"{GROUP}/name": view.name},
         "ownerReferences": packages.owner(view.hook),
     }
     if view.api.create(path, {"metadata": meta, "data": data}) is None:

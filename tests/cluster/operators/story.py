@@ -35,7 +35,6 @@ class Story:
         self._events: list[tuple[int, str, str, Object]] = []
 
     def take(self, kind: str, type_: str, thing: Object) -> None:
-        """One watch event."""
         self._events.append((int(thing["metadata"]["resourceVersion"]), kind, type_, thing))
 
     def chapters(self) -> dict[str, list[str]]:

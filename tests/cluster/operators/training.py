@@ -31,7 +31,6 @@ echo "INFO:root:Training completed"
 
 
 def _placed(workspace: Object, spec: Object) -> Object:
-    """The pod spec with the node affinity and tolerations that KAITO adds."""
     selector = (workspace.get("resource") or {}).get("labelSelector") or {}
     wanted = [{"key": k, "operator": "In", "values": [v]} for k, v in sorted((selector.get("matchLabels") or {}).items())]
     wanted += list(selector.get("matchExpressions") or [])
@@ -66,14 +65,13 @@ def job(workspace: Object, owner: list[Object], image: str, *, gpus: bool, fault
     """The tuning Job: backoffLimit 6, two downloaders, then the trainer; asks for a GPU where its nodes have any."""
     meta = workspace["metadata"]
     name, mine = meta["name"], {WORKSPACE: meta["name"]}
-    trainer = "registry.invalid/kaito/kaito-base:0.5.0" if fault == "image-missing" else image
     first = meta["uid"] if fault == "first-pod-fails" else ""
     env = [{"name": "STEPS", "value": "5"}, {"name": "STEP_S", "value": "0.5"}, {"name": "FIRST_FAILS", "value": first}]
     pulled = {"imagePullPolicy": "IfNotPresent"}
     quick = [{"name": n, "image": image, "command": ["/bin/sh", "-c", "echo stand-in for a download"], **pulled} for n in DOWNLOADERS]
     container = {
         "name": name,
-        "image": trainer,
+        "image": image,
         **pulled,
         "command": ["/bin/sh", "-c", TRAINER],
         "env": env,

@@ -1,6 +1,7 @@
 """One resource as the operator sees it, with its nodes, and every way in which the operator writes its status.
 
-Each method is one write of the real operator, in its words: watchers of the stand-in see the same single steps.
+Each method is one write of the real operator, in its words: watchers of the stand-in see the same single steps. What only people read
+(Events, counts by compartment, other conditions) is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from . import seen
-from .api import CORE, NODES, STRATEGIC
+from .api import NODES, STRATEGIC
 from .marks import GROUP, Marks, compact, labels_of, name_of, notes_of
 
 if TYPE_CHECKING:
@@ -19,28 +20,21 @@ if TYPE_CHECKING:
     from .api import Api
 
 Object = dict[str, Any]
-PLURALS = {"skyhook.nvidia.com": "skyhooks", "nodewright.nvidia.com": "nodewrights"}
-LAST_STAGE = ("config", "post-interrupt")
+HOOKS = f"/apis/{GROUP}/v1alpha1/skyhooks"
 
 
 def now() -> str:
-    """The moment as the API writes it, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def collection(group: str) -> str:
-    """The path of all resources of this group."""
-    return f"/apis/{group}/v1alpha1/{PLURALS[group]}"
 
 
 class View:
     """A Skyhook and the nodes that its selector matches now; brought up to date by its own writes."""
 
-    def __init__(self, api: Api, hook: Object, nodes: list[Object], group: str = GROUP) -> None:
-        self.api, self.hook, self.nodes, self.group = api, hook, nodes, group
+    def __init__(self, api: Api, hook: Object, nodes: list[Object]) -> None:
+        self.api, self.hook, self.nodes = api, hook, nodes
         self.name = name_of(hook)
-        self.marks = Marks(self.name, group)
-        self.path = f"{collection(group)}/{self.name}"
+        self.marks = Marks(self.name)
+        self.path = f"{HOOKS}/{self.name}"
         self.packages: dict[str, Object] = {n: {**p, "name": n} for n, p in (hook["spec"].get("packages") or {}).items()}
 
     @property
@@ -50,15 +44,13 @@ class View:
 
     @property
     def generation(self) -> int:
-        """The resource's generation as last read."""
         return int(self.hook["metadata"]["generation"])
 
     def wants(self, what: str) -> bool:
         """Whether the annotation `pause` or `disable` is set. `spec.pause` means nothing."""
-        return notes_of(self.hook).get(f"{self.group}/{what}") == "true"
+        return notes_of(self.hook).get(f"{GROUP}/{what}") == "true"
 
     def state(self, node: Object) -> dict[str, Object]:
-        """The packages' stages and states on this node."""
         return self.marks.state_of(node)
 
     def updated(self, package: Object) -> bool:
@@ -66,7 +58,6 @@ class View:
         return package["name"] in (self.status.get("configUpdates") or {})
 
     def last_stage(self, package: Object) -> str:
-        """The stage after which this package is done."""
         return "post-interrupt" if package.get("interrupt") and not self.updated(package) else "config"
 
     def package_done(self, node: Object, package: Object) -> bool:
@@ -88,7 +79,6 @@ class View:
         return self.status.get("status") == "complete"
 
     def write(self, **fields: object) -> None:
-        """One write of status fields."""
         self.hook = self.api.patch(f"{self.path}/status", {"status": fields})
 
     def meta(self, body: Object) -> None:
@@ -123,21 +113,6 @@ class View:
         node.clear()
         node.update(now_is)
 
-    def counts(self) -> Object:
-        """The compartment's numbers."""
-        done = sum(map(self.node_done, self.nodes))
-        working = sum(self.marks.status_of(n) in ("in_progress", "erroring") for n in self.nodes)
-        of = len(self.nodes)
-        part = {
-            "batchState": {"currentBatch": 1},
-            "ceiling": of,
-            "completed": done,
-            "inProgress": working,
-            "matched": of,
-            "progressPercent": 100 * done // of if of else 0,
-        }
-        return {"__default__": part}
-
     def node_statuses(self) -> dict[str, str]:
         """Each node's own status, as the resource repeats it."""
         return {name_of(n): self.marks.status_of(n) or "waiting" for n in self.nodes}
@@ -153,83 +128,33 @@ class View:
         return states
 
     def progress(self) -> None:
-        """Repeat in the resource what stands on the nodes, where that differs."""
         states, statuses = self.node_states(), self.node_statuses()
         if self.status.get("nodeState", {}) != states or self.status.get("nodeStatus") != statuses:
             self.write(nodeState=states, nodeStatus=statuses)
 
-    def with_conditions(self, *new: Object) -> list[Object]:
-        """The resource's conditions with these in place of those of the same type (a list is written as a whole)."""
-        kinds = {c["type"]: c for c in [*(self.status.get("conditions") or []), *({**c, "lastTransitionTime": now()} for c in new)]}
-        return list(kinds.values())
-
-    def transition(self, to: str, **fields: object) -> None:
-        """A change of status, with its condition and its Event; `was` in place of the status that it comes from."""
-        was = fields.pop("was", self.status.get("status") or "unknown")
-        said = {
-            "type": f"{self.group}/Transition",
-            "status": str(to == "complete"),
-            "reason": to,
-            "message": f"Transitioned [{was}] -> [{to}]",
-            "observedGeneration": self.generation,
-        }
-        self.write(status=to, conditions=self.with_conditions(said), **fields)
-        self.event("State", f"Skyhook transitioned [{was}] -> [{to}]")
-
     def churn(self, ignored: Iterable[str] = ()) -> None:
         """The two conditions that the operator rewrites at every reconcile: only their lastTransitionTime changes."""
         skipped = ", ".join(ignored)
-        self.write(conditions=self.with_conditions(*self.two_conditions(skipped)))
-
-    def two_conditions(self, ignored: str = "") -> list[Object]:
-        """TaintNotTolerable and NodesIgnored."""
-        text = f"Node [{ignored}] has ignore label set. Skipping." if ignored else "No nodes have ignore label set."
-        return [
-            {
-                "type": f"{self.group}/TaintNotTolerable",
-                "status": "False",
-                "reason": "TaintNotTolerable",
-                "message": "All nodes have tolerable taints.",
-            },
-            {"type": f"{self.group}/NodesIgnored", "status": str(bool(ignored)), "reason": "NodesIgnored", "message": text},
-        ]
+        text = f"Node [{skipped}] has ignore label set. Skipping." if skipped else "No nodes have ignore label set."
+        said = {
+            "TaintNotTolerable": {"status": "False", "message": "All nodes have tolerable taints."},
+            "NodesIgnored": {"status": str(bool(skipped)), "message": text},
+        }
+        fields = {"lastTransitionTime": now()}
+        self.write(conditions=[{"type": f"{GROUP}/{name}", "reason": name, **about, **fields} for name, about in said.items()])
 
     def completed(self) -> None:
         """Complete: first with `0/1`, a moment later with `1/1`; observedGeneration is written here and nowhere else."""
         states = {"nodeState": self.node_states(), "nodeStatus": self.node_statuses()}
-        self.transition("complete", observedGeneration=self.generation, **states)
+        self.write(status="complete", observedGeneration=self.generation, **states)
         time.sleep(0.015)
         self.count()
 
     def count(self) -> None:
-        """`completeNodes`, `nodesInProgress` and the compartment, where they differ."""
         done = 0 if self.status.get("status") == "paused" else sum(map(self.node_done, self.nodes))
-        working = sum(self.marks.status_of(n) in ("in_progress", "erroring") for n in self.nodes)
-        counted = {"completeNodes": f"{done}/{len(self.nodes)}", "nodesInProgress": working}
-        if any(self.status.get(k) != v for k, v in counted.items()):
-            self.write(**counted, compartmentStatuses=self.counts())
-
-    def event(self, reason: str, message: str, *, node: str | None = None) -> None:
-        """An Event about the resource, or about a node."""
-        about = (
-            {"kind": "Node", "name": node}
-            if node
-            else {"kind": self.hook["kind"], "name": self.name, "apiVersion": self.hook["apiVersion"]}
-        )
-        body = {
-            "metadata": {"generateName": f"{about['name']}.", "namespace": "default"},
-            "type": "Normal",
-            "reason": reason,
-            "message": message,
-            "count": 1,
-            "firstTimestamp": now(),
-            "lastTimestamp": now(),
-            "involvedObject": about,
-            "source": {"component": "skyhook-controller"},
-            "reportingComponent": "skyhook-controller",
-        }
-        self.api.create(f"{CORE}/namespaces/default/events", body)
+        counted = f"{done}/{len(self.nodes)}"
+        if self.status.get("completeNodes") != counted:
+            self.write(completeNodes=counted)
 
     def ignored(self) -> list[str]:
-        """Nodes labelled `ignore=true`."""
-        return [name_of(n) for n in self.nodes if labels_of(n).get(f"{self.group}/ignore") == "true"]
+        return [name_of(n) for n in self.nodes if labels_of(n).get(f"{GROUP}/ignore") == "true"]

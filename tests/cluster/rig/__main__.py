@@ -1,27 +1,23 @@
-"""`python -m tests.cluster.rig up` keeps a cluster up for people; `env` says how to reach it, `down` takes it away.
+"""`python -m tests.cluster.rig up` keeps a cluster up for people; `down` takes it away.
 
-`build` and `wipe` make and remove its programs; `can` says whether it can be started here.
+`build` makes its programs; `can` says whether it can be started here.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import hold as holding
-from . import image, places, programs, up
-from . import inside as running
+from . import image, programs, up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def main() -> int:
-    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.rig", description="A Kubernetes cluster of one node: this machine.")
     commands = parser.add_subparsers(required=True)
 
@@ -31,16 +27,14 @@ def main() -> int:
         return made
 
     command("up", lambda _: _print(up.keep()), "start it and keep it: eval $(python -m tests.cluster.rig up)")
-    command("env", lambda _: _env(), "print how to reach it")
     command("down", lambda _: up.end_kept(), "stop it and put the machine back")
     build = command("build", lambda a: _build(if_possible=a.if_possible), "build its programs and images, so that `up` takes seconds")
     build.add_argument("--if-possible", action="store_true", help="where no cluster can run, say why and build nothing")
     command("can", lambda _: _can(), "say whether it can be started here; exit code 1: no, and why")
-    command("wipe", lambda _: _wipe(), "stop it and remove programs and images too")
     hold = command("hold", lambda a: holding.hold(a.folder, until_told=a.until_told), "(what `up` starts)")
     hold.add_argument("folder", type=Path)
     hold.add_argument("--until-told", action="store_true")
-    command("inside", lambda a: running.keep(a.folder), "(what `hold` starts)").add_argument("folder", type=Path)
+    command("inside", lambda a: holding.keep(a.folder), "(what `hold` starts)").add_argument("folder", type=Path)
     arguments = parser.parse_args()
     try:
         code: int = arguments.does(arguments)
@@ -48,13 +42,6 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     return code
-
-
-def _env() -> int:
-    if not places.Cluster(places.KEPT).ready.exists():
-        print("No cluster is kept up: python -m tests.cluster.rig up", file=sys.stderr)
-        return 1
-    return _print(json.loads(places.Cluster(places.KEPT).ready.read_text()))
 
 
 def _build(*, if_possible: bool) -> int:
@@ -71,12 +58,6 @@ def _can() -> int:
         print(f"{why} Tests marked `cluster` are skipped, unless KUBECONFIG or kind gives a cluster.", file=sys.stderr)
         return 1
     return 0
-
-
-def _wipe() -> int:
-    code = up.end_kept()
-    shutil.rmtree(places.cache(), ignore_errors=True)
-    return code
 
 
 def _print(about: dict[str, str]) -> int:

@@ -18,7 +18,6 @@ Client = Any
 
 
 def client(kubeconfig: Path) -> Client:
-    """A connection, to be closed by `close()`."""
     from kubernetes import client, config  # noqa: PLC0415 see above
 
     configuration = client.Configuration()
@@ -27,7 +26,6 @@ def client(kubeconfig: Path) -> Client:
 
 
 def of(api: Client, group: str = "CoreV1Api") -> Client:
-    """One group of the API, by the name of its class."""
     from kubernetes import client  # noqa: PLC0415
 
     return getattr(client, group)(api)

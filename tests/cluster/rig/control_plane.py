@@ -118,12 +118,10 @@ def start(cluster: Cluster, started: Started) -> Api:
 
 
 def kubeconfig_of(cluster: Cluster, user: str) -> Path:
-    """The kubeconfig of one user."""
     return cluster.kubeconfig if user == ADMINISTRATOR else cluster.certificates / f"{user.replace(':', '-')}.kubeconfig"
 
 
 def kubelet_user(cluster: Cluster) -> str:
-    """Who the kubelet is for the API server."""
     return f"system:node:{cluster.node}"
 
 

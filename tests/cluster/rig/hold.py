@@ -1,23 +1,24 @@
 """The process that holds a cluster: starts it, waits for the end of whoever wanted it, and takes everything away again.
 
 Whoever wants the cluster holds the other end of its standard input: when that closes, and be it by SIGKILL, the cluster goes.
-`--until-told` waits for SIGTERM instead. The programs are started by a second process (`inside.py`) in a mount namespace; this one
+`--until-told` waits for SIGTERM instead. The programs are started by a second process (`keep`) in a mount namespace; this one
 is outside, where nothing of theirs is mounted, and removes what they leave.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from . import places, traces
+from tests.kernel_lock import kernel_held
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from . import control_plane, image, node, places, traces
+from .started import Started
 
 END_S = 90
 
@@ -65,3 +66,47 @@ def _ended(inside: subprocess.Popen[bytes]) -> int:
     except subprocess.TimeoutExpired:
         inside.kill()
         return inside.wait()
+
+
+# -- inside the mount namespace
+
+
+def keep(folder: Path) -> int:
+    cluster = places.Cluster(folder)
+    os.environ[places.MARK] = str(folder)
+    cluster.logs.mkdir(exist_ok=True)
+    started = Started(cluster.logs, str(folder))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _start(cluster, started)
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        return 0
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        # The kubelet first, lest it start again what is killed.
+        for name in reversed(list(started.processes)):
+            started.stop(name)
+
+
+def _start(cluster: places.Cluster, started: Started) -> None:
+    with kernel_held(traces.PATIENCE_S):
+        traces.remember(cluster)
+        node.cover(cluster)
+        api = control_plane.start(cluster, started)
+        node.start(cluster, started)
+        started.wait(f"node {cluster.node}", lambda: node.ready(cluster, api))
+        # The bridge plugin would set it with the first pod, in the middle of somebody's measurement.
+        Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    about = {
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "DEEPTWEAK_RIG_NODE": cluster.node,
+        "DEEPTWEAK_RIG_IMAGE": image.NAME,
+        "DEEPTWEAK_RIG_OVERLAY": str(image.write_overlay(cluster.folder / "overlay.yaml")),
+    }
+    fresh = cluster.ready.with_suffix(".fresh")
+    fresh.write_text(json.dumps(about))
+    fresh.replace(cluster.ready)

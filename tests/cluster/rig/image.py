@@ -136,6 +136,5 @@ def overlay(below: Path = Path("/")) -> dict[str, Any]:
 
 
 def write_overlay(target: Path, below: Path = Path("/")) -> Path:
-    """The overlay as a file."""
     target.write_text(yaml.safe_dump(overlay(below), sort_keys=False))
     return target

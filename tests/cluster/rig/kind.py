@@ -21,7 +21,6 @@ SHARED = Path("/this-machine")
 
 
 def runs() -> bool:
-    """Are kind and a Docker that answers here?"""
     if not (shutil.which("kind") and shutil.which("docker")):
         return False
     return subprocess.run(["docker", "info"], check=False, capture_output=True).returncode == 0

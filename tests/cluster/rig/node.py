@@ -53,7 +53,6 @@ def cover(cluster: Cluster) -> None:
 
 
 def start(cluster: Cluster, started: Started) -> None:
-    """Start containerd, give it the images, then start the kubelet."""
     _configure_containerd(cluster)
     started.start("containerd", "containerd", "-c", str(cluster.folder / "containerd.toml"))
     started.wait("containerd", lambda: _ctr(cluster, "version").returncode == 0)

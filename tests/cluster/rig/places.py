@@ -21,7 +21,6 @@ def cache() -> Path:
 
 
 def programs() -> Path:
-    """The Go programs."""
     return cache() / "bin"
 
 
@@ -36,12 +35,10 @@ class Cluster:
 
     @property
     def id(self) -> str:
-        """Eight hex digits."""
         return hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
 
     @property
     def node(self) -> str:
-        """The name of this machine in it."""
         return f"rig-{self.id}"
 
     @property
@@ -56,27 +53,22 @@ class Cluster:
 
     @property
     def subnet(self) -> str:
-        """Pods' addresses."""
         return f"10.{88 + int(self.id[0], 16)}.{int(self.id[1:3], 16)}.0/24"
 
     @property
     def kubeconfig(self) -> Path:
-        """An administrator's."""
         return self.folder / "admin.kubeconfig"
 
     @property
     def certificates(self) -> Path:
-        """Keys, certificates, tokens."""
         return self.folder / "pki"
 
     @property
     def logs(self) -> Path:
-        """A file for each program."""
         return self.folder / "log"
 
     @property
     def containerd(self) -> Path:
-        """The socket of containerd."""
         return self.folder / "containerd.sock"
 
     @property

@@ -32,7 +32,6 @@ class Module:
 
     @property
     def folder(self) -> Path:
-        """Where its go.mod lies."""
         return MODULES / self.name
 
 
@@ -74,7 +73,6 @@ def key(module: Module) -> str:
 
 
 def built(module: Module) -> bool:
-    """Are its programs there, and of this go.mod?"""
     there = all((places.programs() / name).exists() for name in module.commands)
     if not there or not shutil.which("go"):
         return there

@@ -62,13 +62,11 @@ class Started:
             time.sleep(0.05)
 
     def last(self, name: str) -> str:
-        """What a program said last."""
         path = self.logs / f"{name}.log"
         lines = path.read_text(errors="replace").splitlines()[-LAST_LINES:]
         return f"Last lines of {path}:\n" + "\n".join(lines)
 
     def stop(self, name: str) -> None:
-        """Stop one program and wait for its end."""
         process = self.processes.pop(name, None)
         if process is None:
             return
@@ -81,7 +79,6 @@ class Started:
 
 
 def free_port() -> int:
-    """A port on loopback that nobody listens on now."""
     with socket.socket() as some:
         some.bind(("127.0.0.1", 0))
         port: int = some.getsockname()[1]
@@ -89,6 +86,5 @@ def free_port() -> int:
 
 
 def kill(pid: int) -> None:
-    """SIGKILL; gone already is as well."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

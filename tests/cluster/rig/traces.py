@@ -57,7 +57,6 @@ def alive(cluster: Cluster) -> Iterator[int]:
 
 
 def is_alive(cluster: Cluster) -> bool:
-    """Does a process hold this cluster?"""
     try:
         with (cluster.folder / "alive").open() as handle:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +76,6 @@ def births() -> Iterator[None]:
 
 
 def clear_dead() -> list[Cluster]:
-    """Clear what killed clusters left; returns them."""
     if not places.CLUSTERS.is_dir():
         return []
     with births():
@@ -134,7 +132,6 @@ def put_back(cluster: Cluster) -> Differing:
 
 
 def _others(cluster: Cluster) -> list[Cluster]:
-    """Other clusters that are up and have settings to put back."""
     found = [places.Cluster(path.parent) for path in sorted(places.CLUSTERS.glob(f"*/{cluster.before.name}"))]
     return [other for other in found if other != cluster and is_alive(other)]
 

@@ -38,8 +38,6 @@ AGENT_TOO, OPERATOR_TOO, RESTORE_TOO = 4, 7, 3
 
 
 class Session:
-    """One run that never ends by itself, and how far it has come."""
-
     def __init__(self, place: ClusterPlace, apply: str, value: int) -> None:
         self.place = place
         shutil.rmtree(place.storage, ignore_errors=True)  # what the killed run before it had finished

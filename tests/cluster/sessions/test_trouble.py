@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,12 @@ import jsonschema
 import pytest
 import yaml
 
+from fixtures.kubernetes.client import Where, connect
 from fixtures.node import pods
-from tests.cluster.conftest import OURS
 from tests.cluster.line import to_cluster
 from tests.cluster.rig import clients
-from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, at_work, comes, in_force, swappiness_is
-from tests.cluster.test_rbac import documents
+from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, comes, in_force, swappiness_is
+from tests.cluster.test_rbac import documents, somebody
 from tests.sessions import another_swappiness, swappiness, until
 from tests.test_session import SCHEMA
 
@@ -70,7 +71,6 @@ def refused(done: Done, *words: str) -> None:
 
 @pytest.fixture
 def operator(crds: list[str], skyhook_operator: StandIn) -> StandIn:
-    """Skyhook's stand-in, not yet started."""
     del crds
     return skyhook_operator
 
@@ -122,81 +122,13 @@ def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(place: Cl
     assert "nothing shows that it is in force" in cell["reason"]
 
 
-@pytest.mark.needs("reference")
-def test_a_complete_of_before_is_not_believed(place: ClusterPlace, operator: StandIn) -> None:
-    """The status lags behind a change for a second: the values are in force when the cell begins."""
-    operator.start(fault="stale-complete", speed=20)
-    done = by_operator(place)
-    assert done.code == 0, done.out
-    (record,) = [b["extra_info"] for b in place.saved()["benchmarks"]]
-    assert record["tweak"]["observed"] == {"vm.swappiness": str(asked(place))}
-
-
-@pytest.mark.needs("reference")
-@pytest.mark.usefixtures("crds")
-def test_a_package_whose_name_the_operator_would_stall_on_is_not_handed_over(place: ClusterPlace) -> None:
-    """One such resource stalls all others, of whomever, without a word. No operator is needed to know that."""
-    path = Path(reclaim(place).partition("=")[2])
-    manifest = yaml.safe_load(path.read_text())
-    manifest["spec"]["packages"]["tuning-2"] = manifest["spec"]["packages"].pop("tuning")
-    path.write_text(yaml.safe_dump(manifest))
-    done = by_operator(place)
-    refused(done, "package 'tuning-2': the operator takes a-z")
-    assert [cell["outcome"] for cell in cells(place)] == ["skipped"]
-
-
-@pytest.fixture
-def no_operator(place: ClusterPlace) -> Iterator[None]:
-    """A cluster without the operator's definitions. Those that the tests have put there go, and come back."""
-    definitions = clients.of(place.api, "ApiextensionsV1Api")
-    there = [
-        d for d in definitions.list_custom_resource_definition().items if d.spec.group in {"skyhook.nvidia.com", "nodewright.nvidia.com"}
-    ]
-    if there and any(not (d.metadata.labels or {}).get(OURS) for d in there):
-        pytest.skip("the cluster has an operator of its own")
-    for one in there:
-        definitions.delete_custom_resource_definition(one.metadata.name)
-    comes(lambda: not _named(definitions, there), "the definitions' end")
-    yield
-    for one in there:
-        clean = {"name": one.metadata.name, "labels": one.metadata.labels, "annotations": one.metadata.annotations}
-        definitions.create_custom_resource_definition({"metadata": clean, "spec": place.api.sanitize_for_serialization(one.spec)})
-    comes(lambda: all(_established(d) for d in _named(definitions, there)) and len(_named(definitions, there)) == len(there), "them again")
-
-
-def _named(definitions: Any, those: list[Any]) -> list[Any]:  # noqa: ANN401 see tests/cluster/rig/clients.py
-    names = {one.metadata.name for one in those}
-    return [one for one in definitions.list_custom_resource_definition().items if one.metadata.name in names]
-
-
-def _established(definition: Any) -> bool:  # noqa: ANN401 as above
-    return any(c.type == "Established" and c.status == "True" for c in definition.status.conditions or ())
-
-
-@pytest.mark.usefixtures("no_operator")
-def test_without_the_operators_definitions_the_other_way_is_named(place: ClusterPlace) -> None:
-    done = by_operator(place)
-    refused(done, "the cluster has no Skyhook (skyhook.nvidia.com) or NodeWright", "--apply=agent")
-    assert place.files() == []
-
-
 # -- what happens to pods
-
-
-def delete_pod(place: ClusterPlace) -> None:
-    """As `kubectl delete pod` does."""
-    clients.of(place.api).delete_namespaced_pod(place.pod("workload").metadata.name, place.namespace)
 
 
 def evict_pod(place: ClusterPlace) -> None:
     """As `kubectl drain` does, and an operator's interrupt."""
     name = place.pod("workload").metadata.name
     clients.of(place.api).create_namespaced_pod_eviction(name, place.namespace, {"metadata": {"name": name, "namespace": place.namespace}})
-
-
-def delete_job(place: ClusterPlace) -> None:
-    (job,) = clients.of(place.api, "BatchV1Api").list_namespaced_job(place.namespace).items
-    clients.of(place.api, "BatchV1Api").delete_namespaced_job(job.metadata.name, place.namespace, propagation_policy="Background")
 
 
 def delete_agent(place: ClusterPlace) -> None:
@@ -206,9 +138,7 @@ def delete_agent(place: ClusterPlace) -> None:
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        (delete_pod, "deleted"),
         (evict_pod, "vict"),
-        (delete_job, "deleted"),
         (delete_agent, "Its pod (was|is being) deleted"),
     ],
 )
@@ -226,18 +156,6 @@ def test_what_is_done_to_a_cells_pods_fails_that_cell_alone(
     assert re.search(words, first["reason"]), first["reason"]
     check = place.saved()["deeptweak"]["machine_check"]
     assert (check["changed"], check["restored"]) == ({}, True)
-
-
-def test_a_stock_cell_whose_agent_is_deleted_has_failed_too(place: ClusterPlace) -> None:
-    """Nothing was in force, and still nobody held the node: a run of another namespace could have had it."""
-    process = place.start("--blocks=1", STEPS, "--benchmark-save=x", "-k", "stock")
-    with at_work(place, process):
-        delete_agent(place)
-    done = place.ended(process)
-    assert done.code != 0, done.out
-    (first, *_) = cells(place)
-    assert first["outcome"] == "failed"
-    assert re.search("Its pod was deleted|SIGTERM", first["reason"]), first["reason"]
 
 
 # -- the API server
@@ -290,112 +208,32 @@ def test_where_the_api_server_does_not_come_back_the_node_puts_itself_back_and_t
 @pytest.fixture
 def as_somebody(place: ClusterPlace) -> Iterator[Callable[..., None]]:
     """`as_somebody("pods/attach", "skyhook")`: sessions run with the rights of these parts of rbac.yaml, less those on that resource."""
-    made: list[tuple[str, str]] = []
-    rbac, core = clients.of(place.api, "RbacAuthorizationV1Api"), clients.of(place.api)
-    suffix = place.namespace[-8:]
+    admin = connect(Where(str(place.kubeconfig), None, place.namespace))
 
     def become(missing: str, *parts: str) -> None:
-        for one in documents(*parts):
-            kind, name = one["kind"], one["metadata"]["name"]
-            for rule in one.get("rules", ()):
-                rule["resources"] = [resource for resource in rule["resources"] if resource != missing] or ["nothing"]
-            for subject in one.get("subjects", ()):
-                subject["namespace"] = place.namespace
-            if kind.startswith("Cluster"):
-                name = one["metadata"]["name"] = f"{name}-{suffix}"
-                made.append((kind, name))
-            else:
-                one["metadata"]["namespace"] = place.namespace
-            if one.get("roleRef", {}).get("kind") == "ClusterRole":
-                one["roleRef"]["name"] += f"-{suffix}"
-            create = {
-                "ServiceAccount": core.create_namespaced_service_account,
-                "Role": rbac.create_namespaced_role,
-                "RoleBinding": rbac.create_namespaced_role_binding,
-                "ClusterRole": rbac.create_cluster_role,
-                "ClusterRoleBinding": rbac.create_cluster_role_binding,
-            }[kind]
-            create(one) if kind.startswith("Cluster") else create(place.namespace, one)
-        token = core.create_namespaced_service_account_token("deeptweak", place.namespace, {"spec": {}}).status.token
-        config = yaml.safe_load(place.kubeconfig.read_text())
-        for user in config["users"]:
-            user["user"] = {"token": token}
-        path = place.folder / "somebody.kubeconfig"
-        path.write_text(yaml.safe_dump(config))
-        place.kubeconfig = path
+        wanted = documents(*parts)
+        for rule in (rule for one in wanted for rule in one.get("rules", ())):
+            rule["resources"] = [resource for resource in rule["resources"] if resource != missing] or ["nothing"]
+        place.kubeconfig = somebody(admin, place.kubeconfig, wanted, place.folder / "somebody.kubeconfig", stack)
 
-    yield become
-    for kind, name in made:
-        (rbac.delete_cluster_role if kind == "ClusterRole" else rbac.delete_cluster_role_binding)(name)
-
-
-def test_the_rights_of_the_rbac_file_are_enough_for_a_run(place: ClusterPlace, as_somebody: Callable[..., None]) -> None:
-    """From the choice of the node to the last thing that is taken away."""
-    as_somebody("nothing is left out")
-    done = place.run(reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET)
-    assert done.code == 0, done.out
-
-
-@pytest.mark.parametrize("missing", ["nodes", "leases", "configmaps", "pods", "pods/attach", "jobs"])
-def test_a_right_that_is_missing_is_named_before_anything_is_changed(
-    place: ClusterPlace, as_somebody: Callable[..., None], missing: str
-) -> None:
-    as_somebody(missing)
-    done = place.run(reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET)
-    refused(done, missing.partition("/")[2] or missing, "data/kubernetes/rbac.yaml")
-    assert place.files() == []
+    with ExitStack() as stack:
+        yield become
 
 
 @pytest.mark.needs("reference")
 @pytest.mark.usefixtures("crds")
-def test_without_the_operators_part_nothing_is_begun_and_the_node_stays_free(place: ClusterPlace, as_somebody: Callable[..., None]) -> None:
-    """`--apply=skyhook` is the default, and its part is the file's second: all that it lacks is named, and nothing is to be cleaned."""
-    as_somebody("nothing is left out")
+def test_all_rights_that_are_missing_are_named_before_anything_is_changed(place: ClusterPlace, as_somebody: Callable[..., None]) -> None:
+    """One of every run's, and the operator's part of the file: `--apply=skyhook` is the default."""
+    as_somebody("pods/attach")
     done = by_operator(place)
-    refused(
-        done, "create skyhooks.skyhook.nvidia.com", "delete skyhooks.skyhook.nvidia.com", "patch nodes/status", "data/kubernetes/rbac.yaml"
-    )
+    refused(done, "get pods/attach", "create skyhooks.skyhook.nvidia.com", "patch nodes/status", "data/kubernetes/rbac.yaml")
     assert "THE MACHINE WAS NOT PUT BACK" not in done.out
-    assert place.run(reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET).code == 0
-
-
-@pytest.mark.needs("reference")
-def test_the_rights_of_the_file_are_enough_with_the_operator(
-    place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]
-) -> None:
-    operator.start(speed=20)
-    as_somebody("nothing is left out", "skyhook")
-    done = by_operator(place)
-    assert done.code == 0, done.out
+    assert place.files() == []
 
 
 def test_a_namespace_that_is_not_there_is_named(place: ClusterPlace) -> None:
     done = place.run(reclaim(place), "--namespace=nosuch", "--blocks=1", "--steps=3", *ONLY_THE_SET)
     refused(done, '"nosuch"')
-
-
-def test_a_cordoned_node_is_left_alone_and_stays_cordoned(place: ClusterPlace) -> None:
-    """Whoever cordoned it had a reason."""
-    core = clients.of(place.api)
-    core.patch_node(place.node, {"spec": {"unschedulable": True}})
-    try:
-        done = place.run(reclaim(place), "--blocks=1", "--steps=3", *ONLY_THE_SET)
-        still = core.read_node(place.node).spec.unschedulable
-    finally:
-        core.patch_node(place.node, {"spec": {"unschedulable": None}})
-    assert still
-    refused(done, f"{place.node}: cordoned; `kubectl uncordon {place.node}`")
-
-
-def test_a_node_that_is_not_ready_is_left_out_with_its_own_reason(place: ClusterPlace) -> None:
-    """One that has no kubelet: nobody has ever reported of it."""
-    core, name = clients.of(place.api), f"bare-{place.namespace[-8:]}"
-    core.create_node({"metadata": {"name": name, "labels": {"bare": name}}})
-    try:
-        done = place.run(reclaim(place), f"--nodes=bare={name}", "--blocks=1", "--steps=3", *ONLY_THE_SET)
-    finally:
-        core.delete_node(name)
-    refused(done, f"{name}: not ready")
 
 
 def test_an_image_that_is_not_there_is_named_and_not_waited_for_long(place: ClusterPlace) -> None:
@@ -445,19 +283,16 @@ def stopped_and_resumed(place: ClusterPlace, stop: Callable[[subprocess.Popen[st
     assert {name: after[name] for name in before} == before
 
 
-@pytest.mark.parametrize("stop", [ctrl_c, terminate])
-def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_resumed(
-    place: ClusterPlace, stop: Callable[[subprocess.Popen[str]], None]
-) -> None:
-    stopped_and_resumed(place, stop)
+def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_resumed(place: ClusterPlace) -> None:
+    stopped_and_resumed(place, ctrl_c)
 
 
 @pytest.mark.needs("reference")
-@pytest.mark.parametrize("stop", [ctrl_c, terminate])
-def test_so_does_one_by_the_operator(place: ClusterPlace, operator: StandIn, stop: Callable[[subprocess.Popen[str]], None]) -> None:
-    """Its resource, its pods and its marks on the node go too."""
+def test_so_does_one_by_the_operator(place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]) -> None:
+    """Its resource, its pods and its marks on the node go too. The rights of the file are enough for all of it."""
     operator.start(speed=20)
-    stopped_and_resumed(place, stop, "--apply=skyhook")
+    as_somebody("nothing is left out", "skyhook")
+    stopped_and_resumed(place, terminate, "--apply=skyhook")
 
 
 @pytest.mark.needs("reference")

@@ -118,7 +118,6 @@ def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(place: Clust
 
 
 def pod_of(place: ClusterPlace, name: str) -> Any:  # noqa: ANN401 see tests/cluster/rig/clients.py
-    """The pod of an arm."""
     (pod,) = [one for one in place.workloads() if one.metadata.annotations["deeptweak/cell"].endswith(f"/idle-{name}-b1")]
     return pod
 
@@ -133,8 +132,9 @@ def kill_workload(place: ClusterPlace, name: str) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("trouble", [delete_pod, kill_workload])
-@pytest.mark.parametrize("name", ["reclaim", "stock-again"], ids=["whose turn it is", "that waits"])
+@pytest.mark.parametrize(
+    ("trouble", "name"), [(delete_pod, "stock-again"), (kill_workload, "reclaim")], ids=["one that waits", "whose turn it is"]
+)
 def test_a_pod_that_dies_in_the_middle_of_its_block_costs_itself_alone(
     place: ClusterPlace, trouble: Callable[[ClusterPlace, str], None], name: str
 ) -> None:
