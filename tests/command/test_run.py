@@ -33,11 +33,11 @@ def run(place: Place, *words: str) -> Done:
     return place.call(sys.executable, "-m", "deeptweak", "run", f"--tweaks={slow}", "--blocks=3", f"--storage={place.storage}", *words)
 
 
-def verdict(place: Place) -> Comparison:
-    """Of the one contrast of its saved run, which keeps to the schema."""
+def verdicts(place: Place) -> tuple[Comparison, Comparison]:
+    """Of the one contrast of its saved run, which keeps to the schema, and of the two equal arms."""
     jsonschema.validate(place.saved(), json.loads((HOUSE / "data/run.schema.json").read_text()))
-    (found,) = [one for one in compare(load(place.files()[-1])) if one.tweakset == "slow"]
-    return found
+    (guard,), (found,) = ([one for one in compare(load(place.files()[-1])) if one.guard == is_guard] for is_guard in (True, False))
+    return found, guard
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,9 @@ def verdict(place: Place) -> Comparison:
 def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[str, ...]) -> None:
     done = run(place, *words)
     assert done.code == 0, done.out
-    found = verdict(place)
-    assert (found.verdict, found.pairs) == ("regressed", 3)
+    found, guard = verdicts(place)
+    # In one run of a hundred two equal arms differ by chance (p < .01), and then nothing is claimed.
+    assert (found.verdict, found.pairs) == ("not comparable" if guard.verdict == "not comparable" else "regressed", 3)
     assert found.primary is not None
     assert 1 / 8 < 1 + found.primary.gain < 1 / 2  # of its speed
 
