@@ -218,6 +218,16 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
     assert told["ready"][0]["facts"]["steps_overlap"] is True
 
 
+def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
+    """What is planned hangs on the seed and the arrivals, not on who is next."""
+
+    def jobs(policy: str) -> dict[int, tuple[float, float]]:
+        told = run("--set=jobs=20", "--set=rate_per_s=200", "--set=work=0.01", f"--set=policy={policy}", folder=tmp_path, steps=20)
+        return {row["job"]: (row["planned_submit_s"], row["work"]) for row in told["job"]}
+
+    assert jobs("fifo") == jobs("sjf")
+
+
 def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:
     """Jobs of 0.3 s are killed five times a second; they lose what they did since a checkpoint every 20 ms."""
     fault = ["--set=fault=kill", "--set=fault_rate_per_s=5", "--set=checkpoint_s=0.02", "--set=retries=1000"]
