@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DIGEST = re.compile(r"(?<=[^=])-[0-9a-f]{12}(?=:|$)")  # of a file, at the end of a parameter
 
@@ -10,3 +14,9 @@ DIGEST = re.compile(r"(?<=[^=])-[0-9a-f]{12}(?=:|$)")  # of a file, at the end o
 def undigested(workload: str) -> str:
     """A workload's name without the digests of files, which only tell versions of them apart."""
     return DIGEST.sub("", workload)
+
+
+def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Join the first names, and count the rest: `a, b and 3 more`."""
+    more = f"{separator.strip() if separator != ', ' else ''} and {len(names) - most} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more

@@ -138,10 +138,12 @@ def _only(result: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[
 
     if not wanted:
         return list(result)
-    from analysis.studies.keys.sentence import answered
+    from analysis.studies.keys.sentence import sentence_of
 
     sets = [frozenset(entry) for entry in wanted]
     return [
-        replace(effects, terms=tuple(term for term in effects.terms if frozenset(term.factors) in sets), sentence=answered(effects, wanted))
+        replace(
+            effects, terms=tuple(term for term in effects.terms if frozenset(term.factors) in sets), sentence=sentence_of(effects, wanted)
+        )
         for effects in result
     ]

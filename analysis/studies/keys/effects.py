@@ -23,6 +23,7 @@ from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
+from control.names import first_few
 from control.stopping import widening
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_quantile, t_tail
 
@@ -48,6 +49,7 @@ CHOSEN = (
     "than it is. Only cells run again to confirm it are free of that."
 )
 
+MOST_POINTS = 4  # written out
 UNBALANCED = (
     "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
     "and sums of squares do not add up to the total."
@@ -108,9 +110,12 @@ def _notes(effects: Effects) -> Iterator[str]:
     """What a reader must know before believing it."""
     seen = effects.observed
     yield from contradictions(effects)
+    groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for lost in seen.lost:
-        where = f" in block{'s' if len(lost.blocks) > 1 else ''} {', '.join(lost.blocks)}" if any(lost.blocks) else ""
-        yield f"lost: {lost.point}{where}: {lost.reason}."
+        groups.setdefault((lost.blocks, lost.reason), []).append(lost.point)
+    for (blocks, reason), points in groups.items():
+        where = f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
+        yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
     if not effects.orthogonal and seen.design not in WHOLE_SETS:
         yield UNBALANCED_ALONE if _adds_up(effects) else UNBALANCED
     if 0 < effects.error_df < COMFORTABLE_DF:
