@@ -16,7 +16,7 @@ from analysis.render import add_options as add_render_options
 from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
-from fixtures import designs, studies, targets, workloads
+from fixtures import catalogue, designs, targets
 from fixtures.__main__ import EXAMPLE
 from fixtures.options import add_options
 from fixtures.tweaks import available
@@ -71,29 +71,20 @@ def tweaks() -> Iterator[str]:
         yield table(("setting", "value", "reason", "source"), rows)
 
 
-def catalogue() -> Iterator[str]:
-    """Workloads with their parameters, designs, targets, and what studies have."""
+def named() -> Iterator[str]:
+    """Workloads with their parameters, designs, and what studies have."""
     yield "# Catalogue of workloads, designs, monitors and jobs"
-    yield "`python -m fixtures list` prints the same. Tweak sets have [a page of their own](tweaks.md)."
-    yield "## Workloads (`--workloads`)"
-    loaded = {name: workloads.load(name) for name in workloads.names()}
-    yield table(("workload", ""), ((f"`{name}`", one.description) for name, one in loaded.items()))
-    for name, one in loaded.items():
-        if one.variable:
-            yield f"### Parameters of `{name}` (`--vary`)"
-            yield table(("parameter", ""), ((f"`{parameter}`", what) for parameter, what in one.variable.items()))
-    yield "## Designs (`--design`)"
-    laid_out = {name: designs.load(name) for name in designs.names()}
-    yield table(("design", ""), ((f"`{name}`", one.DESCRIPTION if one else "each tweak set as it is") for name, one in laid_out.items()))
-    for head, rows in studies.listed():
+    yield "`python -m fixtures list` prints the same, `list NAME` the rest. Tweak sets have [a page of their own](tweaks.md)."
+    for head, entries in catalogue.sections():
+        if head == catalogue.TWEAKS:
+            continue
         yield f"## {head[0].upper()}{head[1:]}"
-        yield table(("name", ""), (listed(name, what) for name, what in rows))
-
-
-def listed(name: str, what: str) -> tuple[str, str]:
-    """A row of what a study has: a parameter stands under its owner; what this machine lacks is not said."""
-    name, what = (name, what) if name else tuple(what.split(": ", 1))
-    return f"`{name}`", re.sub(r" \(not here: .*\)$", "", what)
+        # What this machine lacks is not said.
+        yield table(("name", ""), ((f"`{name}`", re.sub(r" \(not here: .*\)$", "", description)) for name, description, _ in entries))
+        for name, _, parameters in entries:
+            if parameters:
+                yield f"### Parameters of `{name}`"
+                yield table(("parameter", ""), ((f"`{parameter}`", meaning) for parameter, meaning in parameters.items()))
 
 
 def options() -> Iterator[str]:
@@ -292,7 +283,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
-    "catalogue.md": catalogue,
+    "catalogue.md": named,
     "commands.md": commands,
     "json.md": json,
     "options.md": options,

@@ -14,7 +14,9 @@ from fixtures import __main__ as commands
 from fixtures import designs, tweaks, workloads
 from fixtures.__main__ import main
 from fixtures.node import gpus, lock
+from fixtures.studies.jobs import arrivals, classes, engines, faults
 from fixtures.studies.monitors import monitor
+from fixtures.terms import USAGE
 from tests import fake_root
 from tests.node.test_nvml import library
 from tests.sessions import Done
@@ -47,19 +49,33 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return call
 
 
-def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(call: Callable[..., Done]) -> None:
+def test_list_names_all_that_can_be_named(call: Callable[..., Done]) -> None:
+    """Of tweak sets, workloads and designs with what they are."""
     done = call("list")
     assert done.code == 0
-    for tweakset in tweaks.resolve("all"):
-        assert [line for line in done.lines(f"  {tweakset.name} ") if tweakset.description in line], tweakset.name
-    for name in workloads.names():
-        assert [line for line in done.lines(f"  {name} ") if workloads.load(name).description in line], name
-    assert done.lines("  matrix ")
-    for name in designs.names()[1:]:
-        assert [line for line in done.lines(f"  {name} ") if designs.load(name).DESCRIPTION in line], name
-    for name in monitor.names():
-        assert [line for line in done.lines(f"  {name} ") if monitor.load(name).description in line], name
+    described = [(tweakset.name, tweakset.description) for tweakset in tweaks.resolve("all")]
+    described += [(name, workloads.load(name).description) for name in workloads.names()]
+    described += [(name, designs.load(name).DESCRIPTION) for name in designs.names()[1:]]
+    assert [pair for pair in described if not any(pair[1] in line for line in done.lines(f"  {pair[0]} "))] == []
+    for names in (monitor.names(), arrivals.names(), classes.names(), engines.names(), faults.FAULTS):
+        assert done.lines(", ".join(names))
+
+
+def test_list_says_more_of_what_is_named(call: Callable[..., Done]) -> None:
+    done = call("list", "psutil_thread", "io_train", "memory-reclaim", "train")
+    assert done.code == 0
     assert done.lines("psutil_thread:interval_s=…: ")
+    assert done.lines("--vary read_threads=…: ")
+    assert done.lines("vm.swappiness = ")
+    assert done.lines(classes.description("train"))
+    assert [line for line in done.lines("thp-always") if "thp-never" in line] == []
+
+
+def test_list_of_an_unknown_name_names_the_nearest(call: Callable[..., Done]) -> None:
+    done = call("list", "idle", "thp")
+    assert done.code == USAGE
+    assert "'thp-always' or 'thp-never'" in done.out
+    assert not done.lines("sleep")
 
 
 def test_list_for_a_reader_that_has_seen_enough_ends_quietly(monkeypatch: pytest.MonkeyPatch, call: Callable[..., Done]) -> None:

@@ -75,12 +75,6 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
     assert [one.name for one in classes.read(own)] == ["Cifar10CNN-cifar10", "MNISTCNN-mnist"]
 
 
-def test_the_list_of_what_there_is_has_every_kind_of_arrivals_and_every_file_of_classes(said: Said) -> None:
-    listed = [line.split() for line in said(command="list")[1]]
-    assert all([name, *arrivals.load(name).description.split()] in listed for name in arrivals.names())
-    assert all([name, *classes.description(name).split()] in listed for name in classes.names())
-
-
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
