@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from analysis import studies
+
 from .formats import other_tools, pytest_benchmark, record_file, saved_run
 from .formats.fields import Fields
 from .opening import read_whole, reason_of
@@ -93,18 +95,10 @@ def _matches(name: str) -> list[Path]:
         nodes = sorted(one for one in path.iterdir() if one.is_dir() and is_deeptweak(one))
         matches = sorted(path.glob("*.json")) or nodes or sorted(path.glob("*/*.json"))  # the last as pytest-benchmark stores them
         if not matches:
-            raise Refused(f"{name}: {_no_run_in(path)}")
+            commands = (command_for(path) for command_for in studies.hooks("command_for"))
+            raise Refused(f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}")
         return matches
     return [path]
-
-
-def _no_run_in(folder: Path) -> str:
-    """Say why a folder has no saved run in it: it may hold results of DLIO, which another command reads."""
-    from analysis.studies.io.dlio_folder import folders_under  # noqa: PLC0415  # which reads with what is here
-
-    if folders_under(folder):
-        return f"these are DLIO results and no saved runs: python -m analysis io {folder} --plot OUT"
-    return "no saved run (*.json) in this folder."
 
 
 def files_of(run: Run) -> list[Path]:

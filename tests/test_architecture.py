@@ -26,10 +26,8 @@ CROSSING: dict[str, set[tuple[str, str]]] = {
     "analysis": {
         ("ending.py", "gate"),
         ("ending.py", "jobs"),
-        ("formats/saved_run.py", "io"),
         ("gate", "monitors"),
         ("jobs", "keys"),
-        ("load.py", "io"),
         ("unseen.py", "plan"),
     },
 }

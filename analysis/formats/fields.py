@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn, cast
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, get_args
 
-from analysis.terms import Unreadable
+from analysis.terms import Better, Metric, Setting, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-
+T = TypeVar("T")
+D = TypeVar("D")
 # What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
 SHORTEST_S, LONGEST_S = 1e-9, 1e7
 LARGEST_COUNT = 2**63 - 1
 
 
 class Fields:
-    """One JSON object and its place in its file; each method answers one field in the type it must have, or refuses the file."""
+    """One JSON object and its place in its file; each method returns one field in the type it must have, or refuses the file."""
 
     def __init__(self, value: object, origin: str, place: str = "") -> None:
         self.origin, self.place = origin, place
@@ -36,6 +39,18 @@ class Fields:
     def has(self, name: str) -> bool:
         return self.value.get(name) is not None
 
+    def optional(self, read: Callable[[Fields, str], T], name: str, default: D) -> T | D:
+        """Return a field as `read` (one of the methods here) does; the default where it is absent or null."""
+        return read(self, name) if self.has(name) else default
+
+    def record(self, kind: type[T], /, **known: object) -> T:
+        """Return a dataclass: each field that is not `known` is read by its type, and may be absent where it has a default."""
+        for field in fields(cast("Any", kind)):
+            required = field.default is MISSING and field.default_factory is MISSING
+            if field.name not in known and (required or self.has(field.name)):
+                known[field.name] = READERS[str(field.type).removesuffix(" | None")](self, field.name)
+        return kind(**known)
+
     def _at(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
 
@@ -44,8 +59,8 @@ class Fields:
             self.refuse(f"has no {name!r}")
         return self.value[name]
 
-    def _wrong(self, name: str, value: object, wanted: str) -> NoReturn:
-        self.refuse(f"has {name} = {_shown(value)}, where {wanted} belongs")
+    def _wrong(self, name: str, value: object, expected: str) -> NoReturn:
+        self.refuse(f"has {name} = {_shown(value)}, where {expected} belongs")
 
     def fields(self, name: str) -> Fields:
         return Fields(self._get(name), self.origin, self._at(name))
@@ -57,7 +72,7 @@ class Fields:
         inner = self.fields(name)
         return [(key, Fields(value, self.origin, f"{inner.place}[{key!r}]")) for key, value in inner.value.items()]
 
-    def _list(self, name: str) -> Sequence[object]:
+    def _list(self, name: str) -> Sequence[Any]:
         value = self._get(name)
         if not isinstance(value, list | tuple):
             self._wrong(name, value, "a list")
@@ -99,57 +114,54 @@ class Fields:
     def whole(self, name: str) -> int:
         return self._count(name, self._get(name), "a whole number")
 
+    def number(self, name: str) -> float:
+        return self._number(name, self._get(name))
+
     def positive(self, name: str) -> float:
         return self._number(name, self._get(name), above=0)
 
     def up_to(self, name: str, most: float) -> float | None:
-        """Answer a number from 0 to the most that can be, None where it is absent."""
-        value = self._number(name, self.value[name]) if self.has(name) else None
+        """Return a number from 0 to the most that can be, None where it is absent."""
+        value = self.number(name) if self.has(name) else None
         if value is not None and not 0 <= value <= most:
             self._wrong(name, value, f"a number from 0 to {most:g}")
         return value
 
     def time(self, name: str) -> float:
-        """Answer a time in seconds, as a clock gives it."""
+        """Return a time in seconds, as a clock gives it."""
         return self._time(name, self._get(name), zero=False)
 
     def times(self, name: str, *, zero: bool = False) -> tuple[float, ...]:
-        """Answer a list of times in seconds, as a clock gives them; with `zero`, none at all may have passed."""
+        """Return a list of times in seconds, as a clock gives them; with `zero`, none at all may have passed."""
         values = self._list(name)
         # Hardly a list has a fault, and a run has a million times: one by one they are looked at only to name a fault.
-        if {*map(type, values)} == {float} and _all_times(cast("Sequence[float]", values)):
-            return tuple(cast("Sequence[float]", values))
+        # A NaN hides from min and max, and from no sum.
+        if {*map(type, values)} == {float} and min(values) >= SHORTEST_S and max(values) <= LONGEST_S and not math.isnan(sum(values)):
+            return tuple(values)
         return tuple(self._time(f"{name}[{at}]", value, zero=zero) for at, value in enumerate(values))
 
     def counts(self, name: str) -> tuple[int, ...]:
         values = self._list(name)
-        if (
-            {*map(type, values)} == {int}
-            and min(cast("Sequence[int]", values)) >= 0
-            and max(cast("Sequence[int]", values)) <= LARGEST_COUNT
-        ):
-            return tuple(cast("Sequence[int]", values))  # as above
+        if {*map(type, values)} == {int} and min(values) >= 0 and max(values) <= LARGEST_COUNT:
+            return tuple(values)  # as above
         return tuple(self._count(f"{name}[{at}]", value, "a count") for at, value in enumerate(values))
 
     def numbers_at(self, name: str, length: int, places: Sequence[int]) -> tuple[float, ...]:
-        """Answer the finite numbers at some places of a list that must be so long; the others are not looked at."""
+        """Return the finite numbers at some places of a list that must be so long; the others are not looked at."""
         values = self._list(name)
         if len(values) != length:
             self.refuse(f"has {len(values)} {name} where {length} belong")
         return tuple(self._number(f"{name}[{at}]", values[at]) for at in places)
 
-    def known_numbers(self, name: str, known: Container[str]) -> dict[str, float]:
-        """Answer the finite numbers of an object that go by known names; null is absent, as is the object."""
+    def known_numbers(self, name: str, known: Container[str] | None = None) -> dict[str, float]:
+        """Return the finite numbers of an object, of known names alone where these are given; null is absent, as is the object."""
         inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
-        return {key: inner._number(key, value) for key, value in inner.value.items() if key in known and value is not None}
+        names = [key for key, value in inner.value.items() if value is not None and (known is None or key in known)]
+        return {key: inner.number(key) for key in names}
 
-    def numbers(self, name: str) -> dict[str, float]:
-        inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
-        return {key: inner._number(key, value) for key, value in inner.value.items() if value is not None}
-
-    def _count(self, name: str, value: object, wanted: str) -> int:
+    def _count(self, name: str, value: object, expected: str) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST_COUNT:
-            self._wrong(name, value, wanted)
+            self._wrong(name, value, expected)
         return value
 
     def _time(self, name: str, value: object, *, zero: bool) -> float:
@@ -159,22 +171,26 @@ class Fields:
         return seconds
 
     def _number(self, name: str, value: object, *, above: float = -math.inf) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        # No float holds a whole number of four hundred digits.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
             self._wrong(name, value, "a finite number")
-        try:
-            number = float(value)
-        except OverflowError:
-            self._wrong(name, value, "a finite number")
-        if not math.isfinite(number):
-            self._wrong(name, value, "a finite number")
-        if not number > above:
+        if not value > above:
             self._wrong(name, value, f"a number above {above:g}")
-        return number
+        return float(value)
 
 
-def _all_times(values: Sequence[float]) -> bool:
-    # A NaN hides from min and max, and from no sum.
-    return min(values) >= SHORTEST_S and max(values) <= LONGEST_S and not math.isnan(math.fsum(values))
+# How `Fields.record` reads a field of a dataclass, by its type as it is written there.
+READERS: dict[str, Callable[[Fields, str], object]] = {
+    "str": Fields.text,
+    "int": Fields.whole,
+    "float": Fields.positive,
+    "bool": Fields.flag,
+    "tuple[str, ...]": Fields.texts,
+    "Mapping[str, object]": Fields.optional_mapping,
+    "Better": lambda part, name: part.one_of(name, get_args(Better)),
+    "Metric": lambda part, name: part.fields(name).record(Metric),
+    "tuple[Setting, ...]": lambda part, name: tuple(setting.record(Setting) for setting in part.each(name)),
+}
 
 
 def _shown(value: object) -> str:

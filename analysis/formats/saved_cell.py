@@ -1,29 +1,35 @@
-"""One cell of our own format: its line in the list of cells, and the record of what was measured in it, segment by segment if it has some.
+"""One cell of our own format: its line in the list of cells, and the record of what was measured in it.
 
-A cell that was imported from another tool's file has what that tool kept: perhaps no steps, and never a record of what was applied.
+Its steps may be divided into segments (settings alternated inside the process) or slices (cells of a block took turns). A cell that was
+imported from another tool's file has what that tool kept: perhaps no steps, and never a record of what was applied.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, get_args
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.terms import Applied, Cell, Outcome, Steps
+from control.turns import round_adjusted_s
 
-from . import saved_turns
+from .fields import LONGEST_S, Fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .fields import Fields
+CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
+ADJUSTED = "step_time_round_adjusted_s"
+# Schema versions: monitors came; no arm always starts first any more; ADJUSTED is computed as it is here (of older files it is ignored).
+MONITORED, STARTS_IN_RANDOM_ORDER, ADJUSTED_AS_HERE = 5, 10, 12
+FOUND, SET = "found", "set"
+STOCK = "stock"  # whose values are those found
+UNTOUCHED = Applied({}, {}, {}, {})
 
 
-MONITORED = 5  # the schema_version that brought monitors
-
-
-def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *, imported: bool) -> Cell:
-    """Read a cell by its line and, where it was measured, its record; `key` is study, workload, tweak set and block.
+def read(part: Fields, key: CellKey, record: Fields | None, *, imported: bool) -> Cell:
+    """Read a cell by its line and, where it was measured, its record.
 
     Raises: Unreadable.
     """
@@ -31,194 +37,205 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
     name, reason, order = part.text("id"), part.optional_text("reason"), part.whole("order")
     if outcome != "measured":
         if record is not None:
-            record.refuse(f"was saved as measured, but the list of cells says {outcome}: {called(key)}")
+            record.refuse(f"was saved as measured, but the list of cells says {outcome}: {described(key)}")
         return Cell(name, *key, order, "failed" if outcome == "failed" else "skipped", reason or "no reason was recorded")
     if record is None:
-        part.refuse(f"is said to be measured, but no benchmark holds it: {called(key)}")
+        part.refuse(f"is said to be measured, but no benchmark holds it: {described(key)}")
     timed = record.fields("steps") if record.has("steps") or not imported else None
-    segments: list[Segment] = []
     whole = steps = _steps(timed) if timed else None
+    segments: list[Segment] = []
+    slices_s: tuple[tuple[float, ...], ...] = ()
     if whole and record.has("segments"):
-        segments = segments_of(record, whole)
-        steps = under_the_set(whole, segments)
-    slices_s = saved_turns.read(record, whole) if whole and record.has("turns") else ()
-    computed = _metrics(record, steps)
-    environment: Mapping[str, object] = record.optional_mapping("environment")
-    telemetry = record.optional_fields("telemetry")
+        segments = _segments(record, whole)
+        under_set = [slice(segment.first + segment.settle, segment.end) for segment in segments if segment.arm == SET]
+        steps = _part(whole, whole.warmup, slice(whole.warmup), *under_set)
+    if whole and record.has("turns"):
+        slices_s = slices_of(record, whole)
+    try:
+        computed = metrics_of(steps) if steps else {}
+    except ArithmeticError:
+        record.refuse("has steps of which no finite metrics can be made")
+    environment = record.optional_mapping("environment")
+    telemetry, report = record.optional_fields("telemetry"), record.optional_fields("report")
     cell = Cell(
         name,
         *key,
         order,
         "measured",
         steps=steps,
-        metrics=record.numbers("metrics") | computed if imported else computed,
+        metrics=record.known_numbers("metrics") | computed if imported else computed,
         applied=None if imported else _applied(record),
         facts=record.optional_mapping("workload_facts"),
         limits=record.optional_mapping("limits"),
         boot_id=boot if isinstance(boot := environment.get("boot_id"), str) else None,
         contradictions=tuple(disagreements(record.known_numbers("metrics", computed), computed)),
         started_utc=record.optional_text("started_utc"),
-        duration_s=record.positive("duration_s") if record.has("duration_s") else None,
+        duration_s=record.optional(Fields.positive, "duration_s", None),
         slices_s=slices_s,
-        others_cpu_s=saved_turns.others(record) if slices_s else (),
-        slice_starts_s=saved_turns.starts_s(timed, whole, slices_s) if timed and whole and slices_s else (),
+        others_cpu_s=others_cpu_s(record) if slices_s else (),
+        slice_starts_s=_slice_starts_s(timed, whole, slices_s) if timed and whole and slices_s else (),
         window_s=_window_s(timed, whole) if timed and whole else None,
         environment=environment,
         node=record.optional_text("node"),
-        telemetry=telemetry.numbers("summary"),
-        telemetry_missing={key: str(reason) for key, reason in telemetry.optional_mapping("missing").items()},
-        report=_report(record) if record.has("report") else {},
+        telemetry=telemetry.known_numbers("summary"),
+        telemetry_missing={column: str(why) for column, why in telemetry.optional_mapping("missing").items()},
+        report={name: tuple(row.value for row in report.each(name)) for name in report.value},
         monitor=_monitor(record),
         usage=record.optional_mapping("usage"),
     )
     try:
-        return replace(cell, segments=cells_of(cell, segments))
+        return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments if whole))
     except ArithmeticError:
         record.refuse("has a segment of which no finite metrics can be made")
 
 
-def _monitor(record: Fields) -> Mapping[str, object]:
-    result = record.optional_mapping("monitor")
-    if result and not (record.has("schema_version") and record.whole("schema_version") >= MONITORED):
-        record.refuse(f"tells of a monitor, which files do from schema_version {MONITORED} on, and says that it is older")
-    return result
-
-
-def called(key: tuple[str, str, str, int]) -> str:
-    study, workload, tweakset, block = key
-    return f"study {study}, workload {workload}, tweak set {tweakset}, block {block}"
-
-
-def _report(record: Fields) -> dict[str, tuple[Mapping[str, object], ...]]:
-    fields = record.fields("report")
-    return {name: tuple(one.value for one in fields.each(name)) for name in fields.value}
-
-
-def _metrics(record: Fields, steps: Steps | None) -> dict[str, float]:
-    try:
-        return metrics_of(steps) if steps else {}
-    except ArithmeticError:
-        record.refuse("has steps of which no finite metrics can be made")
+def described(key: CellKey) -> str:
+    return "study {}, workload {}, tweak set {}, block {}".format(*key)
 
 
 def _steps(part: Fields) -> Steps:
-    wall_s = part.times("wall_s")
-    warmup = part.whole("warmup")
     steps = Steps(
-        wall_s=wall_s,
+        wall_s=part.times("wall_s"),
         samples=part.counts("samples"),
-        tokens=part.counts("tokens") if part.has("tokens") else None,
+        tokens=part.optional(Fields.counts, "tokens", None),
         cpu_s=part.times("cpu_s", zero=True) if part.has("cpu_s") else None,
-        warmup=warmup,
-        overlap=part.has("overlap") and part.flag("overlap"),
+        warmup=part.whole("warmup"),
+        overlap=part.optional(Fields.flag, "overlap", default=False),
     )
+    count = len(steps.wall_s)
     for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s)):
-        if values is not None and len(values) != len(wall_s):
-            part.refuse(f"has {len(values)} {column} for {len(wall_s)} wall_s")
-    if warmup >= len(wall_s):
-        part.refuse(f"has {len(wall_s)} steps of which {warmup} are warm-up: none was measured")
-    if not sum(steps.samples[warmup:]):
+        if values is not None and len(values) != count:
+            part.refuse(f"has {len(values)} {column} for {count} wall_s")
+    if steps.warmup >= count:
+        part.refuse(f"has {count} steps of which {steps.warmup} are warm-up: none was measured")
+    if not sum(steps.samples[steps.warmup :]):
         part.refuse("has no samples in its measured steps")
     return steps
+
+
+def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
+    """Return some stretches of the steps one after the other, the first `warmup` of them not to be counted."""
+    columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s)
+    wall_s, samples, tokens, cpu_s = (values and tuple(value for part in parts for value in values[part]) for values in columns)
+    return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup)  # type: ignore[arg-type]  # each keeps its kind
 
 
 def _window_s(part: Fields, steps: Steps) -> tuple[float, float] | None:
     if not part.has("start_monotonic_s"):
         return None
-    if steps.overlap:
-        every = range(steps.warmup, len(steps.wall_s))
-        began = part.numbers_at("start_monotonic_s", len(steps.wall_s), tuple(every))
-        return min(began), max(at + steps.wall_s[index] for at, index in zip(began, every, strict=True))
-    first, last = part.numbers_at("start_monotonic_s", len(steps.wall_s), (steps.warmup, -1))
-    return first, last + steps.wall_s[-1]
+    places = range(steps.warmup, len(steps.wall_s)) if steps.overlap else (steps.warmup, len(steps.wall_s) - 1)
+    starts = part.numbers_at("start_monotonic_s", len(steps.wall_s), places)
+    return min(starts) if steps.overlap else starts[0], max(at + steps.wall_s[index] for at, index in zip(starts, places, strict=True))
 
 
 def _applied(record: Fields) -> Applied:
     if not record.has("tweak"):
-        return Applied({}, {}, {}, {})
+        return UNTOUCHED
     part = record.fields("tweak")
-    requested, before, observed, restored = map(part.optional_mapping, ("requested", "before", "observed", "restored"))
-    already = part.texts("already_in_force") if part.has("already_in_force") else ()
-    side_effects, left_alone = part.optional_mapping("side_effects"), part.optional_mapping("left_alone")
-    return Applied(requested, before, observed, restored, frozenset(already), side_effects, left_alone)
+    values = {name: part.optional_mapping(name) for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")}
+    return Applied(**values, already_in_force=frozenset(part.optional(Fields.texts, "already_in_force", ())))
 
 
-FOUND, SET = "found", "set"
-STOCK = "stock"  # whose values are those found
+def _monitor(record: Fields) -> Mapping[str, object]:
+    result = record.optional_mapping("monitor")
+    if result and record.optional(Fields.whole, "schema_version", 0) < MONITORED:
+        record.refuse(f"tells of a monitor, which files do from schema_version {MONITORED} on, and says that it is older")
+    return result
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Steps that ran under one arm; the first `steps.warmup` of them let the switch settle and do not count."""
+class Segment(NamedTuple):
+    """Steps `first` to `end` of a process ran under one arm; the first `settle` of them let the switch settle and do not count."""
 
     pair: int
     arm: str
-    steps: Steps
+    first: int
+    settle: int
+    end: int
 
 
-def segments_of(record: Fields, steps: Steps) -> list[Segment]:
-    """Read a cell's segments. Together they are all its steps after the warm-up; two by two they are pairs: both arms, equally long.
-
-    Raises: Unreadable.
-    """
-    parts = record.each("segments")
+def _segments(record: Fields, steps: Steps) -> list[Segment]:
+    """Read a cell's segments. Together they are all its steps after the warm-up; two by two they are pairs: both arms, equally long."""
+    parts, count = record.each("segments"), len(steps.wall_s)
     result: list[Segment] = []
     at = steps.warmup
     for part in parts:
         first, settle, counted = (part.whole(name) for name in ("first", "settle", "steps"))
-        end = first + settle + counted
-        if first != at or counted < 1 or end > len(steps.wall_s):
-            part.refuse(f"has {settle} + {counted} steps from {first} on, where {at} is the next of {len(steps.wall_s)}")
-        result.append(Segment(part.whole("pair"), part.one_of("arm", (FOUND, SET)), _cut(steps, first, end, settle)))
-        at = end
-    pairs = list(zip(result[::2], result[1::2], strict=False))
-    for part, (segment, other) in zip(parts[1::2], pairs, strict=False):
-        alike = segment.steps.warmup == other.steps.warmup and len(segment.steps.wall_s) == len(other.steps.wall_s)
-        if segment.pair != other.pair or segment.arm == other.arm or not alike:
+        if first != at or counted < 1 or first + settle + counted > count:
+            part.refuse(f"has {settle} + {counted} steps from {first} on, where {at} is the next of {count}")
+        at = first + settle + counted
+        result.append(Segment(part.whole("pair"), part.one_of("arm", (FOUND, SET)), first, settle, at))
+    for part, one, other in zip(parts[1::2], result[::2], result[1::2], strict=False):
+        if one.pair != other.pair or one.arm == other.arm or (one.settle, one.end - one.first) != (other.settle, other.end - other.first):
             part.refuse("is no pair with the one before it: the same number, both arms, equally many steps")
-    if at != len(steps.wall_s) or len(result) % 2 or len({segment.pair for segment in result}) != len(pairs):
-        record.refuse(f"has {len(result)} segments that are no pairs of all its {len(steps.wall_s) - steps.warmup} steps after the warm-up")
+    if at != count or len(result) != 2 * len({segment.pair for segment in result}):
+        record.refuse(f"has {len(result)} segments that are no pairs of all its {count - steps.warmup} steps after the warm-up")
     return result
 
 
-def under_the_set(steps: Steps, segments: Sequence[Segment]) -> Steps:
-    """The steps that the process as a cell stands for: the warm-up, then those that count under its tweak set."""
-    kept = [_cut(steps, 0, steps.warmup, 0)]
-    kept += [_cut(segment.steps, segment.steps.warmup, len(segment.steps.wall_s), 0) for segment in segments if segment.arm == SET]
-    return Steps(
-        wall_s=tuple(value for one in kept for value in one.wall_s),
-        samples=tuple(value for one in kept for value in one.samples),
-        tokens=None if steps.tokens is None else tuple(value for one in kept for value in one.tokens or ()),
-        cpu_s=None if steps.cpu_s is None else tuple(value for one in kept for value in one.cpu_s or ()),
-        warmup=steps.warmup,
+def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int) -> Cell:
+    """Return a segment as a cell of its own, of stock or of the tweak set; the pair is its block."""
+    steps = _part(whole, segment.settle, slice(segment.first, segment.end))
+    own = replace(
+        process,
+        id=f"{process.id}, {segment.arm} of pair {segment.pair}",
+        block=segment.pair,
+        steps=steps,
+        metrics=metrics_of(steps),
+        # What contradicts the steps is told once, in the first pair.
+        contradictions=process.contradictions if segment.pair == first_pair else (),
+        process=process.block,
     )
+    return own if segment.arm == SET else replace(own, tweakset=STOCK, applied=UNTOUCHED, contradictions=())
 
 
-def cells_of(process: Cell, segments: Sequence[Segment]) -> tuple[Cell, ...]:
-    """Each segment as a cell of its own, of stock or of the tweak set; the pair is its block."""
-    made: list[Cell] = []
-    for segment in segments:
-        mine = segment.arm == SET
-        own = replace(
-            process,
-            id=f"{process.id}, {segment.arm} of pair {segment.pair}",
-            tweakset=process.tweakset if mine else STOCK,
-            block=segment.pair,
-            steps=segment.steps,
-            metrics=metrics_of(segment.steps),
-            applied=process.applied if mine else Applied({}, {}, {}, {}),
-            contradictions=process.contradictions if mine and segment.pair == segments[0].pair else (),
-            process=process.block,
-        )
-        made.append(own)
-    return tuple(made)
+def slices_of(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
+    """Return the times of the steps of each round, seconds. Together the slices are all steps after the warm-up, equally many each.
+
+    Raises: Unreadable.
+    """
+    at, slices = steps.warmup, list[tuple[float, ...]]()
+    for number, part in enumerate(record.each("turns"), 1):
+        first, count = part.whole("first"), part.whole("steps")
+        if part.whole("round") != number or first != at or count < 1 or at + count > len(steps.wall_s):
+            part.refuse(f"has {count} steps from {first} on, where {at} is the next of {len(steps.wall_s)}, in round {number}")
+        if slices and count != len(slices[0]):
+            part.refuse(f"has {count} steps in round {number}, and {len(slices[0])} in the first")
+        slices.append(steps.wall_s[at : at + count])
+        at += count
+    if at != len(steps.wall_s):
+        record.refuse(f"took turns with {at - steps.warmup} of its {len(steps.wall_s) - steps.warmup} steps after the warm-up")
+    return tuple(slices)
 
 
-def _cut(steps: Steps, first: int, end: int, warmup: int) -> Steps:
-    return Steps(
-        wall_s=steps.wall_s[first:end],
-        samples=steps.samples[first:end],
-        tokens=steps.tokens and steps.tokens[first:end],
-        cpu_s=steps.cpu_s and steps.cpu_s[first:end],
-        warmup=warmup,
-    )
+def others_cpu_s(record: Fields) -> tuple[float | None, ...]:
+    """Return the CPU time that others used in each round, seconds; None where that was not seen. Raises: Unreadable."""
+    return tuple(part.up_to("others_cpu_s", LONGEST_S) for part in record.each("turns"))
+
+
+def _slice_starts_s(part: Fields, steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    if not part.has("start_monotonic_s"):
+        return ()
+    firsts = accumulate((len(slice_s) for slice_s in slices_s[:-1]), initial=steps.warmup)
+    return part.numbers_at("start_monotonic_s", len(steps.wall_s), tuple(firsts))
+
+
+def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict[CellKey, Cell]:
+    """Give each cell that took turns its step time cleared of what a round did to all cells alike. Raises: Unreadable."""
+    blocks: dict[tuple[object, ...], list[CellKey]] = {}
+    for key, cell in cells.items():
+        if cell.slices_s:
+            blocks.setdefault((key[0], key[1], key[3]), []).append(key)
+    result = dict(cells)
+    for keys in blocks.values():
+        own = [cells[key] for key in keys]
+        rounds = [f"{len(cell.slices_s)} rounds of {len(cell.slices_s[0])} steps" for cell in own]
+        for key, text in zip(keys, rounds, strict=True):
+            if text != rounds[0]:
+                records[key].refuse(f"took turns in {text}, another of its block in {rounds[0]}")
+        times_s = round_adjusted_s([cell.slices_s for cell in own], [cell.others_cpu_s for cell in own])
+        for key, cell, time_s in zip(keys, own, times_s, strict=True):
+            computed = {ADJUSTED: time_s}
+            comparable = records[key].whole("schema_version") >= ADJUSTED_AS_HERE
+            wrong = disagreements(records[key].known_numbers("metrics", computed), computed) if comparable else ()
+            result[key] = replace(cell, metrics={**cell.metrics, **computed}, contradictions=(*cell.contradictions, *wrong))
+    return result

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from analysis.answer import Answer
     from analysis.terms import Run
@@ -44,9 +44,21 @@ class Study(Protocol):
 @cache
 def all_studies() -> tuple[Study, ...]:
     """Every study that tells of runs, in their order; some folders hold a command's work alone (a gate, a plan)."""
-    modules = [import_module(f"analysis.studies.{name}") for name in NAMES]
-    return tuple(sorted((cast("Study", module) for module in modules if hasattr(module, "tells_of")), key=lambda study: study.ORDER))
+    studies = [cast("Study", import_module(f"analysis.studies.{name}")) for name in NAMES]
+    return tuple(sorted((study for study in studies if hasattr(study, "tells_of")), key=lambda study: study.ORDER))
 
 
 def of(run: Run) -> Iterator[Study]:
     return (study for study in all_studies() if study.tells_of(run))
+
+
+@cache
+def hooks(name: str) -> tuple[Callable[..., Any], ...]:
+    """Return what studies offer to the core under a name, in the order of their folders; most offer nothing.
+
+    `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics. `command_for(folder)`: what reads a folder
+    without saved runs, or None. `blocks_for(run, gain)`: what seeing a gain takes, or None. `session_text(run, color=…)`: what a session
+    ends with in place of its verdicts, or None. `session_gate(…)`: the gate of `pytest --gate`.
+    """
+    modules = [import_module(f"analysis.studies.{study}") for study in NAMES]
+    return tuple(getattr(module, name) for module in modules if hasattr(module, name))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from analysis.answer import Answer
-    from analysis.terms import Run
+    from analysis.terms import Cell, Run
 
 ORDER = 40
 TITLE = "Input"
@@ -25,3 +28,19 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
     refused: list[str] = []
     return answer_of(study(run.origin, io_runs(run, refused), refused), brief=brief)
+
+
+def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
+    """Return a cell with every figure that may be believed as a metric: `--metric au_whole_percent`."""
+    if "io" not in cell.report:
+        return cell
+    from .saved import with_figures as read_figures  # noqa: PLC0415  # few runs report input
+
+    return read_figures(cell, origin, params, capped=capped)
+
+
+def command_for(folder: Path) -> str | None:
+    """Return the command that reads a folder of DLIO's results, in a sentence."""
+    from .dlio_folder import folders_under  # noqa: PLC0415  # it needs a YAML parser
+
+    return f"these are DLIO results and no saved runs: python -m analysis io {folder} --plot OUT" if folders_under(folder) else None

@@ -339,7 +339,7 @@ def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
         due_s=numbers.get("due_s"),
         lost_s=numbers.get("lost_s"),
         used={name: number for name, number in numbers.items() if name in USED},
-        result=row.numbers("result"),
+        result=row.known_numbers("result"),
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from analysis.formats.fields import LONGEST_S, Fields
-from analysis.formats.saved_turns import ADJUSTED, others, read
+from analysis.formats.saved_cell import ADJUSTED, others_cpu_s, slices_of
 from analysis.load import from_json, load
 from analysis.studies.calibration.rates import band
 from analysis.terms import Design, Factor, Point, Steps, Unreadable
@@ -39,7 +39,7 @@ def turns(*slices: tuple[int, int, int]) -> Fields:
 
 
 def test_the_warm_up_is_no_part_of_any_slice() -> None:
-    assert read(turns((1, 1, 2), (2, 3, 2)), STEPS) == ((1.0, 3.0), (2.0, 2.0))
+    assert slices_of(turns((1, 1, 2), (2, 3, 2)), STEPS) == ((1.0, 3.0), (2.0, 2.0))
 
 
 def test_slices_that_are_not_all_steps_round_by_round_are_refused() -> None:
@@ -53,7 +53,7 @@ def test_slices_that_are_not_all_steps_round_by_round_are_refused() -> None:
     )
     for slices in wrong:
         with pytest.raises(Unreadable):
-            read(turns(*slices), STEPS)
+            slices_of(turns(*slices), STEPS)
 
 
 def test_what_a_round_does_to_all_arms_is_taken_out() -> None:
@@ -180,7 +180,7 @@ def test_others_hold_up_a_step_for_no_longer_than_they_ran_nor_than_it_took(used
 def test_what_no_cpu_can_use_is_refused(used_s: float) -> None:
     record = Fields({"turns": [{"round": 1, "first": 1, "steps": 2, "others_cpu_s": used_s}]}, "run.json")
     with pytest.raises(Unreadable, match="others_cpu_s"):
-        others(record)
+        others_cpu_s(record)
 
 
 @pytest.mark.parametrize("version", [9, 11, 12])
