@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -116,12 +117,16 @@ def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
         assert done.lines(line)
 
 
-def test_doctor_has_a_line_for_every_tweak_set_of_the_catalogue(command: Callable[..., Done]) -> None:
-    """It can be measured here, or why not."""
+def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(command: Callable[..., Done]) -> None:
+    """The answer first, then what cannot be done here; what is fine stands at the end, on one line."""
     done = command("doctor")
-    assert done.code in (0, 2)  # 2 where a run holds this machine
+    answer = {0: "A run can start: ", 2: "No run can start: "}[done.code]  # 2 where a run holds this machine
+    assert done.out.startswith(answer)
+    marks = re.findall(r"(?m)^\[ +(\w+) +\]", done.out)
+    assert marks == sorted(marks, key=["no", "warn", "ok"].index)
+    fine = set(done.lines("] tweak sets ")[0].partition("can be applied: ")[2].split(", "))
     for tweakset in tweaks.resolve("all"):
-        assert done.lines(f"tweak set {tweakset.name} ") or done.lines(f"tweak set {tweakset.name}"), tweakset.name
+        assert tweakset.name in fine or done.lines(f"tweak set {tweakset.name} "), tweakset.name
 
 
 @pytest.mark.usefixtures("kernel_lock")

@@ -10,6 +10,7 @@ from fixtures import doctor
 from fixtures.doctor import Finding
 from fixtures.node import lock
 from fixtures.node.journal import Journal
+from fixtures.node.tunables import Tunables
 from fixtures.terms import Tweak, TweakSet
 
 SETS = [
@@ -85,6 +86,16 @@ def test_a_free_machine_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found["machine lock"].mark == found["journal"].mark == "ok"
     assert not doctor.worst(found.values())
     assert {f"tweak set {path.stem}" for path in (Path(__file__).parents[1] / "data/tweaks").glob("*.yaml")} <= found.keys()
+
+
+def test_a_set_that_is_in_force_already_is_worth_a_look(tmp_path: Path) -> None:
+    write(tmp_path, "proc/sys/vm/swappiness", "10\n")
+    write(tmp_path, "proc/sys/vm/dirty_ratio", "20\n")
+    swappiness, dirty = Tweak("sysctl", "vm.swappiness", "10"), Tweak("sysctl", "vm.dirty_ratio", "8")
+    sets = [TweakSet("whole", tweaks=(swappiness,)), TweakSet("half", tweaks=(swappiness, dirty))]
+    found = {f.subject: f for f in doctor._catalogue(sets, Tunables(tmp_path))}
+    assert (found["tweak set whole"].mark, found["tweak set half"].mark) == ("warn", "ok")
+    assert all("already in force: vm.swappiness" in f.detail for f in found.values())
 
 
 def test_a_run_that_is_going_on_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
