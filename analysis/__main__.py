@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from . import render
 from .answer import Answer
-from .opening import reason_of
+from .files import reason_of
 from .plain import one_line
 from .streams import complain, mend, say, silence
 from .terms import Refused

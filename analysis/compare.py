@@ -30,8 +30,7 @@ from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
 from .reading import metric_named, reader
 from .stats.adjust import ADJUSTMENTS
-from .switched.expand import expanded
-from .switched.inside import inside, inside_notes, outlasting, outlasts
+from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Comparison, Metric, NotComparable, Refused, UnknownName
 from .verdict import GUARD, ONE_RUN, inside_margin, judge
 from .wording import unsigned

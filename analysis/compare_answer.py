@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
-from .checks import LEVEL, warnings_of
-from .disturbance import disturbances
+from .checks import LEVEL, disturbances, warnings_of
 from .labels import amount, headline, label_of, shorten
-from .switched.inside import outlasts
+from .switched import outlasts
 from .unseen import unseen
 from .verdict import without_guards
 from .wording import number, probability, size, unsigned

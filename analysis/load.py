@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from analysis import studies
 
+from .files import read_whole, reason_of
 from .formats import other_tools, pytest_benchmark, record_file, saved_run
 from .formats.fields import Fields
-from .opening import read_whole, reason_of
 from .terms import Refused, Unreadable
 
 if TYPE_CHECKING:

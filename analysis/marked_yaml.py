@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import yaml
 
-from .opening import must_be_file
+from .files import must_be_file
 from .terms import Refused
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from .answer import TONES, Answer, Column, Line, Section, Table, Word
-from .quantities import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED
+from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED
 from .wording import digits, gpus_of, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .quantities import Quantity
+    from .telemetry import Quantity
     from .terms import Cell, Comparison, Run
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from .disturbance import share_of_others
+from .checks import share_of_others
 from .printing import duration
 from .terms import Refused
 from .verdict import without_guards

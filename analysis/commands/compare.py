@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.arms import read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
-from analysis.opening import damaged
+from analysis.files import damaged
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.terms import Refused, UnknownName
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.arms import must_have
+from analysis.files import damaged
 from analysis.load import load
-from analysis.opening import damaged
 from analysis.plain import one_line
-from analysis.switched.expand import is_switched
+from analysis.switched import is_switched
 from analysis.terms import Refused, UnknownName
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from analysis import render
 from analysis.arms import read_arm
+from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
-from analysis.opening import reason_of, resolved
 from analysis.plain import inert_json
-from analysis.saving import write_whole
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.gate.gate import EXIT, answer, judge

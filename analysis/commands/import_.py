@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from analysis.importing.merge import MergeSource, document, merge
+from analysis.files import must_be_a_name, must_be_new, read_whole, write_whole
+from analysis.importing import MergeSource, document, merge
 from analysis.load import files_of, find, from_json, load, parsed
-from analysis.opening import read_whole
-from analysis.saving import must_be_a_name, must_be_new, write_whole
 from analysis.terms import Refused
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.files import damaged
 from analysis.load import load
-from analysis.opening import damaged
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.files import damaged, write_whole
 from analysis.load import load_each
-from analysis.opening import damaged
-from analysis.saving import write_whole
 from analysis.terms import Refused
 from analysis.wording import ended
 

@@ -181,7 +181,7 @@ def service(args: argparse.Namespace) -> Answer | int:
     With `--classes`, a file of data/jobs, it is written anew with these as its `predicted_s_per_work`: what
     `job_stream:classes_file=…` and its policies (SJF, least slack) then go by. Errors are of groups left out.
     """
-    from analysis.saving import must_be_new, write_whole
+    from analysis.files import must_be_new, write_whole
     from analysis.studies.jobs.prediction.page import classes
     from analysis.studies.jobs.prediction.predictions import class_times, classes_of, written
     from analysis.studies.jobs.prediction.reading import rows_of

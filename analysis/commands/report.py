@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.files import damaged
 from analysis.load import load_each
-from analysis.opening import damaged
 from analysis.terms import Refused
 from analysis.wording import spoken
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from analysis.answer import Answer, Column, Section, Table
+from analysis.files import must_be_a_name, must_be_new, write_whole
 from analysis.load import from_json, parsed
-from analysis.saving import must_be_a_name, must_be_new, write_whole
 from analysis.terms import Refused
 
 if TYPE_CHECKING:

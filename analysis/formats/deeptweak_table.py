@@ -11,7 +11,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.terms import Steps, Unreadable
 
 from .fields import LARGEST_COUNT, LONGEST_S, SHORTEST_S

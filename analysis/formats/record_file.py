@@ -12,7 +12,7 @@ import lzma
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from analysis.opening import reason_of
+from analysis.files import reason_of
 from analysis.terms import Unreadable
 from control.record import to_rows
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import yaml
 
-from analysis.opening import must_be_file
+from analysis.files import must_be_file
 from analysis.terms import Setting, Unreadable
 
 if TYPE_CHECKING:

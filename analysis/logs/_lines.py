@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 

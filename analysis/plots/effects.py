@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from analysis.labels import short_names
 from analysis.stats.effect import paired_effect
 from analysis.summary import SECTIONS, changes
-from analysis.variants import short_names
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken, unsigned
 

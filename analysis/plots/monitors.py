@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from analysis.labels import short_names
 from analysis.studies.monitors.arms import whole
-from analysis.variants import short_names
 from analysis.wording import unsigned
 
 from .labels import joined, minus, room_for

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.disturbance import OTHERS, share_of_others
+from analysis.checks import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
 from analysis.wording import digits, number, unsigned
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.quantities import QUANTITIES
+from analysis.telemetry import QUANTITIES
 
 from .labels import fitted, fitted_arms, joined
 from .marks import dots, rounded, series, trailing_mean
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.quantities import Quantity
-    from analysis.telemetry import Series
+    from analysis.telemetry import Quantity, Series
 
     from .scene import Panel, Scene
     from .style import Look

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analysis.compare import compare
+from analysis.labels import short_names
 from analysis.studies.monitors.records import is_monitored
 from analysis.telemetry import Missing, series_of
-from analysis.variants import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

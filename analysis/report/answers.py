@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from analysis.checks import LEVEL
-from analysis.disturbance import OTHERS, share_of_others
+from analysis.checks import LEVEL, OTHERS, share_of_others
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, percent, spoken, unsigned
 

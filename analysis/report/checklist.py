@@ -15,7 +15,7 @@ from analysis.arms import Arm, side
 from analysis.pairing import pair
 from analysis.stats.adjust import holm
 from analysis.stats.effect import log_gains
-from analysis.switched.expand import expanded
+from analysis.switched import expanded
 from analysis.verdict import GUARD, NAMES, ONE_RUN, without_guards
 from analysis.wording import probability, unsigned
 from control.t_test import ALPHA

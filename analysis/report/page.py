@@ -14,7 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis import provenance, studies
+from analysis import machine, studies
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots.scene import scene_of
@@ -127,7 +127,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         leading=next(
             (f"picture-{picture.name}" for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), "pictures"
         ),
-        changes=provenance.differences(runs),
+        changes=machine.differences(runs),
         margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
         files=_files(runs, comparisons) + _effects_file(scene),
         command=command,

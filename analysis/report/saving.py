@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.opening import resolved
-from analysis.saving import write_whole
+from analysis.files import resolved, write_whole
 from analysis.terms import Refused
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
-from analysis.quantities import CPU_BUSY, GPU_POWER, GPU_UTIL, MEM_AVAILABLE
+from analysis.telemetry import CPU_BUSY, GPU_POWER, GPU_UTIL, MEM_AVAILABLE
 
 from .csv_files import geometric_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from analysis.quantities import Quantity
+    from analysis.telemetry import Quantity
     from analysis.terms import Cell, Run
 
 

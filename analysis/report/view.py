@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis import provenance
+from analysis import machine
 from analysis.checks import warnings_of
 from analysis.render import html as as_html
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from analysis.provenance import Fact
+    from analysis.machine import Fact
     from analysis.studies.keys.terms import Effects
     from analysis.terms import Cell, Comparison, Design, Run
 
@@ -133,7 +133,7 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     doubted = list(dict.fromkeys(effect.observed.workload for effect in effects if effect.again_fails))
     differing = {*doubted, *(comparison.workload for comparison in controls if comparison.verdict == "not comparable")}
     facts: dict[str, list[Fact]] = {}
-    for fact in provenance.facts(run):
+    for fact in machine.facts(run):
         facts.setdefault(fact.group, []).append(fact)
     return View(
         prefix=f"run{place}-",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from .step_evidence import Floats
+    from .changepoint import Floats
 
     Detector = Callable[[Floats], list[int]]
 

@@ -4,14 +4,23 @@ Three steps. Isolated outliers are pulled in, since one bad run is no new level.
 than noise (`step_evidence`); where they do it is cut at them and the parts are asked again (binary segmentation). Last, each change is
 placed anew between its neighbours and dropped where it no longer convinces.
 
-Of series that are noise alone at most 5 % get any change point, whatever their length from 10 on: white, heavy-tailed (Student t3) or
-autocorrelated (AR(1), phi up to 0.5). `alarm_rates` measures it; the table, and the power, are in `docs/history.md`.
+Noise of benchmarks is seldom white: a warm machine stays warm, a busy neighbour stays busy. Such noise wanders, and a test made for
+white noise takes every excursion for a change. So two explanations compete, both with noise of unknown size and unknown memory (a
+stationary AR(1) process with correlation phi between neighbours): one level throughout, or up to twelve steps. For each phi the
+likelihood is exact, with levels and noise size integrated out; the Bayes factor is the ratio of the weighted means of both. More than one
+step is searched for each phi by itself, the best one first, then the best beside it (orthogonal matching pursuit, Pati et al. 1993): so an
+up and a down that cancel out are seen, which no single step explains.
+
+Prior weights are chosen for their false-alarm rate: of series that are noise alone at most 5 % get any change point, whatever their length
+from 10 on, be it white, heavy-tailed (Student t3) or autocorrelated (AR(1), phi up to 0.5). The rate falls at least as fast as the limit on
+the Bayes factor grows, so that 1/(2·BF) serves as a p-value. `alarm_rates` measures it; the tables are in `docs/history.md`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,12 +29,222 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from control.t_test import t_quantile, t_tail
 
-from .step_evidence import MOST_STEPS, PHI, SHORTEST, SHORTEST_EPISODE, SHORTEST_LEVEL, Evidence, step_evidence
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
     from numpy.typing import ArrayLike
 
-    from .step_evidence import Floats
+# Two odd points are outliers, three are a level: a step leaves at least so many on either side.
+SHORTEST_LEVEL = 3
+# What goes up and comes down again is two steps only if it lasts: a shock that noise with memory dies away from is none.
+SHORTEST_EPISODE = 6
+# In a shorter series noise with memory cannot be told from a step.
+SHORTEST = 10
+MOST_STEPS = 12
+PHI = np.arange(10) / 10
+# Up to this length memory, many steps, and one step in the middle look alike; the priors help there, and let go as the series grows.
+SHORT = 30
+# A step that leaves no noise at all is a step, but its likelihood is no number.
+LEAST_LEFT = 1e-13
+# A step that those before it explain almost wholly; its own places are no longer allowed, so this only keeps the arithmetic finite.
+SLIGHTEST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What `step_evidence` finds.
+
+    `log_bayes_factor`: natural logarithm, above 0 speaks for steps. `splits`: the first point of each new level in the best explanation.
+    `memory`: the weight of each of `PHI`, given a single step at its best place.
+    """
+
+    log_bayes_factor: float
+    splits: tuple[int, ...]
+    memory: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """What depends on the length alone. A constant and each step are filtered as AR(1) noise is to become white, for each phi.
+
+    `places` a step may have, shape (places,). `level`: the filtered constant, of length 1, shape (phi, points). `steps`: inner product of
+    two filtered steps, which is that of the later place with the earlier, shape (phi, places); `size` is their squared length. `along`:
+    their inner product with `level`. `common`: what all likelihoods of one phi share, shape (phi,). The priors are logarithms.
+    """
+
+    places: Whole
+    level: Floats
+    steps: Floats
+    size: Floats
+    along: Floats
+    common: Floats
+    prior_memory: Floats
+    prior_place: Floats
+    another: float
+
+
+@lru_cache(maxsize=32)
+def _design(n: int) -> _Design:
+    places = np.arange(SHORTEST_LEVEL, n - SHORTEST_LEVEL + 1)
+    level = _filtered(np.ones(n))
+    squared = np.einsum("pt,pt->p", level, level)
+    level /= np.sqrt(squared)[:, None]
+    gain = 1 - PHI[:, None]
+    after = (n - places - 1) * gain
+    short = min(1.0, SHORT / n)
+    calm = np.exp(-(1 + 2 * short) * PHI)
+    middle = 4 * places * (n - places) / n**2
+    return _Design(
+        places=places,
+        level=level,
+        steps=gain * (1 + after),
+        size=1 + gain * after,
+        along=_onto_steps(level),
+        common=0.5 * np.log((1 - PHI**2) / squared),
+        prior_memory=np.log(calm / calm.sum()),
+        prior_place=(0.5 + 1.75 * short) * np.log(middle) - np.log(len(places)),
+        another=0.25 - 0.2 * short,
+    )
+
+
+def _filtered(series: Floats) -> Floats:
+    """Filter a series for each phi: y[t] - phi·y[t-1], the first times √(1-phi²); AR(1) noise becomes white of equal size."""
+    phi = PHI[:, None]
+    white = np.empty((len(PHI), len(series)))
+    white[:, :1] = np.sqrt(1 - phi**2) * series[0]
+    white[:, 1:] = series[1:] - phi * series[:-1]
+    return white
+
+
+def _onto_steps(white: Floats) -> Floats:
+    """Inner product with the filtered step at each place, which is 1 where it rises and 1 - phi ever after."""
+    inside = slice(SHORTEST_LEVEL, white.shape[1] - SHORTEST_LEVEL + 1)
+    to_end = np.cumsum(white[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(PHI[:, None] * white[:, inside] + (1 - PHI[:, None]) * to_end[:, inside])
+
+
+class _Pursuit:
+    """What the level and the steps taken so far leave unexplained, for each phi on its own.
+
+    `noise` is the sum of squares left, `along` the inner product of what is left with each step, `size` the squared length that is left of
+    the step itself, and `taken` the inner products of each step with the directions taken out (a Cholesky factor, column by column).
+    """
+
+    def __init__(self, series: Floats, design: _Design) -> None:
+        white = _filtered(series - series.mean())
+        level = np.einsum("pt,pt->p", white, design.level)
+        self.design = design
+        self.taken = [design.along]
+        self.noise = np.einsum("pt,pt->p", white, white) - level**2
+        self.none_left = 2 * LEAST_LEFT * self.noise
+        self.along = _onto_steps(white) - level[:, None] * design.along
+        self.size = design.size - design.along**2
+        self.allowed = np.ones(self.size.shape, dtype=bool)
+
+    def can_go_on(self) -> bool:
+        return bool(self.allowed.any(axis=1).all())
+
+    def gains(self) -> Floats:
+        """Logarithm of how much likelier one more step at each place makes the series, times its prior; shape (phi, places)."""
+        noise = np.where(self.noise > self.none_left, self.noise, np.inf)  # where all is explained, nothing more can be
+        left = np.maximum(1 - self.along**2 / (self.size * noise[:, None]), LEAST_LEFT)
+        first = len(self.taken) == 1
+        gains = (len(self.taken) - self.design.level.shape[1] + 1) / 2 * np.log(left)
+        gains += self.design.prior_place if first else -math.log(len(self.design.places))
+        gains[~self.allowed] = -np.inf
+        return np.asarray(gains)
+
+    def take(self, chosen: Whole) -> None:
+        """Take the step at one place for each phi into the explanation."""
+        entry = np.arange(len(PHI)), chosen
+        later = np.maximum(np.arange(len(self.design.places)), chosen[:, None])
+        direction = np.take_along_axis(self.design.steps, later, axis=1)
+        direction[entry] = self.design.size[entry]
+        for known in self.taken:
+            direction -= known[entry][:, None] * known
+        length = np.sqrt(self.size[entry])
+        direction /= length[:, None]
+        share = self.along[entry] / length
+        self.taken.append(direction)
+        self.noise = self.noise - share**2
+        self.along = self.along - share[:, None] * direction
+        self.size = np.maximum(self.size - direction**2, SLIGHTEST)
+        places = self.design.places
+        self.allowed &= np.abs(places - places[chosen][:, None]) >= SHORTEST_EPISODE
+
+
+def step_evidence(series: Floats, most: int = MOST_STEPS) -> Evidence:
+    """Weigh up to `most` steps against none, in a series that is not constant, of at least twice `SHORTEST_LEVEL` points.
+
+    Shift and scale make no difference, nor does the direction of time.
+    """
+    design = _design(len(series))
+    left = _Pursuit(series, design)
+    flat = design.common - (len(series) - 1) / 2 * np.log(left.noise)
+    score = design.prior_memory + flat - _log_sum(flat - math.log(len(PHI)))
+    gains = left.gains()
+    joint = score[:, None] + gains
+    single = int(_log_sum(joint.T).argmax())
+    memory = np.exp(joint[:, single] - joint[:, single].max())
+    weights, chosen = [score + _log_sum(gains)], [gains.argmax(axis=1)]
+    while len(chosen) < most:
+        score = score + gains[np.arange(len(PHI)), chosen[-1]]
+        left.take(chosen[-1])
+        if not left.can_go_on():
+            break
+        gains = left.gains()
+        weights.append(score + _log_sum(gains))
+        chosen.append(gains.argmax(axis=1))
+    if most > 1:
+        weights = [math.log1p(-design.another) + more * math.log(design.another) + weight for more, weight in enumerate(weights)]
+    count, phi = np.unravel_index(np.argmax(weights), (len(weights), len(PHI)))
+    best = [single] if count == 0 else sorted(one[phi] for one in chosen[: count + 1])
+    return Evidence(float(_log_sum(np.concatenate(weights))), tuple(int(design.places[at]) for at in best), memory / memory.sum())
+
+
+def _log_sum(logs: Floats) -> Floats:
+    """Logarithm of the sum of exponentials along the last axis, which has a finite entry."""
+    top = logs.max(axis=-1)
+    return np.asarray(top + np.log(np.exp(logs - top[..., None]).sum(axis=-1)))
+
+
+def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats) -> tuple[Floats, Floats, float]:
+    """Estimate by how much the candidate's values lie above the baseline's.
+
+    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run of the candidate's, else 0.
+    Returns: the step and its standard error, each of shape (…), and their degrees of freedom.
+    """
+    runs = series.shape[-1]
+    clock = np.asarray(times, float)
+    gaps = np.diff(clock) / np.median(np.diff(clock))
+    causes = np.stack([np.ones(runs), np.asarray(candidate, float), (clock - clock.mean()) / np.ptp(clock)])
+    df = runs - len(causes)
+    steps, variances, likelihoods = [], [], []
+    least = series.var(axis=-1) * runs * LEAST_LEFT  # a perfect fit is a fit, but its likelihood is no number
+    for phi in PHI:
+        passed = phi**gaps
+        fresh = np.sqrt(1 - passed**2)
+        white, known = (_whitened(one, passed, fresh) for one in (series, causes))
+        inverse = np.linalg.inv(known @ known.T)
+        fitted = white @ known.T @ inverse
+        left = np.maximum(((white - fitted @ known) ** 2).sum(axis=-1), least)
+        steps.append(fitted[..., 1])
+        variances.append(left / df * inverse[1, 1])
+        likelihoods.append((np.linalg.slogdet(inverse)[1] - df * np.log(left)) / 2 - np.log(fresh).sum())
+    weights = np.exp(np.array(likelihoods) - np.max(likelihoods, axis=0))
+    weights /= weights.sum(axis=0)
+    step = (weights * steps).sum(axis=0)
+    variance = (weights * (np.array(variances) + (np.array(steps) - step) ** 2)).sum(axis=0)
+    return step, np.sqrt(variance), float(df)
+
+
+def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
+    """Filter AR(1) noise white along the last axis: what is new in each value beyond the share `passed` on, by the size of the `fresh`."""
+    return np.concatenate([series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1)
 
 
 LEVEL = 0.05

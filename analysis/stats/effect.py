@@ -131,7 +131,7 @@ def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
     """
     import numpy as np  # noqa: PLC0415  # not needed to read a file
 
-    from .step_evidence import step_in_time  # noqa: PLC0415
+    from .changepoint import step_in_time  # noqa: PLC0415
 
     sign = 1.0 if effect.metric.better == "higher" else -1.0
     arms = zip(times, (effect.values_baseline, effect.values_candidate), strict=True)

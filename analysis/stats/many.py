@@ -16,8 +16,8 @@ from scipy.stats import wilcoxon
 
 from control.t_test import ALPHA
 
+from .changepoint import step_in_time
 from .effect import FEW
-from .step_evidence import step_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

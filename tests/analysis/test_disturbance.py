@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.checks import warnings_of
+from analysis.checks import disturbances, partial, share_of_others, warnings_of
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
-from analysis.disturbance import disturbances, partial, share_of_others
 from analysis.load import from_json
 from analysis.render.text import render
 from tests.synthetic import Made, saved_run

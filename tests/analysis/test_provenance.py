@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.hardware import Machines, machine_of
-from analysis.provenance import ProvenanceChange, differences, facts
+from analysis.machine import Machines, ProvenanceChange, differences, facts, machine_of
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.synthetic import STOCK, Arm, Made
 

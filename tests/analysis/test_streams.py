@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis import opening
+from analysis import files
 from analysis.__main__ import main
+from analysis.files import read_whole, resolved, write_whole
 from analysis.load import load
-from analysis.opening import read_whole, resolved
-from analysis.saving import write_whole
 from analysis.terms import Refused, Unreadable
 from tests.analysis.answers import refused
 from tests.synthetic import STOCK, Arm, Made, saved_file, saved_run
@@ -151,7 +150,7 @@ def test_limits_and_tables_and_telemetry_are_files_too(tmp_path: Path, capsys: p
 def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as sink:
-        sink.truncate(opening.LARGEST_BYTES + 1)  # without a single block on the disk
+        sink.truncate(files.LARGEST_BYTES + 1)  # without a single block on the disk
     monkeypatch.setattr("pathlib.Path.read_bytes", lambda _: pytest.fail("was read"))
     with pytest.raises(Unreadable, match="512 MiB"):
         read_whole(path)

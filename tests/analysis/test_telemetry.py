@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json, load
-from analysis.quantities import CPU_BUSY, GPU_POWER, QUANTITIES
-from analysis.telemetry import Missing, series_of
+from analysis.telemetry import CPU_BUSY, GPU_POWER, QUANTITIES, Missing, series_of
 from tests.deeptweak_like import Like, directory, step_times
 from tests.made_telemetry import sampled_file
 from tests.synthetic import Made, saved_run

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.labels import short_names
 from analysis.terms import Workload
-from analysis.variants import short_names
 
 DEFAULTS = {"format": "npz", "readers": 4, "cache": "cold", "checkpoint": "off"}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
 from analysis.printing import duration, measures, tiny, unit_of
-from analysis.stats.levels import naive_alarms
+from analysis.stats.within import naive_alarms
 from analysis.verdict import ONE_RUN
 from analysis.wording import number, percent, probability, unsigned
 

@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.levels import between_f, design_effect, half_width, icc, levels, naive_alarms, naive_half_width, ratio_interval
 from analysis.stats.ranks import mann_whitney, shift
 from analysis.stats.within import (
     autocorrelation,
     batch_half_width,
+    between_f,
     block_bootstrap,
     block_length,
+    design_effect,
     detectable_within,
     effective_size,
     friedman,
+    half_width,
     halves,
+    icc,
     kolmogorov_smirnov,
+    levels,
     median_interval,
+    naive_alarms,
+    naive_half_width,
     omnibus,
+    ratio_interval,
     stalls,
     warmup_steps,
     welch,
@@ -36,9 +43,8 @@ from analysis.telemetry import Missing, series_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from analysis.stats.levels import Levels, Ratio
     from analysis.stats.ranks import RankTest, Shift
-    from analysis.stats.within import Distance, Halves, Omnibus, Rank, Stall, Welch
+    from analysis.stats.within import Distance, Halves, Levels, Omnibus, Rank, Ratio, Stall, Welch
     from analysis.telemetry import Series
     from analysis.terms import Cell, Run
 

@@ -22,7 +22,7 @@ from analysis.labels import label_of
 from analysis.stats.adjust import holm
 from analysis.studies.monitors.records import is_monitored
 from analysis.studies.monitors.study import overheads
-from analysis.switched.inside import outlasts
+from analysis.switched import outlasts
 from analysis.terms import Comparison, Metric, Refused
 from analysis.wording import exactly, number, percent, probability, speed
 from control.t_test import ALPHA, POWER, t_quantile

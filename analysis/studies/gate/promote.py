@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.arms import same_runs
+from analysis.files import read_whole, resolved, write_whole
 from analysis.load import from_json, parsed_bytes
-from analysis.opening import read_whole, resolved
-from analysis.saving import write_whole
 from analysis.terms import Refused, Unreadable
 
 if TYPE_CHECKING:

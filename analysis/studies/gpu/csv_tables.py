@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 

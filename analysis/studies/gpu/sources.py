@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.files import reason_of, write_whole
 from analysis.load import GLOB, find, load
-from analysis.opening import reason_of
 from analysis.plain import one_line
-from analysis.saving import write_whole
 from analysis.terms import Refused, Unreadable
 
 from . import csv_tables, pairs, saved

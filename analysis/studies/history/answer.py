@@ -17,8 +17,7 @@ import numpy as np
 from analysis import marked_yaml
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
 from analysis.labels import label_of
-from analysis.stats.changepoint import without_outliers
-from analysis.stats.step_evidence import SHORTEST
+from analysis.stats.changepoint import SHORTEST, without_outliers
 from analysis.wording import number
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
-from analysis.hardware import Machines
+from analysis.machine import Machines
 from analysis.plain import moment
 from analysis.reading import metric_named
 from analysis.stats.adjust import benjamini_hochberg
-from analysis.stats.changepoint import LEVEL, change_points
-from analysis.stats.step_evidence import SHORTEST
-from analysis.switched.expand import is_switched
+from analysis.stats.changepoint import LEVEL, SHORTEST, change_points
+from analysis.switched import is_switched
 from analysis.terms import NotComparable, Refused
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.files import read_whole
 from analysis.formats.fields import Fields
-from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Section
+from analysis.files import reason_of
 from analysis.load import GLOB, find
-from analysis.opening import reason_of
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
@@ -156,9 +156,9 @@ def _name(run: IoRun, alike: frozenset[str]) -> str:
 def pictures(runs: Sequence[IoRun], folder: Path, form: str = "png") -> dict[str, str]:
     """Draw every picture of input into a folder; answers each one's file, or why there is none. Raises: OSError."""
     from analysis import plots  # noqa: PLC0415  # matplotlib, which a table need not wait for
+    from analysis.files import write_whole  # noqa: PLC0415  # as above
     from analysis.plots.scene import NothingToDraw, Scene  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
-    from analysis.saving import write_whole  # noqa: PLC0415  # as above
 
     from .responses import judged_alike  # noqa: PLC0415  # as above
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.arms import times_of
-from analysis.hardware import Machines
 from analysis.load import load_each
+from analysis.machine import Machines
 from analysis.terms import Refused
 
 from .records import ROWS, streams

@@ -25,7 +25,7 @@ import yaml
 from scipy.special import gammaincinv, ndtri
 from simpy.events import EventPriority
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.terms import Refused, Unreadable
 from control.scheduling import allocation
 from control.scheduling.scheduler import Scheduler

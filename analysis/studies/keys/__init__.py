@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.switched.expand import is_switched
+from analysis.switched import is_switched
 
 if TYPE_CHECKING:
     from analysis.answer import Answer

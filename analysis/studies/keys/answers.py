@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
 from analysis.arms import TOGETHER
-from analysis.checks import warnings_of
+from analysis.checks import partial, warnings_of
 from analysis.compare import compare
-from analysis.disturbance import partial
 from analysis.labels import headline, label_of
 from analysis.wording import digits, number, probability, size, unsigned
 

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, UnknownName, Unreadable
 

@@ -12,7 +12,7 @@ from analysis.arms import Arm, baseline_name, met, parts, side, studies
 from analysis.between import primary_of
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
 from analysis.reading import Reader, metric_named
-from analysis.switched.expand import is_switched
+from analysis.switched import is_switched
 from analysis.terms import NotComparable, Unreadable
 
 from .terms import DesignFactor, EffectRow, LostPoint, Observed

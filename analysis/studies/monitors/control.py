@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
-from analysis.switched.inside import outlasting, outlasts
+from analysis.switched import outlasting, outlasts
 from analysis.wording import probability, unsigned
 
 from .arms import amount, ends, shown

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.files import read_whole
 from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
-from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 

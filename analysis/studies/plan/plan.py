@@ -14,7 +14,6 @@ import numpy as np
 
 from analysis.checks import different_data
 from analysis.compare import compare
-from analysis.stats.levels import best_repetitions, levels
 from analysis.stats.power import (
     FEWEST,
     blocks_factor,
@@ -27,7 +26,8 @@ from analysis.stats.power import (
     spending,
     spread_interval,
 )
-from analysis.switched.expand import is_switched
+from analysis.stats.within import best_repetitions, levels
+from analysis.switched import is_switched
 from analysis.terms import Refused
 from analysis.verdict import ONE_RUN, without_guards
 from control.t_test import ALPHA, POWER, detectable_gain

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 from control.power.models.own import matern

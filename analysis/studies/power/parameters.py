@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from analysis.files import read_whole, resolved, write_whole
 from analysis.marked_yaml import nesting
-from analysis.opening import read_whole, resolved
 from analysis.plain import one_line
-from analysis.saving import write_whole
 from analysis.terms import Unreadable
 from control.power.models import parameters, published
 from control.power.tasks import SHIPPED, tasks_of

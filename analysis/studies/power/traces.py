@@ -14,9 +14,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from analysis.opening import read_whole
+from analysis.files import must_be_a_name, read_whole, write_whole
 from analysis.plain import one_line
-from analysis.saving import must_be_a_name, write_whole
 from analysis.terms import Refused, Unreadable
 
 from .cells import given_in

@@ -14,8 +14,7 @@ from scipy.stats import binom, ttest_ind
 from analysis.stats import changepoint
 from analysis.stats.alarm_rates import Shape, alarm_rate, exact_rate, noise, ours, shaped, watched_rates
 from analysis.stats.alarm_rates import Shape as Levels
-from analysis.stats.changepoint import change_points, energy_divergence, student, without_outliers
-from analysis.stats.step_evidence import SHORTEST, step_evidence
+from analysis.stats.changepoint import SHORTEST, change_points, energy_divergence, step_evidence, student, without_outliers
 
 SEEDS = st.integers(0, 10_000)
 

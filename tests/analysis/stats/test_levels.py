@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from analysis.stats.levels import (
+from analysis.stats.within import (
     Ratio,
     best_repetitions,
     between_f,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.stats import many
+from analysis.stats.changepoint import PHI, SHORTEST_EPISODE, SHORTEST_LEVEL, step_evidence, step_in_time
 from analysis.stats.effect import two_sample_effect
-from analysis.stats.step_evidence import PHI, SHORTEST_EPISODE, SHORTEST_LEVEL, step_evidence, step_in_time
 from analysis.terms import Metric
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from threadpoolctl import threadpool_limits
 
-from analysis.opening import read_whole
+from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.hardware import Machines
 from analysis.load import load_each
+from analysis.machine import Machines
 from analysis.plain import one_line
 from analysis.studies.jobs import csv_file, records
 from analysis.studies.jobs.records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, plan

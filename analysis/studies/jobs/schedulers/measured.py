@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.hardware import machine_of
+from analysis.machine import machine_of
 from analysis.stats.effect import interval, moments, paired_effect
 from analysis.studies.jobs.estimates import FEWEST, average, holm_by_key
 from analysis.studies.jobs.records import condition

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.labels import short_names
 from analysis.studies.jobs.dependability.checkpoints import trials
 from analysis.studies.jobs.dependability.network import cells_of_run, lines
 from analysis.studies.jobs.dependability.study import arms, poisonings, spared
@@ -22,7 +23,6 @@ from analysis.studies.jobs.records import AGAIN, STOCK, streams, tells_of_jobs
 from analysis.studies.jobs.replicates import distinct
 from analysis.studies.jobs.schedulers.measured import places, played_streams
 from analysis.terms import Refused
-from analysis.variants import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ from analysis.render.text import render
 from analysis.report.checklist import Subject, ratios_are_not_averaged
 from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
-from analysis.switched.expand import expanded
+from analysis.switched import expanded
 from analysis.terms import Run, Unreadable
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN

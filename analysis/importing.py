@@ -1,4 +1,6 @@
-"""Several runs of another tool become one of ours: which tweak set each is, and which block.
+"""Runs of another tool made into one of ours: what was kept is kept, what was never known stays unknown.
+
+Several runs of another tool become one of ours: which tweak set each is, and which block.
 
 The first run of an arm is its block 1, the second its block 2, in order of time where all say when they were saved, else as they are named.
 A block then holds one run of each arm; where these did not follow each other, `compare` takes no pairs of them.
@@ -15,15 +17,15 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.telemetry import CLOCK
-from analysis.terms import Cell, Design, Refused, Run
 from control import record as record_file
+
+from .telemetry import CLOCK
+from .terms import Cell, Design, Refused, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from analysis.terms import Cell, Steps, TweakSet
-
+    from .terms import Cell, Steps, TweakSet
 
 OURS = "deeptweak"
 BASELINES = ("stock", "base")

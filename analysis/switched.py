@@ -1,4 +1,4 @@
-"""What is said of a contrast whose settings, or monitor, were alternated inside processes: what it stands on, and what it cannot see."""
+"""Settings alternated inside one process (`--design=switch`): its segments as units, and whether a switch outlasts the settle steps."""
 
 from __future__ import annotations
 
@@ -9,15 +9,38 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
-from analysis.wording import percent, probability
 from control.t_test import ALPHA
+
+from .wording import percent, probability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.pairing import Pairing
-    from analysis.reading import Reader
-    from analysis.terms import Cell, Comparison
+    from .pairing import Pairing
+    from .reading import Reader
+    from .terms import Cell, Comparison, Run
+
+
+def is_switched(run: Run) -> bool:
+    return any(cell.segments for cell in run.cells)
+
+
+def expanded(run: Run) -> Run:
+    """The run with every segment as a cell of its own; one without segments as it is.
+
+    A pair's number stands for its process and its place in it, the same in any run of the same plan, so that pairs of two runs can be set
+    against each other.
+    """
+    if not is_switched(run):
+        return run
+    names = list(run.tweaksets)
+    pairs = max(segment.block for cell in run.cells for segment in cell.segments)
+    cells: list[Cell] = []
+    for cell in sorted(run.cells, key=lambda cell: cell.order):
+        before = ((cell.block - 1) * len(names) + names.index(cell.tweakset)) * pairs
+        segments = cell.segments or (replace(cell, block=1, process=cell.block),)
+        cells += [replace(segment, block=before + segment.block) for segment in segments]
+    return replace(run, cells=tuple(replace(cell, order=order) for order, cell in enumerate(cells, 1)))
 
 
 SETTINGS = ("settings alternated", "what a setting does at a program's start")
