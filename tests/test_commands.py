@@ -120,7 +120,7 @@ def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
 def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(command: Callable[..., Done]) -> None:
     """The answer first, then what cannot be done here; what is fine stands at the end, on one line."""
     done = command("doctor")
-    answer = {0: "A run can start: ", 2: "No run can start: "}[done.code]  # 2 where a run holds this machine
+    answer = {0: "A run can start. ", 2: "No run can start. "}[done.code]  # 2 where a run holds this machine
     assert done.out.startswith(answer)
     marks = re.findall(r"(?m)^\[ +(\w+) +\]", done.out)
     assert marks == sorted(marks, key=["no", "warn", "ok"].index)
