@@ -10,12 +10,11 @@ from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.studies.io.configurations import configurations, in_order
-from analysis.studies.io.effects import analysed, contrasts, means
-from analysis.studies.io.factors import STOCK, alike_in_words, common, configuration
-from analysis.studies.io.responses import slept_in_words
+from analysis.studies.io.effects import analyse, contrasts, means
+from analysis.studies.io.factors import STOCK, common, configuration, describe_common
+from analysis.studies.io.responses import describe_oversleep
 from analysis.studies.io.sentences import amount, answers
-from analysis.studies.io.study import apart
+from analysis.studies.io.study import apart, configurations, in_order
 from analysis.studies.keys.observed import AGAIN
 
 from .labels import fitted, minus, room_for
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.io.configurations import Configuration
     from analysis.studies.io.effects import Analysis, IoContrast
     from analysis.studies.io.responses import JudgedResponse
+    from analysis.studies.io.study import Configuration
     from analysis.studies.io.terms import IoRun
     from analysis.terms import Run
 
@@ -83,7 +82,7 @@ def parts_of(scene: Scene) -> list[IoPart]:
         if not cells:
             continue
         left_out = [doubt.kind.replace("_", " ") for judged in every if judged not in cells for doubt in judged.doubts[:1]]
-        alike = alike_in_words([cell.run for cell in cells])
+        alike = describe_common([cell.run for cell in cells])
         run = next((run for run in scene.runs if run.origin == origin), None)
         name = run.run_id if run else Path(origin).name or origin
         alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a folder of DLIO's is called as its workload is
@@ -114,7 +113,7 @@ def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -
         if not scene.runs:
             machine = part.cells[0].run.host.name
             notes.append(f"{part.title}: {len(part.cells)} runs of {part.cells[0].run.engine}{f' on {machine}' if machine else ''}.")
-        late = slept_in_words(part.cells)
+        late = describe_oversleep(part.cells)
         notes += [f"{late[0].upper()}{late[1:]}."] if late is not None else []
         counts = Counter(part.left_out).items()
         said = [f"{count} {kind} run{'' if count == 1 else 's'}{f' ({WHY[kind]})' if kind in WHY else ''}" for kind, count in counts]
@@ -310,7 +309,7 @@ def io_format_cache(scene: Scene) -> Figure:
     rows: list[tuple[IoPart, list[Analysis]]] = []
     reasons: list[str] = []
     for part in parts_of(scene):
-        result = [analysed(part.cells, name, sets=False) for name in SIDES]
+        result = [analyse(part.cells, name, sets=False) for name in SIDES]
         reasons += [analysis.refusal for analysis in result if analysis.refusal]
         complete = [analysis for analysis in result if _complete(analysis)]
         rows += [(part, complete)] if complete else []
@@ -334,7 +333,7 @@ def io_format_cache(scene: Scene) -> Figure:
 
 def _complete(analysis: Analysis) -> bool:
     """Whether there is a mean at every format and state."""
-    levels = {factor.name: factor.levels for factor in analysis.observed.factors}
+    levels = {factor.name: factor.levels for factor in analysis.layout.factors}
     return (
         bool(analysis.findings)
         and set(PAIR) <= levels.keys()
@@ -363,7 +362,7 @@ def _formats(sheet: Page, top: float, result: Sequence[Analysis]) -> None:
         axes.set(xlim=(-0.4, len(formats) - 0.6), xticks=range(len(formats)))
         axes.set_xticklabels(list(fitted(formats, wide / len(formats) - 0.04, 8.0, lines=2).values()))
         axes.grid(axis="y")
-        if analysis.observed.scale == "log":
+        if analysis.layout.scale == "log":
             # Rates are compared by ratios: lines are parallel where the same part is lost, however little they differ.
             low, high = (end(known(map(ends_of, values.values()))) for end in (min, max))
             apart_by = max(1.0, 1.01 * MUCH * low / high) ** 0.5

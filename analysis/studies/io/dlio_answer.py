@@ -14,9 +14,8 @@ from analysis.printing import tiny
 from analysis.wording import digits
 
 from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_values, settings
-from .responses import about, is_degenerate, record
-from .run_answer import Marks
-from .sentences import counted, listed
+from .responses import about, record
+from .sentences import Marks, counted, listed
 from .validity import cannot_be, fewest_steps
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ LEGEND = (
 
 def answer(study: DlioStudy) -> Answer:
     """Say it; the judged figures stand first."""
-    trained, made, degenerate = len(study.judged), len(study.generations), sum(map(is_degenerate, study.judged))
+    trained, made, degenerate = len(study.judged), len(study.generations), sum(one.has_doubt("degenerate") for one in study.judged)
     parts = [f"{counted(trained + made, 'result folder')}: {trained} trained, {made} only generated data"]
     parts += [f"{degenerate} degenerate"] if degenerate else []
     parts += [f"{len(study.stale)} on stale data"] if study.stale else []
@@ -107,7 +106,7 @@ def _published(study: DlioStudy) -> Iterator[str]:
 def _others(study: DlioStudy) -> tuple[list[PublishedRow], list[PublishedRow]]:
     """Rows without raw data whose folder holds another run: degenerate ones, and those that are not."""
     lost = [row for row in study.rows if row not in study.raw]
-    bad, good = ({judged.run.id for judged in study.judged if is_degenerate(judged) is word} for word in (True, False))
+    bad, good = ({judged.run.id for judged in study.judged if judged.has_doubt("degenerate") is word} for word in (True, False))
     return [row for row in lost if row.id in bad], [row for row in lost if row.id in good - bad]
 
 

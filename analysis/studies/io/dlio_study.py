@@ -22,12 +22,11 @@ from analysis.plain import one_line
 from analysis.stats.effect import interval
 from analysis.terms import Unreadable
 
-from .configurations import Mean
 from .dlio_folder import runs_of
 from .dlio_published import beside, is_published, match, rows_of, setting_of
-from .responses import doubted, identity, is_degenerate, is_refused, judge
+from .responses import add_doubt, identity, judge
 from .stale import stale_rows, stale_runs
-from .terms import Doubt
+from .terms import Doubt, Mean
 from .validity import EVERY, is_numbers
 
 if TYPE_CHECKING:
@@ -141,8 +140,8 @@ def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioS
     raw = match(rows, runs)
     stale = (*stale_runs(judged, generations), *_stale_rows([row for row in rows if row not in raw], rows, runs))
     old = {one.origin: Doubt(STALE, f"it ran on the data of {one.ran_on}", EVERY) for one in stale}
-    judged = tuple(doubted(one, old[one.run.origin]) if one.run.origin in old else one for one in judged)
-    usable = tuple(one for one in judged if one.run.origin not in old and not is_degenerate(one) and not is_refused(one))
+    judged = tuple(add_doubt(one, old[one.run.origin]) if one.run.origin in old else one for one in judged)
+    usable = tuple(one for one in judged if one.run.origin not in old and not one.has_doubt("degenerate") and not one.refused)
     lost = [row for row in rows if row not in raw and row.id not in {one.id for one in stale}]
     groups = tuple(compared(usable))
     error = {STEADY: error_of(usable, lost), WHOLE: error_of(usable, (), WHOLE)}

@@ -9,24 +9,24 @@ over its own steps, and all effects of a response are one family (Holm both time
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import Paired, interval, paired
+from analysis.stats.effect import interval, paired
 from analysis.terms import NotComparable
 from control.t_test import ALPHA
 
-from .configurations import Mean
-from .factors import AGAIN, STOCK, common, configuration, level_of, observed, scale_of, spoken, touched
+from .factors import AGAIN, BLOCK, STOCK, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
+from .terms import Mean
 from .variation import FEWEST_BLOCKS, variation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from .factors import ObservedFactor, Varied
+    from .factors import Layout
     from .responses import JudgedResponse
     from .variation import Level, VarianceSource, Variation
 
@@ -34,16 +34,9 @@ COMFORTABLE_BLOCKS = 5
 FEWEST_IN_CONTRAST = 2
 CACHE = "cache"
 Point = tuple[str, ...]
-# What is asked of the factors by their place: how much each level counts; the cells are averaged over all other factors.
+Blocks = list[dict[Point, float]]  # one response by block and point, as logarithms where it is compared by ratios
+# A contrast of levels: by the place of each factor, how much each level counts; the cells are averaged over all other factors.
 Question = dict[int, dict[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class EffectTable:
-    """One response by block and point, as logarithms where it is compared by ratios (`log`)."""
-
-    blocks: tuple[Mapping[Point, float], ...]
-    log: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +44,8 @@ class EffectStep:
     """What going from one level to another does; of two factors: by how much what the one does changes with the other.
 
     `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together, for the one that is
-    told was chosen among them. `p_adjusted` is Holm's over the steps of its effect and the effects of the response; None for a step that is
-    told and not tested.
+    reported was chosen among them. `p_adjusted` is Holm's over the steps of its effect and the effects of the response; None for a step
+    that is shown and not tested.
     """
 
     name: str
@@ -99,70 +92,68 @@ class IoEffect:
 
     @property
     def clearest(self) -> EffectStep:
-        """The step to tell it by: the largest of those that are named, else the one of the smallest p."""
+        """The step to describe it by: the largest of those that are named, else the one of the smallest p."""
         named = [one for one in self.steps if one.shown]
         return max(named, key=lambda one: abs(one.effect)) if named else min(self.steps, key=lambda one: one.p)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All that is said of one response, or in `refusal` why nothing can be. `variation` is allotted, and not tested."""
+    """What is known of one response, or in `refusal` why nothing is. `variation` is allotted, and not tested."""
 
     response: str
     unit: str
     sets: bool
-    observed: ObservedFactor
+    layout: Layout
     findings: tuple[IoEffect, ...] = ()
     variation: tuple[VarianceSource, ...] = ()
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
 
-def analysed(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Analysis:
+def analyse(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Analysis:
     """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
-    seen, varied = observed(cells, response, sets=sets)
-    empty = Analysis(response, seen.unit, sets, seen)
-    table = by_block(seen)
-    blocks = len(table.blocks)
-    if not varied.factors:
+    layout = layout_of(cells, response, sets=sets)
+    empty = Analysis(response, layout.unit, sets, layout)
+    blocks = by_block(layout)
+    if not layout.factors:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
-    if not seen.rows:
-        reasons = ", ".join(dict.fromkeys(lost.reason.partition(":")[0] for lost in seen.lost)) or "nothing ran"
+    if layout.rows.empty:
+        reasons = ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason, _ in layout.lost)) or "nothing ran"
         return replace(empty, refusal=f"no run has it: {reasons}.")
-    if blocks < FEWEST_BLOCKS:
-        count = f"{blocks} block{'' if blocks == 1 else 's'}"
+    if len(blocks) < FEWEST_BLOCKS:
+        count = f"{len(blocks)} block{'' if len(blocks) == 1 else 's'}"
         why = f"measured in {count}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
         return replace(empty, refusal=why)
     try:
-        described = variation(seen)
+        described = variation(layout)
     except NotComparable as reason:
         return replace(empty, refusal=str(reason))
-    tested, gone = _tested(seen, described, table)
-    notes = (*described.notes, *gone, *_notes(seen, described, varied, blocks))
+    tested, gone = _test_steps(layout, described, blocks)
+    notes = (*gone, *_notes(layout, len(blocks)), *described.notes)
     if not tested:
         return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=notes)
-    return replace(empty, variation=described.rows, findings=_effects(seen, described, tested, table), notes=notes)
+    return replace(empty, variation=described.rows, findings=_effects(layout, described, tested, blocks), notes=notes)
 
 
-def _tested(seen: ObservedFactor, described: Variation, table: EffectTable) -> tuple[dict[tuple[str, ...], list[EffectStep]], list[str]]:
-    """Take all steps of all effects; answer them by effect, and what cannot be told in words."""
-    there = seen.levels()
-    result: dict[tuple[str, ...], list[EffectStep]] = {}
+def _test_steps(layout: Layout, described: Variation, blocks: Blocks) -> tuple[dict[tuple[str, ...], list[EffectStep]], list[str]]:
+    """Return the steps of each effect, and what cannot be tested, a sentence each."""
+    levels, places = layout.levels(), [one.name for one in layout.factors]
+    result: dict[tuple[str, ...], list[EffectStep]] = defaultdict(list)
     gone: list[str] = []
     for row in described.rows:
-        if not row.factors:
-            continue
         lost: dict[str, str] = {}
-        count = math.prod(len(there[name]) - 1 for name in row.factors)
-        for ends in product(*(there[name][1:] for name in row.factors)):
-            pairs = [(factor, there[factor][0], last) for factor, last in zip(row.factors, ends, strict=True)]
-            name = ", ".join(f"{first} → {last}" for _, first, last in pairs)
+        firsts = [levels[factor][0] for factor in row.factors]
+        count = math.prod(len(levels[factor]) - 1 for factor in row.factors)
+        for ends in product(*(levels[factor][1:] for factor in row.factors)) if row.factors else ():
+            question = {places.index(factor): {a: -1.0, b: 1.0} for factor, a, b in zip(row.factors, firsts, ends, strict=True)}
+            name = ", ".join(f"{first} → {last}" for first, last in zip(firsts, ends, strict=True))
             try:
-                one = step(name, ends, {seen.place(factor): {first: -1.0, last: 1.0} for factor, first, last in pairs}, table, count)
+                step = _step(name, ends, question, blocks, layout.scale == "log", count)
             except NotComparable as reason:
                 lost[name] = str(reason)
             else:
-                result.setdefault(row.factors, []).append(one)
+                result[row.factors].append(step)
         if lost:
             part = f", {'; '.join(lost)}," if row.factors in result else ""
             gone.append(f"{' × '.join(row.factors)}{part} cannot be told: {next(iter(lost.values()))}.")
@@ -170,7 +161,7 @@ def _tested(seen: ObservedFactor, described: Variation, table: EffectTable) -> t
 
 
 def _effects(
-    seen: ObservedFactor, described: Variation, tested: dict[tuple[str, ...], list[EffectStep]], table: EffectTable
+    layout: Layout, described: Variation, tested: Mapping[tuple[str, ...], Sequence[EffectStep]], blocks: Blocks
 ) -> tuple[IoEffect, ...]:
     """Adjust all together; the largest first, main effects before those of two."""
     smallest = [min(1.0, len(steps) * min(one.p for one in steps)) for steps in tested.values()]
@@ -178,111 +169,98 @@ def _effects(
     result = []
     for (factors, steps), p, adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
         times = adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
-        ours = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
-        effect = IoEffect(
-            factors, shares[factors], adjusted, ours, tuple(level for level in described.levels if (level.factor,) == factors)
-        )
-        result.append(replace(effect, together=_together(seen, effect, table)) if len(factors) > 1 else effect)
+        own = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
+        levels = tuple(level for level in described.levels if (level.factor,) == factors)
+        effect = IoEffect(factors, shares[factors], adjusted, own, levels)
+        result.append(replace(effect, together=_together(layout, effect, blocks)) if len(factors) > 1 else effect)
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
 
 
-def _together(seen: ObservedFactor, effect: IoEffect, table: EffectTable) -> JointEffects | None:
-    """Tell an interaction by the factor with fewer levels, to the level that shows it best."""
-    there = seen.levels()
-    inner = 0 if len(there[effect.factors[0]]) < len(there[effect.factors[1]]) else 1
+def _together(layout: Layout, effect: IoEffect, blocks: Blocks) -> JointEffects | None:
+    """Describe an interaction by the factor with fewer levels, to the level that shows it best."""
+    levels, places = layout.levels(), [one.name for one in layout.factors]
+    inner = 0 if len(levels[effect.factors[0]]) < len(levels[effect.factors[1]]) else 1
     factor, along = effect.factors[inner], effect.factors[1 - inner]
-    first, last = there[factor][0], effect.clearest.levels[inner]
-    count = len(there[along]) * (len(there[factor]) - 1)
+    first, last = levels[factor][0], effect.clearest.levels[inner]
+    count = len(levels[along]) * (len(levels[factor]) - 1)
     steps = []
-    for level in there[along]:
+    for level in levels[along]:
+        question = {places.index(factor): {first: -1.0, last: 1.0}, places.index(along): {level: 1.0}}
         try:
-            question = {seen.place(factor): {first: -1.0, last: 1.0}, seen.place(along): {level: 1.0}}
-            steps.append(step(level, (last, level), question, table, count))
+            steps.append(_step(level, (last, level), question, blocks, layout.scale == "log", count))
         except NotComparable:
             continue
     return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
 
 
-def _notes(seen: ObservedFactor, described: Variation, varied: Varied, blocks: int) -> list[str]:
-    notes = [
-        f"{name} always went with {twin}: the two cannot be told apart, and what is said of {twin} is of both."
-        for name, twin in varied.same
-    ]
-    for lost in seen.lost:
-        where = f" in block {', '.join(lost.blocks)}" if any(lost.blocks) else ""
-        notes.append(f"left out: {lost.point}{where}: {lost.reason}.")
-    notes += [
-        f"left out: the only configuration with {spoken(name, level)}; the others are a complete design." for name, level in varied.alone
-    ]
-    notes += [f"{name} cannot be told: {reason}." for name, reason in described.unestimable]
-    if not described.balanced:
-        notes.append("the cells do not balance: a step is taken where all of it was measured, and shares do not add up.")
+def _notes(layout: Layout, blocks: int) -> list[str]:
+    varied = layout.varied
+    notes = [f"{name} always went with {twin}: the two cannot be told apart, and {twin} stands for both." for name, twin in varied.same]
+    for point, reason, lost in layout.lost:
+        where = f" in block {', '.join(lost)}" if any(lost) else ""
+        notes.append(f"left out: {point}{where}: {reason}.")
+    notes += [f"left out: the only configuration with {level_name(*one)}; the others are a complete design." for one in varied.alone]
     if blocks < COMFORTABLE_BLOCKS:
         notes.append(f"{blocks} blocks only: with fewer than {COMFORTABLE_BLOCKS} one odd cell can decide, and small effects are not seen.")
     return notes
 
 
 def means(analysis: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
-    """Means over blocks at every two levels of two factors, as far as they can be told, each with its 95 % interval."""
-    levels = {factor.name: factor.levels for factor in analysis.observed.factors}
-    table = by_block(analysis.observed)
+    """Return means over blocks at every two levels of two factors, as far as they are known, each with its 95 % interval."""
+    layout, blocks = analysis.layout, by_block(analysis.layout)
+    levels = {factor.name: factor.levels for factor in layout.factors}
+    places = list(levels)
     result: dict[Point, Mean] = {}
     for ends in product(*(levels[name] for name in pair)) if set(pair) <= levels.keys() else ():
         try:
-            each = values({analysis.observed.place(name): {level: 1.0} for name, level in zip(pair, ends, strict=True)}, table)
+            each = values({places.index(name): {level: 1.0} for name, level in zip(pair, ends, strict=True)}, blocks)
         except NotComparable:
             continue
-        mean, low, high = (math.exp(end) if table.log else end for end in interval(each))
+        mean, low, high = (math.exp(end) if layout.scale == "log" else end for end in interval(each))
         result[ends] = Mean(len(each), mean, low, high)
     return result
 
 
-def by_block(seen: ObservedFactor) -> EffectTable:
-    """Lay responses out by block; runs that know no blocks are in none."""
-    result: dict[str, dict[Point, float]] = {}
-    for row in seen.rows:
-        if row.block:
-            result.setdefault(row.block, {})[row.levels] = math.log(row.value) if seen.scale == "log" else row.value
-    return EffectTable(tuple(result.values()), seen.scale == "log")
+def by_block(layout: Layout) -> Blocks:
+    """Lay a response out by block; runs that know no blocks are in none."""
+    result: dict[str, dict[Point, float]] = defaultdict(dict)
+    for block, point, y in zip(layout.rows[BLOCK], layout.keys(), layout.rows[Y], strict=True) if layout.factors else ():
+        if block:
+            result[block][point] = y
+    return list(result.values())
 
 
-def values(question: Question, table: EffectTable) -> list[float]:
-    """Answer a question in each block that has all its cells.
+def values(question: Question, blocks: Blocks) -> list[float]:
+    """Take a contrast in each block that has all its cells.
 
     It is averaged over those combinations of the other factors at which all that it asks for was measured often enough.
 
     Raises: NotComparable, where there is none, or too few such blocks.
     """
-    counts = Counter(point for block in table.blocks for point in block)
-    weights = _weights(question, [point for point, count in counts.items() if count >= FEWEST_BLOCKS])
-    whole = [block for block in table.blocks if block.keys() >= weights.keys()]
-    if len(whole) < FEWEST_BLOCKS:
-        raise NotComparable(f"{len(whole)} blocks hold all that it takes, and at least {FEWEST_BLOCKS} are needed")
-    return [math.fsum(weight * block[point] for point, weight in weights.items()) for block in whole]
-
-
-def step(name: str, levels: Point, question: Question, table: EffectTable, among: int) -> EffectStep:
-    """Take one step `among` so many. Raises: NotComparable, as `values` and `paired`."""
-    result = values(question, table)
-    one = paired(result, log=table.log, among=among)
-    return EffectStep(name, levels, len(result), one.effect, one.low, one.high, one.p)
-
-
-def _weights(question: Question, points: Collection[Point]) -> Mapping[Point, float]:
-    """Spread a question evenly over the combinations of all other factors that have a point for every part of it."""
-    groups: dict[Point, dict[Point, Point]] = {}
-    for point in points:
-        corner = tuple(point[at] for at in question)
-        if all(level in levels for level, levels in zip(corner, question.values(), strict=True)):
-            groups.setdefault(tuple(level for at, level in enumerate(point) if at not in question), {})[corner] = point
+    counts = Counter(point for block in blocks for point in block)
     corners = {
         tuple(level for level, _ in parts): math.prod(weight for _, weight in parts)
         for parts in product(*(levels.items() for levels in question.values()))
     }
+    groups: dict[Point, dict[Point, Point]] = defaultdict(dict)
+    for point, count in counts.items():
+        corner = tuple(point[at] for at in question)
+        if corner in corners and count >= FEWEST_BLOCKS:
+            groups[tuple(level for at, level in enumerate(point) if at not in question)][corner] = point
     whole = [group for group in groups.values() if len(group) == len(corners)]
     if not whole:
         raise NotComparable(f"nothing else alike was measured at all its levels in {FEWEST_BLOCKS} blocks")
-    return {point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}
+    weights = {point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}
+    complete = [block for block in blocks if block.keys() >= weights.keys()]
+    if len(complete) < FEWEST_BLOCKS:
+        raise NotComparable(f"{len(complete)} blocks hold all that it takes, and at least {FEWEST_BLOCKS} are needed")
+    return [math.fsum(weight * block[point] for point, weight in weights.items()) for block in complete]
+
+
+def _step(name: str, levels: Point, question: Question, blocks: Blocks, log: bool, among: int) -> EffectStep:  # noqa: PLR0913, PLR0917, FBT001  # what one is made of
+    result = values(question, blocks)
+    one = paired(result, log=log, among=among)
+    return EffectStep(name, levels, len(result), one.effect, one.low, one.high, one.p)
 
 
 # Tweak sets. Where the data set is in memory no disk is read, so that a setting of the disk cannot matter: what it seems to do there is
@@ -322,7 +300,7 @@ class IoContrast:
 
 @dataclass(frozen=True, slots=True)
 class Contrasts:
-    """Everything that was set against stock in one response. `differences` are cold minus warm (its negative control), block by block."""
+    """All contrasts against stock in one response. `differences` are cold minus warm (its negative control), block by block."""
 
     response: str
     unit: str
@@ -332,56 +310,51 @@ class Contrasts:
 
 
 def contrasts(cells: Sequence[JudgedResponse], response: str) -> Contrasts:
-    """Set every tweak set, and the copy of stock, against stock: paired by block."""
-    log = scale_of(response) == "log"
-    table: dict[tuple[str, str], dict[int, float]] = {}
+    """Compare every tweak set, and the copy of stock, with stock: paired by block."""
+    values: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     about: dict[str, tuple[str, str]] = {}
     alike = common([cell.run for cell in cells])
     for cell in cells:
-        run, value = cell.run, cell.responses[response].value
+        run, y = cell.run, on_scale(response, cell.responses[response].value)
         name = configuration(run, alike)
         about[name] = configuration(run, alike | {CACHE}), level_of(run, CACHE) if CACHE in {*run.overrides, *run.params} else ""
-        blocks = table.setdefault((run.tweakset, name), {})
-        if run.block is not None and value is not None and (not log or value > 0):
-            blocks[run.block] = math.log(value) if log else value
+        blocks = values[run.tweakset, name]
+        if run.block is not None and y is not None:
+            blocks[run.block] = y
     changes = {
-        (tweakset, name): _changes(table[tweakset, name], table.get((STOCK, name), {}))
-        for tweakset in (AGAIN, *touched(cells))
+        (tweakset, name): _changes(values[tweakset, name], values.get((STOCK, name), {}))
+        for tweakset in (AGAIN, *treated_sets(cells))
         for name in about
-        if (tweakset, name) in table
+        if (tweakset, name) in values
     }
-    made = [_contrast(tweakset, name, about[name], list(blocks.values()), log=log) for (tweakset, name), blocks in changes.items()]
+    made = [_contrast(response, IoContrast(*key, *about[key[1]]), each) for key, each in changes.items()]
     differences = []
     for (tweakset, name), cold in changes.items():
         rest, cache = about[name]
-        twin = next((other for other, (its, state) in about.items() if (its, state) == (rest, "warm")), None)
-        if tweakset != AGAIN and cache == "cold" and twin is not None and (tweakset, twin) in changes:
-            between = _changes(cold, changes[tweakset, twin])
-            differences.append(_contrast(tweakset, rest, (rest, ""), list(between.values()), log=log))
-    return Contrasts(
-        response,
-        next((cell.responses[response].unit for cell in cells), ""),
-        _adjusted([contrast for contrast in made if contrast.tweakset == AGAIN]),
-        _adjusted([contrast for contrast in made if contrast.tweakset != AGAIN]),
-        _adjusted(differences),
-    )
+        warm = next((changes.get((tweakset, other)) for other, state in about.items() if state == (rest, "warm")), None)
+        if tweakset != AGAIN and cache == "cold" and warm is not None:
+            differences.append(_contrast(response, IoContrast(tweakset, rest, rest, ""), _changes(cold, warm)))
+    unit = cells[0].responses[response].unit if cells else ""
+    again, tweaks = ([one for one in made if (one.tweakset == AGAIN) is copy] for copy in (True, False))
+    return Contrasts(response, unit, *map(_adjust, (again, tweaks, differences)))
 
 
 def _changes(blocks: Mapping[int, float], before: Mapping[int, float]) -> dict[int, float]:
     return {block: blocks[block] - before[block] for block in sorted(blocks.keys() & before.keys())}
 
 
-def _contrast(tweakset: str, name: str, about: tuple[str, str], changes: Sequence[float], *, log: bool) -> IoContrast:
-    empty = IoContrast(tweakset, name, *about, len(changes))
+def _contrast(response: str, empty: IoContrast, changes: Mapping[int, float]) -> IoContrast:
+    empty = replace(empty, blocks=len(changes))
     if len(changes) < FEWEST_IN_CONTRAST:
         return replace(empty, missing=f"{len(changes)} block{'' if len(changes) == 1 else 's'} with both")
     try:
-        one: Paired = paired(changes, log=log)
+        one = paired(list(changes.values()), log=scale_of(response) == "log")
     except NotComparable as reason:
         return replace(empty, missing=str(reason))
     return replace(empty, effect=one.effect, low=one.low, high=one.high, p=one.p)
 
 
-def _adjusted(result: Sequence[IoContrast]) -> tuple[IoContrast, ...]:
+def _adjust(result: Iterable[IoContrast]) -> tuple[IoContrast, ...]:
+    result = list(result)
     ps = iter(holm([contrast.p for contrast in result if contrast.p is not None]))
     return tuple(contrast if contrast.p is None else replace(contrast, p_adjusted=next(ps)) for contrast in result)

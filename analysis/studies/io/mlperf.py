@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Column, Line, Section, Table
 
-from .run_answer import letter
-from .sentences import counted, listed
+from .sentences import counted, letter, listed
 from .terms import GIB
 from .validity import fewest_steps
 

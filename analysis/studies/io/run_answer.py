@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
 from analysis.wording import digits, probability, size
 
-from .configurations import BY_DEFAULT
 from .effects import IoContrast
 from .factors import AGAIN, SETS, STOCK
-from .responses import in_words, record, slept_in_words
+from .formulas import RATE, STEADY, WHOLE
+from .responses import describe_identity, describe_oversleep, record
 from .sentences import (
     LABELS,
+    Marks,
     amount,
     answers,
     basis,
     counted,
-    ends,
     findings,
+    limits,
     of_factors,
     of_tweak_sets,
     points_of,
@@ -29,17 +31,18 @@ from .sentences import (
     tweaks,
     untouched,
 )
+from .study import BY_DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .configurations import Configuration, Mean
     from .effects import Analysis
-    from .study import IoStudy
+    from .study import Configuration, IoStudy
+    from .terms import Mean
 
-FIRST = {"samples_per_s_whole": "samples/s", "au_whole_percent": "AU whole %"}
+FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
 SECOND = {
-    "au_steady_percent": "AU steady %",
+    STEADY: "AU steady %",
     "mb_per_s_read": "MiB/s read",
     "first_step_share": "first batch %",
     "barrier_share": "barrier +\nreaders' end %",
@@ -70,17 +73,15 @@ LEGEND = (
 
 
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:
-    """Say it, the table of configurations first; `brief` is that table and the tweak sets."""
+    """Return the answer, the table of configurations first; `brief` is that table and the tweak sets."""
     if not study.cells:
         return Answer("No run with epochs: nothing can be said.", warnings=left_out(study), data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
     title = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
-    sections = [_runs(study, brief=brief), *([] if brief else _details(study))]
-    sections[1:1] = _tweak_table(study)
     return Answer(
         f"{title}{'; all: ' + study.alike if study.alike else ''}",
         bullets(findings(study)),
-        sections,
+        [_runs(study, brief=brief), *_tweak_table(study), *([] if brief else _details(study))],
         [] if brief else left_out(study),
         LEGEND,
         f"python -m analysis io {shlex.quote(study.origin)} --plot io/",
@@ -89,76 +90,52 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
 
 
 def left_out(study: IoStudy) -> list[str]:
-    """Cells that could not be used; of those that differ in their numbers alone the reason is said once."""
-    alike: dict[str, list[tuple[str, str]]] = {}
+    """Name cells that could not be used; of those that differ in their numbers alone the reason is given once."""
+    alike: dict[str, list[str]] = defaultdict(list)
     for line in dict.fromkeys(study.refused):
-        name, _, reason = line.removeprefix(f"{study.origin}: ").partition(" ")
-        alike.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), []).append((name, reason))
-    lines = []
-    for each in alike.values():
-        (first, reason), *rest = each
-        more = f" {len(rest)} more for the same reason, with other figures (named in --json)." if rest else ""
-        lines.append(f"left out: {first} {reason}{more}")
-    return lines
+        cell = line.removeprefix(f"{study.origin}: ")
+        alike[re.sub(r"\d+(\.\d+)?", "#", cell.partition(" ")[2])].append(cell)
+    more = " {} more for the same reason, with other figures (named in --json)."
+    return [f"left out: {cells[0]}{more.format(len(cells) - 1) if len(cells) > 1 else ''}" for cells in alike.values()]
 
 
 def _runs(study: IoStudy, *, brief: bool) -> Section:
     """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
-    shown = [configuration for configuration in study.configurations if configuration.tweakset == STOCK]
     marks = Marks()
     tables = []
-    for heads in (FIRST, {} if brief else SECOND):
+    for heads in (FIRST,) if brief else (FIRST, SECOND):
         rows: list[list[object]] = []
-        for configuration in shown:
+        for configuration in (one for one in study.configurations if one.tweakset == STOCK):
             means = [configuration.responses[name] for name in heads]
-            words = [marks(mean.missing) if mean.missing else Word("", "quiet") for mean in means]
             blocks = max((mean.runs for mean in configuration.responses.values()), default=0)
+            words = [marks(mean.missing) if mean.missing else Word("", "quiet") for mean in means]
             figures = [word if mean.value is None else mean for mean, word in zip(means, words, strict=True)]
             rows.append([configuration.name, blocks, *figures, *([_limit(configuration)] if heads is FIRST else [])])
         columns = [Column("configuration", left=True), Column("n", "blocks")]
         columns += [Column(head, name, _writer(name, marks)) for name, head in heads.items()]
         columns += [Column("limited by", left=True)] if heads is FIRST else []
-        tables += [Table(columns, rows)] if heads else []
+        tables.append(Table(columns, rows))
     lines = marks.lines()
     lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(study)]
-    lines += [Line(f"{line}.", "", "quiet") for line in (slept_in_words(study.cells), in_words(study.cells)) if line and not brief]
+    notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
+    lines += [Line(f"{line}.", "", "quiet") for line in notes if line]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
-
-
-def letter(at: int) -> str:
-    """A mark for a sentence below a table."""
-    return chr(ord("a") + at) if at < 26 else letter(at // 26 - 1) + letter(at % 26)
-
-
-class Marks:
-    """Letters in a table, each with its sentence below it, given once."""
-
-    def __init__(self) -> None:
-        self.given: dict[str, str] = {}
-
-    def __call__(self, sentence: str) -> Word:
-        """Answer the letter of a sentence."""
-        return Word(f"({self.given.setdefault(sentence, letter(len(self.given)))})", "quiet")
-
-    def lines(self) -> list[Line]:
-        """The sentences."""
-        return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.given.items()]
 
 
 def _writer(name: str, marks: Marks) -> Callable[[Mean], str]:
     scale = points_of(name)
 
     def write(mean: Mean) -> str:
-        value, *limits = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
-        interval = f" [{', '.join(limits)}]" if limits else ""
+        value, *ends = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
+        interval = f" [{', '.join(ends)}]" if ends else ""
         return f"{value}{interval}{f' {marks(mean.missing).text}' if mean.missing else ''}"
 
     return write
 
 
 def _limit(configuration: Configuration) -> str | None:
-    """What most of the epoch goes to; none where a part of it is not known."""
-    au, barrier = (configuration.responses[name].value for name in ("au_whole_percent", "barrier_share"))
+    """Return what most of the epoch goes to; None where a part of it is not known."""
+    au, barrier = (configuration.responses[name].value for name in (WHOLE, "barrier_share"))
     if au is None or barrier is None:
         return None
     shares = {"accelerator": au, "input": 100 - au - 100 * barrier, "barrier": 100 * barrier}
@@ -167,15 +144,14 @@ def _limit(configuration: Configuration) -> str | None:
 
 
 def _details(study: IoStudy) -> Iterator[Section]:
-    percent: Callable[[float], str] = lambda value: f"{100 * value:.1f}"  # noqa: E731  # a column's writer
     rows = [
         [name, cache.epochs, None if cache.bytes is None else cache.bytes / 2**20, *(getattr(cache, part) for part in CACHE)]
         for name, cache in study.caches.items()
     ]
-    heads = [Column("configuration", left=True), Column("epochs", "epochs"), Column("MiB", "data_set_mib", lambda value: f"{value:.0f}")]
-    heads += [Column(head, part, percent) for part, head in CACHE.items()]
+    heads = [Column("configuration", left=True), Column("epochs", "epochs"), Column("MiB", "data_set_mib", "{:.0f}".format)]
+    heads += [Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()]
     yield Section("Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)])
-    for group in ([analyse for analyse in study.analyses if not analyse.sets], *([analyse] for analyse in study.analyses if analyse.sets)):
+    for group in ([analysis for analysis in study.analyses if not analysis.sets], *([one] for one in study.analyses if one.sets)):
         if group:
             yield _variation(group)
     yield Section("What varies with what, in words", bullets(of_factors(study)))
@@ -183,27 +159,25 @@ def _details(study: IoStudy) -> Iterator[Section]:
 
 
 def _variation(result: Sequence[Analysis]) -> Section:
-    """One table for all responses: the share of the variation, and p of the effect's own steps."""
+    """Make one table for all responses: the share of the variation, and p of the effect's own steps."""
     known = [analysis for analysis in result if analysis.findings]
     lines = [Line(f"{analysis.response}: nothing can be said: {analysis.refusal}", "", "open") for analysis in result if analysis.refusal]
-    levels = [level for factor in result[0].observed.factors if factor.name == SETS for level in factor.levels]
+    levels = [level for factor in result[0].layout.factors if factor.name == SETS for level in factor.levels]
     title = f"What varies with what: {', '.join(levels) or 'untouched machine'}"
     if not known:
         return Section(title, lines)
     columns = [Column("variation", left=True), Column("df")]
-    for analysis in known:
-        columns += [
-            Column(f"{LABELS.get(analysis.response, analysis.response)} %", f"{analysis.response}_share", size),
-            Column("p", "p", probability),
-        ]
     rows = []
     for name in dict.fromkeys(row.name for analysis in known for row in analysis.variation):
-        same = [next((row for row in analysis.variation if row.name == name), None) for analysis in known]
-        cells: list[object] = [name.replace(":", " × "), "/".join(dict.fromkeys(str(row.df) for row in same if row))]
-        for analysis, row in zip(known, same, strict=True):
+        sources = [next((row for row in analysis.variation if row.name == name), None) for analysis in known]
+        cells: list[object] = [name.replace(":", " × "), "/".join(dict.fromkeys(str(row.df) for row in sources if row))]
+        for analysis, row in zip(known, sources, strict=True):
             p = {effect.factors: effect.p_adjusted for effect in analysis.findings}
             cells += [row.share, p.get(row.factors)] if row else [None, None]
         rows.append(cells)
+    for analysis in known:
+        head = LABELS.get(analysis.response, analysis.response)
+        columns += [Column(f"{head} %", f"{analysis.response}_share", size), Column("p", "p", probability)]
     notes = dict.fromkeys(note for analysis in known for note in analysis.notes)
     return Section(title, [*lines, Table(columns, rows), *(Line(note, "note:", "quiet") for note in notes)])
 
@@ -216,43 +190,35 @@ def _tweak_table(study: IoStudy) -> list[Section]:
         return []
     every = [contrast for contrast in (*treated, *made.again) if contrast.rest in {tweak.rest for tweak in treated}]
     states = [state for state in ("cold", "warm", "as_found", "") if any(contrast.cache == state for contrast in every)]
-    order = {name: at for at, name in enumerate(study.caches)}
-    every.sort(
-        key=lambda contrast: (
-            contrast.tweakset == AGAIN,
-            contrast.tweakset in idle,
-            order.get(contrast.configuration or BY_DEFAULT, len(order)),
-        )
-    )
-    sets = dict.fromkeys(contrast.tweakset for contrast in every)
-    places = dict.fromkeys((name, contrast.rest) for name in sets for contrast in every if contrast.tweakset == name)
-    by_place = {(contrast.tweakset, contrast.rest, contrast.cache): contrast for contrast in every}
-    differences = {(difference.tweakset, difference.rest): difference for difference in made.differences}
+    order = list(study.caches)
+
+    def place(contrast: IoContrast) -> tuple[bool, bool, int]:
+        name = contrast.configuration or BY_DEFAULT
+        return contrast.tweakset == AGAIN, contrast.tweakset in idle, order.index(name) if name in order else len(order)
+
+    every.sort(key=place)
+    sets = list(dict.fromkeys(contrast.tweakset for contrast in every))
+    places = sorted(dict.fromkeys((contrast.tweakset, contrast.rest) for contrast in every), key=lambda one: sets.index(one[0]))
+    figures = {(one.tweakset, one.rest, one.cache): one for one in every if one.effect is not None}
+    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences if one.effect is not None}
+    heads = [*states, *(["cold - warm"] if made.differences else [])]
     rows = [
-        [
-            f"{name}{' (=)' if name in idle else ''}{' · ' + rest if rest else ''}",
-            *(_known(by_place.get((name, rest, state))) for state in states),
-            *([_known(differences.get((name, rest)))] if differences else []),
-        ]
+        [f"{name}{' (=)' if name in idle else ''}{f' · {rest}' if rest else ''}", *(figures.get((name, rest, head)) for head in heads)]
         for name, rest in places
     ]
-    rows.sort(key=lambda row: not any(isinstance(gain, IoContrast) and gain.shown for gain in row))
+    rows.sort(key=lambda row: not any(isinstance(cell, IoContrast) and cell.shown for cell in row))
 
-    def write(gain: IoContrast) -> str:
-        change = f"{amount(made.response, made.unit, gain.value or 0.0).replace(' %', '')} {ends(made.response, gain.low, gain.high)}"
-        return f"{change}{'*' if gain.shown else ''}"
+    def write(contrast: IoContrast) -> str:
+        change = amount(made.response, made.unit, contrast.effect or 0.0).replace(" %", "")
+        return f"{change} {limits(made.response, contrast)}{'*' if contrast.shown else ''}"
 
-    columns = [Column("tweak set", left=True), *(Column(state or "change", state or "change", write) for state in states)]
-    columns += [Column("cold - warm", "cold_less_warm", write)] if differences else []
+    names = {"cold - warm": "cold_less_warm", "": "change"}
+    columns = [Column("tweak set", left=True), *(Column(head or "change", names.get(head, head), write) for head in heads)]
     return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)])]
 
 
-def _known(contrast: IoContrast | None) -> IoContrast | None:
-    return None if contrast is None or contrast.effect is None else contrast
-
-
 def record_of(study: IoStudy) -> dict[str, Any]:
-    """All of it for programs; what is refused is null with its reason beside it."""
+    """Return all of it for programs; what is refused is null with its reason beside it."""
     return {
         "runs": [record(cell) for cell in study.cells],
         "origin": study.origin,
@@ -271,22 +237,22 @@ def record_of(study: IoStudy) -> dict[str, Any]:
         "caches": {name: asdict(cache) for name, cache in study.caches.items()},
         "analyses": [
             {
-                "response": analyse.response,
-                "unit": analyse.unit,
-                "tweak_sets": analyse.sets,
-                "scale": analyse.observed.scale,
-                "factors": {factor.name: list(factor.levels) for factor in analyse.observed.factors},
-                "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in analyse.variation],
-                "findings": [{**asdict(effect), "shown": effect.shown} for effect in analyse.findings],
-                "answers": answers(analyse),
-                "refusal": analyse.refusal or None,
-                "notes": list(analyse.notes),
+                "response": analysis.response,
+                "unit": analysis.unit,
+                "tweak_sets": analysis.sets,
+                "scale": analysis.layout.scale,
+                "factors": {factor.name: list(factor.levels) for factor in analysis.layout.factors},
+                "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in analysis.variation],
+                "findings": [{**asdict(effect), "shown": effect.shown} for effect in analysis.findings],
+                "answers": answers(analysis),
+                "refusal": analysis.refusal or None,
+                "notes": list(analysis.notes),
             }
-            for analyse in study.analyses
+            for analysis in study.analyses
         ],
         "contrasts": asdict(study.contrasts),
         "changed_nothing": [asdict(contrast) for contrast in study.idle],
-        "reversals": list(reversals([analyse for analyse in study.analyses if not analyse.sets])),
+        "reversals": list(reversals([analysis for analysis in study.analyses if not analysis.sets])),
         "tweak_sets": [untouched(study.contrasts), *tweaks(study.contrasts)] if study.cells else [],
         "refused": list(study.refused),
     }

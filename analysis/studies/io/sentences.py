@@ -7,18 +7,21 @@ the best is chosen by the very figures that are compared.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from analysis.answer import Line, Word
 from analysis.stats.adjust import holm
 from analysis.stats.effect import paired
 from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .configurations import by_block, by_name, in_order, mean_of
 from .effects import FEWEST_IN_CONTRAST
-from .factors import AGAIN, SETS, STOCK, common, configuration, level_of, scale_of, spoken
+from .factors import AGAIN, SETS, STOCK, common, configuration, level_name, level_of, scale_of
+from .formulas import RATE, STEADY, WHOLE
+from .study import block_means, by_name, in_order, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from .study import IoStudy
     from .terms import IoRun
 
-STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
 LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s", "mb_per_s_read": "MiB/s read"}
 MOST = 3  # names or figures in a line
 MOST_STATES = 4
@@ -48,16 +50,28 @@ def listed(names: Iterable[str], word: str = "and") -> str:
     return f" {word} ".join([*([", ".join(others)] if others else []), last])
 
 
-def amount(response: str, unit: str, effect: float) -> str:
-    """Write a change: `+12.3 %` of a rate, `+4.1 points` of a percentage, else in the unit."""
-    if scale_of(response) == "log":
-        return percent(effect)
-    scale = points_of(response)
-    return f"{signed(scale * effect)} points" if scale else f"{'+' if effect > 0 else ''}{digits(effect, 3)} {unit}".strip()
+def letter(at: int) -> str:
+    """Return a mark for a sentence below a table."""
+    return chr(ord("a") + at) if at < 26 else letter(at // 26 - 1) + letter(at % 26)
+
+
+class Marks:
+    """Letters in a table, each with its sentence below it, given once."""
+
+    def __init__(self) -> None:
+        self.letters: dict[str, str] = {}
+
+    def __call__(self, sentence: str) -> Word:
+        """Return the letter of a sentence."""
+        return Word(f"({self.letters.setdefault(sentence, letter(len(self.letters)))})", "quiet")
+
+    def lines(self) -> list[Line]:
+        """Return the sentences."""
+        return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.letters.items()]
 
 
 def points_of(response: str) -> float:
-    """What to multiply a response by so that it is in percent; 0 for what is neither percentage nor share."""
+    """Return what to multiply a response by so that it is in percent; 0 for what is neither percentage nor share."""
     return 1.0 if response.endswith("_percent") else 100.0 if response.endswith("_share") else 0.0
 
 
@@ -66,20 +80,33 @@ def signed(points: float) -> str:
     return f"{round(points, 1) + 0.0:+.1f}"
 
 
-def ends(response: str, low: float | None, high: float | None) -> str:
+def amount(response: str, unit: str, effect: float) -> str:
+    """Write a change: `+12.3 %` of a rate, `+4.1 points` of a percentage, else in the unit."""
+    if scale_of(response) == "log":
+        return percent(effect)
+    scale = points_of(response)
+    return f"{signed(scale * effect)} points" if scale else f"{'+' if effect > 0 else ''}{digits(effect, 3)} {unit}".strip()
+
+
+def limits(response: str, change: EffectStep | IoContrast | Paired) -> str:
     """Write an interval: `[-1.2, +3.4]`."""
-    if low is None or high is None:
+    if change.low is None or change.high is None:
         return "no interval"
     scale = points_of(response)
     write = number if scale_of(response) == "log" else (lambda end: signed(scale * end)) if scale else lambda end: digits(end, 3)
-    return f"[{write(low)}, {write(high)}]"
+    return f"[{write(change.low)}, {write(change.high)}]"
+
+
+def change_text(response: str, unit: str, change: EffectStep | IoContrast | Paired) -> str:
+    """Write a change with its interval."""
+    return f"{amount(response, unit, change.effect or 0.0)} {limits(response, change)}"
 
 
 # The answer of a saved run.
 
 
 def findings(study: IoStudy) -> list[str]:
-    """Answer in lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
+    """Return lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
     if not study.cells:
         return []
     plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
@@ -89,14 +116,14 @@ def findings(study: IoStudy) -> list[str]:
 
 
 def basis(study: IoStudy) -> list[str]:
-    """Say what the figures stand on: what stock is, and why they may not be carried elsewhere."""
+    """Describe what the figures stand on: what stock is, and why they may not be carried elsewhere."""
     runs = [cell.run for cell in study.cells]
     settings = []
     for name in ("read_ahead_kb", "scheduler"):
-        values = dict.fromkeys(str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk)
-        settings += [f"{name} {' or '.join(values)}"] if values else []
-    disks = "".join(f" of {fromkey}" for fromkey in dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk))
-    lines = [f"Stock: {', '.join(settings)}{disks}, as the machine was found."] if settings else []
+        levels = dict.fromkeys(str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk)
+        settings += [f"{name} {' or '.join(levels)}"] if levels else []
+    disks = dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk)
+    lines = [f"Stock: {', '.join(settings)} of {', '.join(disks)}, as the machine was found."] if settings else []
     scaled = [run.computation_time_s for run in runs if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}]
     if times := sorted({time_s for time_s in scaled if time_s and time_s < OTHERS_SHORT_S}):
         span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
@@ -106,16 +133,16 @@ def basis(study: IoStudy) -> list[str]:
 
 
 def _fastest(cells: Sequence[JudgedResponse]) -> list[str]:
-    states: dict[tuple[str, ...], list[JudgedResponse]] = {}
+    states: dict[tuple[str, ...], list[JudgedResponse]] = defaultdict(list)
     for cell in cells:
         if cell.value(RATE) is not None:
-            states.setdefault(_state(cell.run), []).append(cell)
-    grouped = {key: by_name(members) for key, members in states.items()}
-    chosen = {key: groups for key, groups in grouped.items() if len(groups) > 1} or grouped
+            states[_state(cell.run)].append(cell)
+    every = {state: by_name(members) for state, members in states.items()}
+    chosen = {state: groups for state, groups in every.items() if len(groups) > 1} or every
     lines = []
-    for key, groups in list(chosen.items())[:MOST_STATES]:
-        words = [word for at, word in enumerate(key) if len({other[at] for other in chosen}) > 1]
-        where = ", ".join([*words, *([key[1]] if key[1] and key[1] not in words else [])]) or "all"
+    for state, groups in list(chosen.items())[:MOST_STATES]:
+        words = [word for at, word in enumerate(state) if word and (at == 1 or len({other[at] for other in chosen}) > 1)]
+        where = ", ".join(words) or "all"
         lines.append(f"{where[0].upper()}{where[1:]}: {_highest(groups)}")
     if len(chosen) > MOST_STATES:
         lines.append(f"{len(chosen) - MOST_STATES} more states of what is no choice (model, cache, checkpoints, record): in the table.")
@@ -123,7 +150,7 @@ def _fastest(cells: Sequence[JudgedResponse]) -> list[str]:
 
 
 def _state(run: IoRun) -> tuple[str, ...]:
-    """What a job does not choose between: other than these, samples/s are of one kind."""
+    """What a job does not choose between: with another of these, samples/s are of another kind."""
     known = {*run.overrides, *run.params}
     cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
     writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
@@ -139,106 +166,96 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     rate = f"{digits(mean.value or 0.0, 3)} samples/s{interval}"
     if len(groups) == 1:
         return f"{rate}; nothing was measured beside it."
-    values = {name: by_block(cells, RATE) for name, cells in groups.items()}
-    # Two by two, for Holm's adjustment over all pairs: from the first to the second, and from the best to each.
-    pairs = {frozenset(pair): change for pair in combinations(groups, 2) if (change := _step(values, *pair))}
+    blocks = {name: block_means(cells, RATE) for name, cells in groups.items()}
+    pairs = {frozenset(pair): change for pair in combinations(groups, 2) if (change := _paired(RATE, *(blocks[name] for name in pair)))}
     adjusted = dict(zip(pairs, holm([change.p for change in pairs.values()]), strict=True))
-    below = {name: change for name in groups if frozenset((best, name)) in adjusted and (change := _step(values, best, name))}
-    slower = sorted((name for name in below if adjusted[frozenset((best, name))] < ALPHA), key=lambda name: -below[name].effect)
+    slower = {name: change for name in groups if adjusted.get(frozenset((best, name)), 1.0) < ALPHA
+              if (change := _paired(RATE, blocks[best], blocks[name]))}  # fmt: skip
     others = [name for name in groups if name != best and name not in slower]
     parts = [f"{best} was fastest, {rate}"]
     if others:
-        more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
-        parts.append(f"can't tell it from {', '.join(others[:MOST])}{more}")
+        parts.append(f"can't tell it from {', '.join(others[:MOST])}{_more(others)}")
     if slower:
-        each = [f"{name} was {unsigned(abs(below[name].effect))} slower {ends(RATE, below[name].low, below[name].high)}" for name in slower]
+        by_size = sorted(slower, key=lambda name: -slower[name].effect)
+        each = [f"{name} was {unsigned(abs(slower[name].effect))} slower {limits(RATE, slower[name])}" for name in by_size]
         parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
     family = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
     return f"{'; '.join(parts)} ({family})."
 
 
-def _step(values: Mapping[str, Mapping[int, float]], first: str, second: str) -> Paired | None:
-    blocks = sorted(values[first].keys() & values[second].keys())
-    return _change([math.log(values[second][block] / values[first][block]) for block in blocks], RATE)
+def _more(names: Sequence[object]) -> str:
+    return f" and {len(names) - MOST} more" if len(names) > MOST else ""
 
 
-def _change(values: Sequence[float], response: str) -> Paired | None:
+def _paired(response: str, before: Mapping[int, float], after: Mapping[int, float]) -> Paired | None:
+    return _over_blocks(response, [after[block] - before[block] for block in sorted(before.keys() & after.keys())])
+
+
+def _over_blocks(response: str, changes: Sequence[float]) -> Paired | None:
     """Average changes over blocks; None where too few have one, or all the very same: these are no measurements."""
     try:
-        return paired(values, log=scale_of(response) == "log") if len(values) >= FEWEST_IN_CONTRAST else None
+        return paired(changes, log=scale_of(response) == "log") if len(changes) >= FEWEST_IN_CONTRAST else None
     except NotComparable:
         return None
 
 
-def _engines(cells: Sequence[JudgedResponse], base: str) -> list[str]:
-    """Set each other engine against ours: in each block the mean over all configurations that both ran."""
-    lines = []
-    for name in dict.fromkeys(cell.run.engine for cell in cells if cell.run.engine != base):
+def _engines(cells: Sequence[JudgedResponse], base: str) -> Iterator[str]:
+    """Compare each other engine with ours: in each block the mean over all configurations that both ran."""
+    alike = common([cell.run for cell in cells]) | {"engine"}
+    groups: dict[tuple[str, str], list[JudgedResponse]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.run.engine, configuration(cell.run, alike)].append(cell)
+    for engine in dict.fromkeys(engine for engine, _ in groups if engine != base):
         parts, clear, blocks = [], False, 0
         for response in (WHOLE, RATE):
-            values = _against(cells, response, base, name)
-            change = _change(values, response)
+            changes: dict[int, list[float]] = defaultdict(list)
+            for name in dict.fromkeys(name for _, name in groups):
+                before, after = (block_means(groups.get((each, name), []), response) for each in (base, engine))
+                for block in before.keys() & after.keys():
+                    changes[block].append(after[block] - before[block])
+            most = max(map(len, changes.values()), default=0)
+            whole = [math.fsum(each) / most for _, each in sorted(changes.items()) if len(each) == most]
+            change = _over_blocks(response, whole)
             if change is None:
                 parts.append(f"{LABELS[response]} not comparable: fewer than two blocks have it from both")
-                continue
-            parts.append(f"{LABELS[response]} {amount(response, '', change.effect)} {ends(response, change.low, change.high)}")
-            clear, blocks = clear or change.low > 0 or change.high < 0, max(blocks, len(values))
+            else:
+                parts.append(f"{LABELS[response]} {change_text(response, '', change)}")
+                clear, blocks = clear or change.low > 0 or change.high < 0, max(blocks, len(whole))
         paired_over = f" (paired over {blocks} blocks; {'they differ' if clear else 'no difference shown'})" if blocks else ""
-        names = ["DLIO" if engine == "dlio" else engine for engine in (name, base)]
-        lines.append(f"{' against '.join(names)}: {', '.join(parts)}{paired_over}.")
-    return lines
+        names = ["DLIO" if name == "dlio" else name for name in (engine, base)]
+        yield f"{' against '.join(names)}: {', '.join(parts)}{paired_over}."
 
 
-def _against(cells: Sequence[JudgedResponse], response: str, base: str, other: str) -> list[float]:
-    """What another engine changes in each block, as the mean over the configurations that both engines ran in it."""
-    alike = common([cell.run for cell in cells]) | {"engine"}
-    groups: dict[tuple[str, str], list[JudgedResponse]] = {}
-    for cell in cells:
-        groups.setdefault((configuration(cell.run, alike), cell.run.engine), []).append(cell)
-    changes: dict[int, list[float]] = {}
-    for name in dict.fromkeys(name for name, _ in groups):
-        first, second = (by_block(groups.get((name, engine), []), response) for engine in (base, other))
-        for block in first.keys() & second.keys():
-            if scale_of(response) != "log":
-                changes.setdefault(block, []).append(second[block] - first[block])
-            elif first[block] > 0 and second[block] > 0:
-                changes.setdefault(block, []).append(math.log(second[block] / first[block]))
-    most = max(map(len, changes.values()), default=0)
-    return [math.fsum(values) / most for _, values in sorted(changes.items()) if len(values) == most]
-
-
-def _tweak_sets(study: IoStudy) -> list[str]:
+def _tweak_sets(study: IoStudy) -> Iterator[str]:
     known = [tweak for tweak in study.contrasts.tweaks if tweak.p is not None]
     shown = sorted((contrast for contrast in known if contrast.shown), key=lambda contrast: -abs(math.log1p(contrast.effect or 0.0)))
-    lines = []
     if shown:
-        more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
         each = "; ".join(
-            f"{contrast.tweakset}{f' with {contrast.configuration}' if contrast.configuration else ''} "
-            f"{unsigned(abs(contrast.effect or 0.0))} "
-            f"{'faster' if (contrast.effect or 0.0) > 0 else 'slower'} {ends(RATE, contrast.low, contrast.high)}"
-            for contrast in shown[:MOST]
+            f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} {unsigned(abs(one.effect or 0.0))} "
+            f"{'faster' if (one.effect or 0.0) > 0 else 'slower'} {limits(RATE, one)}"
+            for one in shown[:MOST]
         )
-        lines.append(f"Tweak sets that differ from stock: {each}{more} (Holm over {len(known)}).")
+        yield f"Tweak sets that differ from stock: {each}{_more(shown)} (Holm over {len(known)})."
     elif known:
-        sets = len({contrast.tweakset for contrast in known})
-        lines.append(f"Tweak sets: {'it' if sets == 1 else f'none of {sets}'} is {'not ' if sets == 1 else ''}shown to differ from stock.")
-    idle: dict[str, list[str]] = {}
+        yield f"Tweak sets: none of {len({contrast.tweakset for contrast in known})} is shown to differ from stock."
+    outcomes: dict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(contrast.tweakset for contrast in study.idle):
-        mine = [contrast for contrast in study.idle if contrast.tweakset == name and contrast.p is not None]
-        off, count = sum(contrast.shown for contrast in mine), counted(len(mine), "configuration")
-        outcome = "in too few blocks to say more" if not mine else f"no difference shown in {count}"
-        idle.setdefault(f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome, []).append(name)
-    lines += [f"{', '.join(names)} changed nothing here: a second A/A; {outcome}." for outcome, names in idle.items()]
-    return [*lines, *([untouched(study.contrasts)] if any(contrast.shown for contrast in study.contrasts.again) else [])]
+        own = [contrast for contrast in study.idle if contrast.tweakset == name and contrast.p is not None]
+        off, count = sum(contrast.shown for contrast in own), counted(len(own), "configuration")
+        outcome = f"no difference shown in {count}" if own else "in too few blocks to say more"
+        outcomes[f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome].append(name)
+    for outcome, names in outcomes.items():
+        yield f"{', '.join(names)} changed nothing here: a second A/A; {outcome}."
+    if any(contrast.shown for contrast in study.contrasts.again):
+        yield untouched(study.contrasts)
 
 
 # Factor by factor, and tweak set by tweak set.
 
 
 def of_factors(study: IoStudy) -> list[str]:
-    """What is known of each factor; of AU without the first step only where it tells another story."""
-    known = [analyse for analyse in study.analyses if not analyse.sets and not analyse.refusal]
+    """Describe each factor; AU without the first step only where it shows something else."""
+    known = [analysis for analysis in study.analyses if not analysis.sets and not analysis.refusal]
     lines = [
         f"{LABELS.get(analysis.response, analysis.response)}: {line}"
         for analysis in known
@@ -249,131 +266,106 @@ def of_factors(study: IoStudy) -> list[str]:
 
 
 def of_tweak_sets(study: IoStudy) -> list[str]:
-    """What the copy of stock shows, and what each tweak set did."""
-    lines = [line for analyse in study.analyses if analyse.sets for line in answers(analyse)]
+    """Describe what the copy of stock shows, and what each tweak set did."""
+    lines = [line for analysis in study.analyses if analysis.sets for line in answers(analysis)]
     return [untouched(study.contrasts), *tweaks(study.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
 
 
 def answers(analysis: Analysis) -> list[str]:
-    """What is known of every factor, and of every two that are shown to do something together; a line each."""
+    """Describe every factor, and every two that are shown to do something together; a line each."""
     if analysis.refusal:
         return [f"{analysis.response}: nothing can be said: {analysis.refusal}"]
-    return [
-        _main(finding, analysis) if len(finding.factors) == 1 else _pair(finding, analysis)
-        for finding in analysis.findings
-        if len(finding.factors) == 1 or finding.shown
-    ]
+    return [_answer(effect, analysis) for effect in analysis.findings if len(effect.factors) == 1 or effect.shown]
 
 
-def _how_sure(effect: IoEffect, analysis: Analysis) -> str:
-    """Write `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
-    effects = len(analysis.findings)
-    over = f"{counted(effects, 'effect')}, {len(effect.steps)} steps" if len(effect.steps) > 1 else f"{effects}"
-    return f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
-
-
-def _written(step: EffectStep | IoContrast, response: str, unit: str) -> str:
-    return f"{amount(response, unit, step.effect or 0.0)} {ends(response, step.low, step.high)}"
-
-
-def _main(effect: IoEffect, analysis: Analysis) -> str:
-    name, sure = effect.factors[0], _how_sure(effect, analysis)
-    step = f"{effect.clearest.name} {_written(effect.clearest, analysis.response, analysis.unit)}"
+def _answer(effect: IoEffect, analysis: Analysis) -> str:
+    effects, steps, head = len(analysis.findings), len(effect.steps), " × ".join(effect.factors)
+    over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"  # of several steps, each counts for one effect
+    sure = f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
+    step = f"{effect.clearest.name} {change_text(analysis.response, analysis.unit, effect.clearest)}"
     if not effect.shown:
-        return f"{name}: not shown to matter; its clearest step, {step}; {sure}."
-    means = ", ".join(f"{level.level} {digits(level.mean, 3)}" for level in effect.levels)
-    company = [" × ".join(other.factors) for other in analysis.findings if other.shown and len(other.factors) > 1 and name in other.factors]
-    depends = f" On average over the others only: see {', '.join(company)}." if company else ""
-    unit = f" {analysis.unit}" if analysis.unit else ""
-    return f"{name}: {means}{unit}; {step}; {unsigned(effect.share)} of the variation, {sure}.{depends}"
-
-
-def _pair(effect: IoEffect, analysis: Analysis) -> str:
-    head = " × ".join(effect.factors)
-    sure = f"{unsigned(effect.share)} of the variation, {_how_sure(effect, analysis)}"
-    if SETS in effect.factors:
-        (other,) = (name for name in effect.factors if name != SETS)
-        return f"{head}: what a tweak set does depends on {other}; {sure}."
-    if effect.together is None:
-        return f"{head}: what the one does depends on the other; {sure}."
+        return f"{head}: not shown to matter; its clearest step, {step}; {sure}."
+    sure = f"{unsigned(effect.share)} of the variation, {sure}"
+    if len(effect.factors) == 1:
+        means = ", ".join(f"{level.level} {digits(level.mean, 3)}" for level in effect.levels)
+        company = [" × ".join(other.factors) for other in analysis.findings if other.shown and {head} < {*other.factors}]
+        depends = f" On average over the others only: see {', '.join(company)}." if company else ""
+        unit = f" {analysis.unit}" if analysis.unit else ""
+        return f"{head}: {means}{unit}; {step}; {sure}.{depends}"
     pair = effect.together
-    steps = sorted(pair.steps, key=lambda step: step.effect)
-    shown = list(pair.steps) if len(steps) <= 5 else [steps[0], steps[-1]]
-    each = "; ".join(f"with {spoken(pair.along, step.name)} {_written(step, analysis.response, analysis.unit)}" for step in shown)
+    if SETS in effect.factors or pair is None:
+        first, second = sorted(effect.factors, key=lambda name: name != SETS)
+        return f"{head}: what {'a tweak set' if first == SETS else first} does depends on {second}; {sure}."
+    by_size = sorted(pair.steps, key=lambda step: step.effect)
+    shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
+    each = "; ".join(f"with {level_name(pair.along, step.name)} {change_text(analysis.response, analysis.unit, step)}" for step in shown)
     return f"{head}: {pair.factor} {pair.first} → {pair.last} does {each}; {sure}."
 
 
 def reversals(result: Sequence[Analysis]) -> Iterator[str]:
-    """Say where leaving the first step out shows what the whole epoch does not, or turns its sign: reading was moved, not saved."""
-    known = {analysis.response: analysis for analysis in result if analysis.findings}
-    if STEADY not in known or WHOLE not in known:
-        return
-    whole = {(finding.factors, step.levels): (finding, step) for finding in known[WHOLE].findings for step in finding.steps}
-    for finding in known[STEADY].findings:
-        for step in finding.steps if len(finding.factors) == 1 else ():
-            its, other = whole.get((finding.factors, step.levels), (finding, None))
+    """Yield where leaving the first step out shows what the whole epoch does not, or turns its sign: reading was moved, not saved."""
+    known = {analysis.response: analysis.findings for analysis in result}
+    whole = {(effect.factors, step.levels): (effect, step) for effect in known.get(WHOLE, ()) for step in effect.steps}
+    for effect in known.get(STEADY, ()):
+        for step in effect.steps if len(effect.factors) == 1 else ():
+            same, other = whole.get((effect.factors, step.levels), (effect, None))
             if other is None or not step.shown:
                 continue
             turned = other.shown and other.effect * step.effect < 0
-            if turned or not its.shown:
+            if turned or not same.shown:
                 yield (
-                    f"{finding.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over the whole epoch "
+                    f"{effect.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over the whole epoch "
                     f"{signed(other.effect)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
                     "is left out, it was not saved."
                 )
 
 
 def untouched(contrasts: Contrasts) -> str:
-    """Say what stock against its copy shows, in all configurations together."""
+    """Describe what stock against its copy shows, in all configurations together."""
     known = [contrast for contrast in contrasts.again if contrast.p is not None]
     if not known:
         return "A/A: not measured, or in too few blocks: nobody knows what this machine makes out of nothing."
-    off = sum(contrast.shown for contrast in known)
-    worst = min(known, key=lambda contrast: contrast.p or 0.0)
-    where, count = f"{worst.configuration}: {_against_stock(worst, contrasts)}", counted(len(known), "configuration")
+    off, count = sum(contrast.shown for contrast in known), counted(len(known), "configuration")
+    clearest = _clearest(known, contrasts)
     if off:
         return (
-            f"A/A: stock and its copy differ in {off} of {count}, though nothing was changed: {where}."
-            " One run in 20 shows that by chance; otherwise the machine was not quiet: trust what is said of tweak sets less."
+            f"A/A: stock and its copy differ in {off} of {count}, though nothing was changed: {clearest}."
+            " One run in 20 shows that by chance; otherwise the machine was not quiet: trust the tweak sets' figures less."
         )
-    return f"A/A: stock and its copy: no difference shown in {count}; the clearest, {where}."
+    return f"A/A: stock and its copy: no difference shown in {count}; the clearest, {clearest}."
 
 
 def tweaks(contrasts: Contrasts) -> list[str]:
-    """Say what each tweak set did, and whether more on a cold cache than on a warm one; a line each."""
+    """Describe what each tweak set did, and whether more on a cold cache than on a warm one; a line each."""
     lines = []
     for name in dict.fromkeys(tweak.tweakset for tweak in contrasts.tweaks):
-        mine = [tweak for tweak in contrasts.tweaks if tweak.tweakset == name and tweak.p is not None]
-        shown = sorted((contrast for contrast in mine if contrast.shown), key=lambda contrast: -abs(contrast.effect or 0.0))
-        count = counted(len(mine), "configuration")
-        if not mine:
+        own = [tweak for tweak in contrasts.tweaks if tweak.tweakset == name and tweak.p is not None]
+        shown = sorted((contrast for contrast in own if contrast.shown), key=lambda contrast: -abs(contrast.effect or 0.0))
+        count = counted(len(own), "configuration")
+        if not own:
             lines.append(f"{name}: in no configuration measured in two blocks beside stock.")
         elif not shown:
-            one = min(mine, key=lambda contrast: contrast.p or 0.0)
-            clearest = f"{one.configuration}: {_against_stock(one, contrasts)}"
-            lines.append(f"{name}: no difference from stock shown in {count}; the clearest, {clearest}.")
+            lines.append(f"{name}: no difference from stock shown in {count}; the clearest, {_clearest(own, contrasts)}.")
         else:
-            each = "; ".join(f"{contrast.configuration}: {_against_stock(contrast, contrasts)}" for contrast in shown[:4])
-            more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
-            lines.append(f"{name}: differs from stock in {len(shown)} of {count}: {each}{more}.")
+            each = "; ".join(_clearest([contrast], contrasts) for contrast in shown[:MOST])
+            lines.append(f"{name}: differs from stock in {len(shown)} of {count}: {each}{_more(shown)}.")
         controls = [difference for difference in contrasts.differences if difference.tweakset == name and difference.p is not None]
-        lines += [_control(control, contrasts) for control in controls if control.shown]
+        for control in (control for control in controls if control.shown):
+            twins = {one.cache: one for one in own if one.rest == control.rest}
+            sides = ", ".join(f"{state} {_against_stock(twins[state], contrasts)}" for state in ("cold", "warm") if state in twins)
+            where = f", {control.rest}" if control.rest else ""
+            lines.append(f"{name}{where}: {sides}; the cold cache makes the difference: {_against_stock(control, contrasts)}.")
         if controls and not any(control.shown for control in controls):
             where = f" in any of {counted(len(controls), 'configuration')}" if len(controls) > 1 else ""
             lines.append(f"{name}: not shown to do more on a cold cache than on a warm one{where}.")
     return lines
 
 
-def _control(contrast: IoContrast, contrasts: Contrasts) -> str:
-    """Cold beside warm, with the difference of the two."""
-    twins = {other.cache: other for other in contrasts.tweaks if (other.tweakset, other.rest) == (contrast.tweakset, contrast.rest)}
-    sides = ", ".join(f"{state} {_against_stock(twins[state], contrasts)}" for state in ("cold", "warm") if state in twins)
-    where = f", {contrast.rest}" if contrast.rest else ""
-    return f"{contrast.tweakset}{where}: {sides}; the cold cache makes the difference: {_against_stock(contrast, contrasts)}."
+def _clearest(result: Sequence[IoContrast], contrasts: Contrasts) -> str:
+    one = min(result, key=lambda contrast: contrast.p or 0.0)
+    return f"{one.configuration}: {_against_stock(one, contrasts)}"
 
 
 def _against_stock(contrast: IoContrast, contrasts: Contrasts) -> str:
-    if contrast.effect is None:
-        return contrast.missing or "not measured"
     p = "" if contrast.p_adjusted is None else f" (p {probability(contrast.p_adjusted)})"
-    return f"{_written(contrast, contrasts.response, contrasts.unit)}{p}"
+    return f"{change_text(contrasts.response, contrasts.unit, contrast)}{p}"

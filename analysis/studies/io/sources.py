@@ -13,13 +13,12 @@ from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
 from . import dlio_answer, mlperf, saved
-from .configurations import BY_DEFAULT, in_order
 from .dlio_folder import SUMMARY, folders_under
 from .dlio_published import begun, is_design, is_published
 from .dlio_study import dlio_study, excluding, settings
 from .factors import STOCK, common, configuration
 from .run_answer import answer
-from .study import study
+from .study import BY_DEFAULT, in_order, study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

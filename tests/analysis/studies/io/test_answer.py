@@ -13,12 +13,11 @@ import scipy.stats
 
 from analysis.load import from_json
 from analysis.render.text import render
-from analysis.studies.io.configurations import configurations
 from analysis.studies.io.responses import judge
 from analysis.studies.io.run_answer import answer
 from analysis.studies.io.saved import io_runs as read
 from analysis.studies.io.sentences import basis, findings
-from analysis.studies.io.study import study
+from analysis.studies.io.study import configurations, study
 from tests.made_io import MadeIo, io_runs, saved_io
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
     found = study_of()
     assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL}
     assert {one.tweakset for one in found.idle} == {LARGE}
-    assert all(LARGE not in factor.levels for one in found.analyses for factor in one.observed.factors)
+    assert all(LARGE not in factor.levels for one in found.analyses for factor in one.layout.factors)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() 
     runs = [run for run in io_runs(MADE) if run.tweakset != SMALL or run.overrides["format"] == "raw"]
     found = study("made.json", runs)
     with_sets = next(one for one in found.analyses if one.sets)
-    assert [factor.name for factor in with_sets.observed.factors] == ["cache", "tweak set"]
+    assert [factor.name for factor in with_sets.layout.factors] == ["cache", "tweak set"]
     assert {one.factors for one in with_sets.findings if one.shown} >= {("tweak set",), ("cache", "tweak set")}
     assert {one.rest for one in found.contrasts.tweaks} == {"raw"}
 
@@ -107,5 +107,5 @@ def test_configurations_that_met_other_tweak_sets_are_analysed_apart() -> None:
     )
     found = study("made.json", [*io_runs(MADE), *io_runs(writing)])
     with_sets = [one for one in found.analyses if one.sets]
-    assert [one.observed.factors[-1].levels for one in with_sets] == [("stock", SMALL), ("stock", "writeback-eager")]
+    assert [one.layout.factors[-1].levels for one in with_sets] == [("stock", SMALL), ("stock", "writeback-eager")]
     assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL, "writeback-eager"}

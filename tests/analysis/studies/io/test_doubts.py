@@ -14,7 +14,7 @@ from analysis.load import from_json
 from analysis.studies.io import validity
 from analysis.studies.io.dlio_answer import reversals
 from analysis.studies.io.dlio_study import dlio_study
-from analysis.studies.io.responses import NOMINAL, identity, in_words, judge, judged_alike, slept_in_words
+from analysis.studies.io.responses import NOMINAL, describe_identity, describe_oversleep, identity, judge, judged_alike
 from analysis.studies.io.study import study
 from analysis.studies.io.validity import EVERY, OVERSLEPT, cannot_be
 from fixtures.studies.io import pagecache
@@ -88,7 +88,7 @@ def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(sn
     plain = {one.run.id: one.value("samples_per_s_whole") for one in found.cells}
     ratios = [(values[name] or 0) / (plain[name] or 1) for name in values]
     assert max(ratios) == pytest.approx(min(ratios))
-    assert slept_in_words(found.cells) == snapshot
+    assert describe_oversleep(found.cells) == snapshot
 
 
 def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -> None:
@@ -98,7 +98,7 @@ def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -
     assert found.nominal == pytest.approx(1 / 1.3)
     assert found.measured == pytest.approx(1)
     assert found.overslept == pytest.approx(1.3)
-    assert in_words([judged]) == snapshot
+    assert describe_identity([judged]) == snapshot
 
 
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.adjust import holm
-from analysis.studies.io.configurations import mean_of
-from analysis.studies.io.effects import analysed
-from analysis.studies.io.factors import varied
+from analysis.studies.io.effects import analyse
+from analysis.studies.io.factors import factors_of
 from analysis.studies.io.responses import judge
 from analysis.studies.io.sentences import answers, reversals
+from analysis.studies.io.study import mean_of
 from analysis.studies.io.terms import IoResponse
 from tests.made_io import MadeIo, io_runs
 
@@ -46,7 +46,7 @@ MADE = MadeIo(factors={"format": tuple(FORMATS), "read_threads": (1, 4), "cache"
 
 
 def analysis_of(made: MadeIo, response: str = RATE, *, sets: bool = False) -> Analysis:
-    return analysed([judge(run) for run in io_runs(made)], response, sets=sets)
+    return analyse([judge(run) for run in io_runs(made)], response, sets=sets)
 
 
 def test_sentences(snapshot: SnapshotAssertion) -> None:
@@ -98,7 +98,7 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
     made = MadeIo(factors={"format": ("raw", "npz", "png"), "cache": ("cold", "warm")}, tweaksets=("stock",), blocks=5, cell_sd=0.05)
     cells = [judge(run) for run in io_runs(made)]
     y = np.log([[one.value(RATE) or math.nan for one in cells if one.run.block == block] for block in range(1, 6)]).reshape(5, 3, 2)
-    found = {one.factors: one for one in analysed(cells, RATE, sets=False).findings}
+    found = {one.factors: one for one in analyse(cells, RATE, sets=False).findings}
     hand = {
         ("format",): [y[:, at].mean(1) - y[:, 0].mean(1) for at in (1, 2)],
         ("cache",): [y[:, :, 1].mean(1) - y[:, :, 0].mean(1)],
@@ -137,7 +137,7 @@ def test_lost_cells_leave_the_effects_where_they_are_and_are_named() -> None:
 
 def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_interactions() -> None:
     runs = [run for run in io_runs(MADE) if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1]
-    found = analysed([judge(run) for run in runs], RATE, sets=False)
+    found = analyse([judge(run) for run in runs], RATE, sets=False)
     assert {one.factors for one in found.findings} == {("format",), ("read_threads",), ("cache",)}
     assert sum("cannot be told" in note for note in found.notes) == 3
 
@@ -149,14 +149,14 @@ def test_two_parameters_that_always_go_together_are_one_factor() -> None:
     runs = [
         replace(run, overrides={**run.overrides, "transfer_size": 4096 if run.overrides["cache"] == "cold" else 0}) for run in io_runs(MADE)
     ]
-    found = varied(runs)
+    found = factors_of(runs)
     assert [factor.name for factor in found.factors] == ["format", "read_threads", "cache"]
     assert found.same == (("transfer_size", "cache"),)
 
 
 def test_what_a_model_implies_is_no_factor_of_its_own() -> None:
     runs = [replace(run, model=name, batch_size=size) for name, size in (("unet3d", 7), ("resnet50", 400)) for run in io_runs(MadeIo())]
-    assert [factor.name for factor in varied(runs).factors] == ["model", "format", "cache"]
+    assert [factor.name for factor in factors_of(runs).factors] == ["model", "format", "cache"]
 
 
 def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
@@ -184,15 +184,15 @@ def test_levels_are_in_the_order_of_their_size_or_of_their_plainness() -> None:
         for run in io_runs(MadeIo(factors={"cache": ("warm",)}, blocks=1))
         for threads, name in itertools.product((16, 2, 1), ("png", "hdf5", "raw"))
     ]
-    assert [factor.levels for factor in varied(runs).factors] == [("1", "2", "16"), ("raw", "hdf5", "png")]
+    assert [factor.levels for factor in factors_of(runs).factors] == [("1", "2", "16"), ("raw", "hdf5", "png")]
 
 
 def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named() -> None:
     """One that writes checkpoints, at half the speed: the cache's effect on raw is that of the readers alone."""
     lone = MadeIo(factors={"format": ("raw",), "read_threads": (1,), "cache": ("warm",), "checkpoint": ("on",)}, gain=lambda *_: -0.7)
     design = [replace(run, params={**run.params, "checkpoint": "off"}) for run in io_runs(MADE)]
-    found = analysed([judge(run) for run in (*design, *io_runs(lone))], RATE, sets=False)
-    assert [factor.name for factor in found.observed.factors] == ["format", "read_threads", "cache"]
+    found = analyse([judge(run) for run in (*design, *io_runs(lone))], RATE, sets=False)
+    assert [factor.name for factor in found.layout.factors] == ["format", "read_threads", "cache"]
     assert any("checkpoint on" in note for note in found.notes)
     assert [one.steps for one in found.findings] == [one.steps for one in analysis_of(MADE).findings]
 
@@ -233,7 +233,7 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scat
     designs = 60
     cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, blocks)
     rng = np.random.default_rng(7)
-    found = [analysed(answered(cells, SCATTER[scatter], rng), RATE, sets=False).findings for _ in range(designs)]
+    found = [analyse(answered(cells, SCATTER[scatter], rng), RATE, sets=False).findings for _ in range(designs)]
     assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
     low, high = scipy.stats.binom.interval(0.99, designs, 0.05)
     missed = {
@@ -250,7 +250,7 @@ def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_
     cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(5)
     found = [
-        next(one for one in analysed(made, RATE, sets=False).findings if one.factors == ("format",))
+        next(one for one in analyse(made, RATE, sets=False).findings if one.factors == ("format",))
         for made in (answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "png")) for _ in range(designs))
     ]
     low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
@@ -265,7 +265,7 @@ def test_what_scatters_little_is_found_beside_what_scatters_much() -> None:
     cells = bare({"format": ("raw", "png"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(3)
     costs = answered(cells, SCATTER["raw from a disk"], rng, lambda levels: -0.2 * (levels == {"format": "png", "cache": "cold"}))
-    one = next(one for one in analysed(costs, RATE, sets=False).findings if len(one.factors) > 1)
+    one = next(one for one in analyse(costs, RATE, sets=False).findings if len(one.factors) > 1)
     assert one.together is not None
     widths = {step.name: step.high - step.low for step in one.together.steps}
     inside = next(step for step in one.together.steps if step.name == "png")

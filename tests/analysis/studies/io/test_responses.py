@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.io.responses import identity, in_words, judge
+from analysis.studies.io.responses import describe_identity, identity, judge
 from analysis.studies.io.terms import GIB, MIB, Checkpoint, Epoch, IoRun
 from tests.dlio_like import epoch, io_run
 
@@ -193,5 +193,5 @@ def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> No
     """1 within 0.005 for ranks that compute equally long, and found broken where they do not belong to one job."""
     good = judge(io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)))
     odd = judge(io_run(epoch(LOADS), epoch(LOADS, [0.9] * 20, rank=1)))
-    assert {"good": in_words([good]), "one odd": in_words([good, odd])} == snapshot
-    assert in_words([judge(io_run(epoch([0.1] * 2)))]) is None
+    assert {"good": describe_identity([good]), "one odd": describe_identity([good, odd])} == snapshot
+    assert describe_identity([judge(io_run(epoch([0.1] * 2)))]) is None

@@ -12,11 +12,11 @@ import pytest
 from analysis.__main__ import main
 from analysis.compare import Options, compare
 from analysis.load import from_json
-from analysis.studies.io.configurations import caches
-from analysis.studies.io.factors import common, configuration, varied
+from analysis.studies.io.factors import common, configuration, factors_of
 from analysis.studies.io.mlperf import submission
 from analysis.studies.io.responses import judge
 from analysis.studies.io.saved import io_runs
+from analysis.studies.io.study import caches
 from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
 
@@ -76,7 +76,7 @@ def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
     """Names leave out what is the default (here npz and cold): a factor has both levels still, and each configuration says its own."""
     text = json.dumps(saved_io(MADE)).replace(":format=npz", "").replace(":cache=cold", "")
     runs = io_runs(from_json(json.loads(text), "run.json"), [])
-    assert {factor.name: factor.levels for factor in varied(runs).factors} == {"format": ("raw", "npz"), "cache": ("cold", "warm")}
+    assert {factor.name: factor.levels for factor in factors_of(runs).factors} == {"format": ("raw", "npz"), "cache": ("cold", "warm")}
     assert {configuration(run, common(runs)) for run in runs} == {"raw · cold", "raw · warm", "npz · cold", "npz · warm"}
 
 
