@@ -33,9 +33,9 @@ def load(path: Path | str) -> Run:
     try:
         if path.is_dir():
             if is_deeptweak(path):
-                from .formats import deeptweak_csv  # noqa: PLC0415  # only such folders need a YAML parser
+                from .formats import deeptweak  # noqa: PLC0415  # only such folders need a YAML parser
 
-                return deeptweak_csv.read(path)
+                return deeptweak.read(path)
             raise Unreadable(f"{path}: is a directory; name one saved run in it (a .json file).")
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None

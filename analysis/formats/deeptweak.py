@@ -1,0 +1,388 @@
+"""DeepTweak's directories: one folder per configuration with `benchmark.csv` (a row a step) and `skyhook.yaml` (what was asked for).
+
+A node type's folder is one run: each configuration below it is an arm of one cell. The logger appends, and begins with a header or with
+step 1 each time it starts: what was appended to a file later is a second block. Nothing in the format says which samples were trained on,
+whether the tweaks were in force, or when any of it happened.
+
+Its columns' names mislead in places: MB and KB are MiB and KiB, `disk_*` counts since boot while `net_*` is a rate, and `gpu_mem_util` is
+how busy the memory was or how full, depending on which program was asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+
+from analysis.files import read_whole
+from analysis.metrics import metrics_of
+from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Unreadable, Workload
+from analysis.wording import UNCOUNTED
+
+from .fields import LARGEST_COUNT, LONGEST_S, SHORTEST_S
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+Values = tuple["float | None", ...]
+Remark = tuple[str, str]  # what a reader should know, and the column it is about
+
+TABLE, MANIFEST = "benchmark.csv", "skyhook.yaml"
+STUDY, BASELINE = "deeptweak", "base"
+QUESTION = "Which set of kernel tweaks fine-tunes a language model fastest?"
+PRIMARY = Metric("throughput_samples_per_s", "higher")
+LONG_UP = 10  # so many times the bytes written to disk since boot are not a matter of minutes any more
+KIB, MIB = 1024.0, 1024.0**2
+# Step times are rounded to a millisecond and the clock beside them to ten: over a run of minutes they agree far better than this.
+CLOCK_TOLERANCE, CLOCK_SLACK_S = 0.02, 0.1
+LARGEST = 1e24  # no counter of bytes gets there: a digit too many, or two numbers run together
+
+
+class Column(NamedTuple):
+    """A column under our name. `summary` is what is kept of a whole cell; `total` names what a counter rose by over the cell.
+
+    `never_zero`: 0 in every row can only mean that nobody measured.
+    """
+
+    name: str
+    scale: float = 1.0
+    summary: tuple[Literal["mean", "min", "max"], ...] = ()
+    total: str = ""
+    never_zero: bool = False
+
+
+HOST = {
+    "tokens_per_sec": Column("tokens_per_s", never_zero=True),
+    "samples_per_sec": Column("samples_per_s", never_zero=True),
+    "loss": Column("loss"),
+    "learning_rate": Column("learning_rate"),
+    "grad_norm": Column("grad_norm"),
+    "cpu_percent": Column("cpu_busy_percent", summary=("mean",)),
+    "mem_used": Column("mem_used_bytes", summary=("mean", "max"), never_zero=True),
+    "mem_available": Column("mem_available_bytes", summary=("mean", "min"), never_zero=True),
+    "swap_used": Column("swap_used_bytes", summary=("max",)),
+    "mem_percent": Column("mem_used_percent", summary=("mean",), never_zero=True),
+    "disk_read_MB": Column("disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True),
+    "disk_write_MB": Column("disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True),
+    "net_sent_KB": Column("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
+    "net_recv_KB": Column("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
+    "fd_count": Column("process_open_files", summary=("max",), never_zero=True),
+}
+GPU = {
+    "util": Column("util_percent", summary=("mean",)),
+    "mem_used": Column("mem_used_bytes", summary=("max",), never_zero=True),
+    "mem_total": Column("mem_total_bytes", never_zero=True),
+    "power_W": Column("power_w", summary=("mean", "max"), never_zero=True),
+    "temp_C": Column("temperature_c", summary=("mean", "max"), never_zero=True),
+    "clock_MHz": Column("sm_clock_mhz", summary=("mean", "min"), never_zero=True),
+    "mem_clock_MHz": Column("mem_clock_mhz", never_zero=True),
+    "mem_util": Column("mem_util_percent"),
+}
+# Without a number in its name a column is of the first GPU, the only one DeepTweak looks at.
+OF_GPU = re.compile(r"gpu(\d*)_(.+)")
+EXPECTED = (*HOST, *(f"gpu_{name}" for name in GPU))
+CONSTANTS = {"total_params": "parameters", "trainable_params": "trainable_parameters"}
+# Known, and no telemetry: which steps these are and how long they took; facts that never change, the last the quotient of two others.
+NO_TELEMETRY = ("step", "step_time", "time_elapsed", "batch_size", *CONSTANTS, "param_ratio")
+
+
+def read(folder: Path) -> Run:
+    """Read all configurations under one node type's folder, or the one that the folder itself is, as one run.
+
+    One that cannot be read is left out, with a warning. Raises: Unreadable, where none can be.
+    """
+    alone = (folder / TABLE).is_file()
+    node = (folder.resolve().parent if alone else folder.resolve()).name or STUDY
+    places = [folder] if alone else sorted(path.parent for path in folder.glob(f"*/{TABLE}"))
+    tweaksets: dict[str, TweakSet] = {}
+    cells: list[Cell] = []
+    remarks: dict[Remark, list[str]] = {}
+    refused: list[str] = []
+    for place in places:
+        try:
+            name = place.resolve().name
+            tweakset, own_remarks = _tweakset(place, name), list[Remark]()
+            own = list(_cells(_read_table(place / TABLE), node, name, own_remarks))
+        except Unreadable as error:
+            refused.append(str(error))
+            continue
+        tweaksets[name] = tweakset
+        cells += own
+        for remark in dict.fromkeys(own_remarks):
+            remarks.setdefault(remark, []).append(name)
+    if not cells:
+        several = f"{folder}: none of its {len(refused)} configurations can be read; the first: "
+        raise Unreadable(f"{several if len(refused) > 1 else ''}{refused[0]}")
+    cells = [replace(cell, order=order) for order, cell in enumerate(cells)]
+    blocks = max(cell.block for cell in cells)
+    # Runs are told apart by what was timed: a folder's name is often that of another folder too.
+    digest = hashlib.sha256(repr([cell.steps.wall_s for cell in cells if cell.steps]).encode()).hexdigest()[:12]
+    untouched = [name for name, tweakset in tweaksets.items() if not tweakset.requested and not tweakset.scripts]
+    return Run(
+        origin=str(folder),
+        run_id=f"{node}-{digest}",
+        started_utc="",
+        interrupted=False,
+        studies={STUDY: Study(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
+        workloads={node: Workload(node, description="fine-tuning under DeepTweak's logger", params=_params(cells))},
+        tweaksets=tweaksets,
+        cells=tuple(cells),
+        machine=_machine(cells),
+        design=Design(seed=0, blocks=blocks, steps=None, order=tuple(cell.id for cell in cells)),
+        warnings=(*(f"left out: {line}" for line in refused), *_grouped(remarks), *_reboots(cells)),
+        format="deeptweak-csv",
+        baseline=BASELINE if BASELINE in tweaksets else [*untouched, *tweaksets][0],
+        replicated=blocks > 1,
+    )
+
+
+def _tweakset(folder: Path, name: str) -> TweakSet:
+    """Read a configuration's manifest. Raises: Unreadable; an arm whose manifest cannot be read is not known to be anything."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return TweakSet(name, description="no manifest, so no tweak")
+    from . import skyhook  # noqa: PLC0415  # few readers of runs have need of YAML
+
+    manifest = skyhook.read(path)
+    settings = tuple(request.setting for request in manifest.asked)
+    return TweakSet(name, settings, len(manifest.scripts), path=str(path), sha256=manifest.sha256, warnings=manifest.warnings)
+
+
+class Table(NamedTuple):
+    """A file's rows, column by column. `lines` are where they stand in the file, `starts` the rows that follow a header."""
+
+    path: Path
+    columns: Mapping[str, Values]
+    lines: Sequence[int]
+    starts: Collection[int]
+    unknown: Sequence[str]
+
+    def refuse(self, row: int, what: str) -> NoReturn:
+        _refuse(self.path, self.lines[row], what)
+
+
+def _refuse(path: Path, line: int, what: str) -> NoReturn:
+    raise Unreadable(f"{path}:{line}: {what}; the file is damaged or was edited: take it from its source again.")
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the rows of a file with their lines, the header first."""
+    try:
+        text = read_whole(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path}: not a text file; a benchmark.csv is UTF-8.") from None
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    except csv.Error as error:
+        _refuse(path, reader.line_num, f"no CSV ({error})")
+    if not rows or "step_time" not in rows[0][1]:
+        raise Unreadable(f"{path}: no column step_time in its first line: not a benchmark.csv of DeepTweak.")
+    return rows
+
+
+def _read_table(path: Path) -> Table:
+    numbered = _rows(path)
+    header = numbered[0][1]
+    if len(set(header)) < len(header):
+        _refuse(path, numbered[0][0], "has a column twice")
+    known = [name for name in header if name in NO_TELEMETRY or _column_of(name)]
+    values: dict[str, list[float | None]] = {name: [] for name in known}
+    lines: list[int] = []
+    starts: set[int] = set()
+    for line, row in numbered:
+        if row == header:
+            starts.add(len(lines))
+            continue
+        if len(row) != len(header):
+            _refuse(path, line, f"has {len(row)} fields where {len(header)} belong")
+        lines.append(line)
+        for name, cell in zip(header, row, strict=True):
+            if name in values:
+                values[name].append(_number(path, line, name, cell))
+    if not lines:
+        raise Unreadable(f"{path}: has a header and no step: the run wrote nothing, measure again.")
+    return Table(path, {name: tuple(own) for name, own in values.items()}, lines, starts, [name for name in header if name not in known])
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float | None:
+    try:
+        value = float(text) if text else math.nan
+    except ValueError:
+        _refuse(path, line, f"{name} is {text[:30]!r}, which is no number")
+    if math.isfinite(value) and abs(value) > LARGEST:
+        _refuse(path, line, f"{name} is {value:g}, which nobody can have measured")
+    return value if math.isfinite(value) else None
+
+
+def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterator[Cell]:
+    """Make a cell of what each process wrote.
+
+    Raises: Unreadable, with file and line, for rows that cannot be the steps of one process after the other.
+    """
+    count = len(table.lines)
+    numbers = _whole(table, "step") if "step" in table.columns else list(range(1, count + 1))
+    # The batch of all GPUs together where they share the data, so taken as it stands.
+    batch = any(value is not None for value in table.columns.get("batch_size", ()))
+    samples = _whole(table, "batch_size") if batch else [1] * count
+    wall_s = list(_times(table))
+    starts = _starts(table, numbers)
+    remarks += [("no column of DeepTweak, so left out", column) for column in table.unknown]
+    if "batch_size" not in table.columns:
+        remarks.append(("not in the file, so each step counts as one sample", "batch_size"))
+    seen: list[tuple[float, ...]] = []
+    for block, (first, end) in enumerate(zip(starts, [*starts[1:], count], strict=True), 1):
+        steps = Steps(tuple(wall_s[first:end]), tuple(samples[first:end]), None, None, warmup=0)
+        columns = {column: values[first:end] for column, values in table.columns.items()}
+        gaps = numbers[end - 1] - numbers[first] + 1 - (end - first)
+        if not gaps:
+            _check_clock(table, first, steps, columns.get("time_elapsed", ()))
+        if steps.wall_s in seen:
+            table.refuse(first, "and after it stand the step times of an earlier run once more, which is a copy and no second measurement")
+        seen.append(steps.wall_s)
+        series, telemetry, missing = _telemetry(columns, steps, remarks)
+        if gaps:
+            remarks.append((f"steps without a row: {gaps}", "step"))
+        constant = ((ours, columns.get(theirs, ())) for theirs, ours in CONSTANTS.items())
+        yield Cell(
+            id=f"{STUDY}/{node}-{name}-b{block}",
+            study=STUDY,
+            workload=node,
+            tweakset=name,
+            block=block,
+            order=0,
+            outcome="measured",
+            steps=steps,
+            metrics=metrics_of(steps),
+            facts={ours: int(values[0]) for ours, values in constant if len(set(values)) == 1 and values[0] is not None},
+            telemetry=telemetry,
+            telemetry_missing=missing,
+            series=series,
+        )
+    if len(starts) > 1:
+        text = f"begins anew {len(starts) - 1} times: runs one after the other, each a block; drift is part of any difference"
+        remarks.append((text, "step"))
+
+
+def _whole(table: Table, name: str) -> list[int]:
+    for row, value in enumerate(table.columns[name]):
+        if value is None or not value.is_integer() or not 1 <= value <= LARGEST_COUNT:
+            table.refuse(row, f"{name} is no whole number from 1")
+    return [int(value or 0) for value in table.columns[name]]
+
+
+def _times(table: Table) -> Iterator[float]:
+    for row, seconds in enumerate(table.columns["step_time"]):
+        if seconds is None or not SHORTEST_S <= seconds <= LONGEST_S:
+            table.refuse(row, f"step_time is {'missing' if seconds is None else seconds}, where seconds above 0 belong")
+        yield seconds
+
+
+def _starts(table: Table, numbers: Sequence[int]) -> list[int]:
+    starts = {0, *(row for row in table.starts if row < len(numbers))}
+    for row in range(1, len(numbers)):
+        before, now = numbers[row - 1], numbers[row]
+        if now <= before and row not in starts:
+            if now != 1:
+                table.refuse(row, f"is step {now} after step {before}: two processes wrote into one file, or a row was copied")
+            starts.add(row)
+    return sorted(starts)
+
+
+def _check_clock(table: Table, first: int, steps: Steps, clock_s: Values) -> None:
+    """Refuse steps that do not add up to the clock beside them: other units, or rows from somewhere else."""
+    if len(clock_s) < 2 or clock_s[0] is None or clock_s[-1] is None:
+        return
+    passed_s, added_s = clock_s[-1] - clock_s[0], math.fsum(steps.wall_s[1:])
+    if abs(passed_s - added_s) > CLOCK_TOLERANCE * max(passed_s, added_s) + CLOCK_SLACK_S:
+        table.refuse(first, f"and after it step_time adds up to {added_s:.6g} s where time_elapsed has {passed_s:.6g} s: other units?")
+
+
+def _column_of(written: str) -> Column | None:
+    match = OF_GPU.fullmatch(written)
+    if match is None or match[2] not in GPU:
+        return HOST.get(written)
+    known = GPU[match[2]]
+    return known._replace(name=f"gpu{int(match[1] or 0)}_{known.name}")
+
+
+def _telemetry(
+    columns: Mapping[str, Values], steps: Steps, remarks: list[Remark]
+) -> tuple[dict[str, Values], dict[str, float], dict[str, str]]:
+    """Return the columns under our names and in our units, what they sum up to, and why others have no values."""
+    series: dict[str, Values] = {}
+    summary: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    for written in dict.fromkeys([*columns, *EXPECTED]):
+        column = _column_of(written)
+        if column is None:
+            continue
+        known = [value * column.scale for value in columns.get(written, ()) if value is not None]
+        if not known or (column.never_zero and not any(known)):
+            reason = "0 in every row" if known else "empty in every row" if written in columns else "no such column"
+            missing[column.name] = f"{written}: {reason}, so not measured"
+            remarks.append((f"{reason}, so not measured", written))
+            continue
+        if written.endswith("_mem_util") and _is_fill(columns, written):
+            column = column._replace(name=column.name.replace("mem_util", "mem_used"))
+            remarks.append(("how full the memory is, not how busy: it was read by another program", written))
+        series[column.name] = tuple(None if value is None else value * column.scale for value in columns[written])
+        whole = {"mean": math.fsum(known) / len(known), "min": min(known), "max": max(known)}
+        summary |= {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}
+        # A counter that fell was reset: what it counted meanwhile is not known.
+        if column.total and known == sorted(known):
+            summary[column.total] = known[-1] - known[0]
+        if column.name.endswith("_power_w") and len(known) == len(steps.wall_s):
+            joules = math.fsum(watts * seconds for watts, seconds in zip(known, steps.wall_s, strict=True))
+            summary[column.name.replace("_power_w", "_energy_j_total")] = joules
+    return series, summary, missing
+
+
+def _is_fill(columns: Mapping[str, Values], written: str) -> bool:
+    """Whether `gpu_mem_util` is used / total memory in every row; the reading that has power and clocks says how busy the memory was."""
+    used, total = (columns.get(written.replace("_mem_util", name), ()) for name in ("_mem_used", "_mem_total"))
+    rows = [(a, b, c) for a, b, c in zip(columns[written], used, total, strict=False) if a is not None and b is not None and c]
+    return bool(rows) and all(abs(100 * in_use / whole - percent) <= 1 for percent, in_use, whole in rows)
+
+
+def _params(cells: Sequence[Cell]) -> dict[str, object]:
+    seen: dict[str, set[object]] = {name: {cell.facts.get(name) for cell in cells} for name in CONSTANTS.values()}
+    seen["batch_size"] = {count for cell in cells if cell.steps for count in cell.steps.samples}
+    return {name: values.pop() for name, values in seen.items() if len(values) == 1 and None not in values}
+
+
+def _machine(cells: Sequence[Cell]) -> dict[str, object]:
+    """Return what is known of the machine: the memory of its GPUs, where all configurations agree on it.
+
+    The logger asks one GPU, whether the machine has two or not: of how many that is is not known.
+    """
+    totals = {tuple(values[0] for name, values in cell.series.items() if name.endswith("_mem_total_bytes") and values[0]) for cell in cells}
+    if len(totals) != 1:
+        return {}
+    gpus: list[dict[str, object]] = [
+        {"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": int(total)} for total in totals.pop() if total
+    ]
+    return {"gpus": [{**gpus[0], "count": UNCOUNTED}] if len(gpus) == 1 else gpus}
+
+
+def _grouped(remarks: Mapping[Remark, Sequence[str]]) -> Iterator[str]:
+    """Write each remark once, with the configurations and columns it is about."""
+    columns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (what, column), names in remarks.items():
+        columns.setdefault((what, tuple(names)), []).append(column)
+    yield from (f"{', '.join(names)}: {', '.join(about)}: {what}." for (what, names), about in columns.items())
+
+
+def _reboots(cells: Sequence[Cell]) -> Iterator[str]:
+    """Report where some arms ran on a machine long up and others soon after a boot: what was written to disk since then tells."""
+    name = "disk_written_since_boot_bytes"
+    written = {cell.tweakset: cell.series[name][0] or 0.0 for cell in cells if cell.block == 1 and name in cell.series}
+    fresh = [text for text, so_far in written.items() if LONG_UP * so_far < max(written.values())]
+    if fresh:
+        others = ", ".join(text for text in written if text not in fresh)
+        yield f"{', '.join(fresh)}: ran soon after a boot, and {others} on a machine long up: that is part of any difference."
