@@ -11,7 +11,7 @@ from .checks import share_of_others
 from .printing import duration
 from .terms import Refused
 from .verdict import without_guards
-from .wording import unsigned
+from .wording import LARGEST, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,8 @@ def _sentence(one: Unseen) -> str:
         return f"{head} Most often: {one.reason}"
     noise = "" if one.aa_log_sd is None else f"equal arms differ by {unsigned(one.aa_log_sd)} from block to block (A/A), so "
     busy = "" if one.others is None else f"; other programs used {unsigned(one.others)} of the CPUs"
-    seen = f"{noise}{one.blocks} blocks see {unsigned(one.mde)} and more (median MDE){busy}."
+    least = unsigned(one.mde) + (" or more" if one.mde < LARGEST else "")
+    seen = f"{noise}{one.blocks} blocks would show differences of {least} (median MDE){busy}."
     return f"{head} {seen[0].upper()}{seen[1:]} {_way_out(one)}".rstrip()
 
 
