@@ -39,13 +39,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    from analysis.studies.monitors import directory, directory_answer
+    from analysis.studies.monitors import folder, folder_answer
     from analysis.studies.monitors.answers import answer
 
-    folders = [Path(name) for name in args.runs if directory.is_it(Path(name))]
+    folders = [Path(name) for name in args.runs if folder.is_it(Path(name))]
     refused: list[str] = []
     runs = [answer(*entry) for entry in _runs([name for name in args.runs if Path(name) not in folders], refused)]
-    others = [directory_answer.answer(directory.read(folder)) for folder in folders]
+    others = [folder_answer.answer(folder.read(path)) for path in folders]
     if not runs and not others:
         raise Refused(refused[0] if refused else f"{', '.join(args.runs)}: no run that tells of monitors.")
     data = {"runs": [answer.data for answer in runs], "folders": [answer.data for answer in others]}

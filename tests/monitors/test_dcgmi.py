@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.logs import dcgmi_dmon
+from analysis.logs.readers import read_dcgmi
 from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
@@ -24,7 +24,7 @@ def test_it_watches_until_ctrl_c_and_counts_through_its_headers(tmp_path: Path, 
     done = watch("dcgmi:interval_s=0.1", tmp_path, lambda folder: (dcgmi.samples(folder) or 0) >= 5)
     assert done.code == 0
     assert sum(line.startswith("#Entity") for line in done.lines()) >= 2
-    log = dcgmi_dmon.read(tmp_path / "stdout")
+    log = read_dcgmi(tmp_path / "stdout")
     assert dcgmi.samples(tmp_path) == len(log.entities["GPU 0"]["GPUTL"]) >= 5
 
 

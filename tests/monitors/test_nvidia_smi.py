@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.logs import nvidia_smi_csv
+from analysis.logs.nvidia_smi import read_nvidia_smi
 from fixtures.studies.monitors.catalogue.nvidia import QUERY
 from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
@@ -26,7 +26,7 @@ def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     assert nvidia_smi.version() == "NVIDIA-SMI version  : 550.90.12"
     done = watch("nvidia_smi:interval_s=0.02", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
-    log = nvidia_smi_csv.read(tmp_path / "stdout")
+    log = read_nvidia_smi(tmp_path / "stdout")
     assert log.columns == tuple(QUERY.split(","))
     # The signal may have come between the two GPUs of a query.
     assert len(log.gpus["1"].time_s) <= len(log.gpus["0"].time_s) == nvidia_smi.samples(tmp_path)
@@ -38,7 +38,7 @@ def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_real_one(tmp_path: Path) -> None:
     done = watch("nvidia_smi:interval_s=0.1", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
-    assert nvidia_smi_csv.read(tmp_path / "stdout").columns == tuple(QUERY.split(","))
+    assert read_nvidia_smi(tmp_path / "stdout").columns == tuple(QUERY.split(","))
 
 
 def test_a_driver_without_a_gpu_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

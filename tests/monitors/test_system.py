@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.logs import top_batch
+from analysis.logs.readers import read_top
 from fixtures.node import probes
 from fixtures.studies.monitors.catalogue.system import EVENTS, PerfRecord
 from fixtures.studies.monitors.monitor import load
@@ -45,7 +45,7 @@ def test_each_refresh_of_top_is_a_table_that_has_the_workload(tmp_path: Path) ->
     done = watch("top:interval_s=0.2", tmp_path, lambda folder: (top.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
     assert done.lines("stderr") == []
-    tables = top_batch.read(tmp_path / "stdout").snapshots
+    tables = read_top(tmp_path / "stdout").snapshots
     assert top.samples(tmp_path) == len(tables) >= 3
     for table in tables[:-1]:  # the signal may have cut off the last one
         assert done.pid in {process.pid for process in table.processes}

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.logs import dcgmi_dmon, nvidia_smi_csv
+from analysis.logs.nvidia_smi import read_nvidia_smi
+from analysis.logs.readers import read_dcgmi
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
@@ -125,7 +126,7 @@ def _read(folder: Path, refused: list[str], ignored: list[str]) -> tuple[dict[Si
 
 
 def _dcgmi(path: Path, ignored: list[str]) -> dict[str, dict[str, Samples]]:
-    log = dcgmi_dmon.read(path)
+    log = read_dcgmi(path)
     ignored += [f"{path.name}: {line}" for line in log.ignored]
     result = {gpu: {FIELDS[name]: values for name, values in columns.items() if name in FIELDS} for gpu, columns in log.entities.items()}
     if not any(result.values()):
@@ -135,9 +136,9 @@ def _dcgmi(path: Path, ignored: list[str]) -> dict[str, dict[str, Samples]]:
 
 def _nvsm(path: Path, ignored: list[str], gpus: int) -> tuple[dict[str, dict[str, Samples]], dict[str, str], str]:
     """Read a log of nvidia-smi; where nothing in it tells how many GPUs there are, as many as dcgmi saw (`gpus`) are taken."""
-    log = nvidia_smi_csv.read(path)
+    log = read_nvidia_smi(path)
     if "?" in log.gpus and gpus:
-        log = nvidia_smi_csv.read(path, gpus=gpus)
+        log = read_nvidia_smi(path, gpus=gpus)
     if "?" in log.gpus:
         raise Unreadable(f"{path}: {log.how}.")
     ignored += [f"{path.name}: {line}" for line in log.ignored]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.logs import dcgmi_dmon
+from analysis.logs.readers import read_dcgmi
 from analysis.terms import Unreadable
 from tests.analysis.logs.made import dcgmi
 
@@ -30,7 +30,7 @@ SOUP = st.lists(st.one_of(st.lists(WORDS, max_size=7).map(" ".join), st.text(max
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[float | None]]], every: int) -> None:
     path = tmp_path_factory.mktemp("log") / "dmon.txt"
     path.write_text(dcgmi(FIELDS, rows, header_every=every))
-    log = dcgmi_dmon.read(path)
+    log = read_dcgmi(path)
     assert (log.fields, log.units, log.ignored) == (tuple(FIELDS), {"POWER": "W", "TOTEC": "mJ"}, ())
     assert list(log.entities) == list(dict.fromkeys(entity for entity, _ in rows))
     for entity, columns in log.entities.items():
@@ -43,7 +43,7 @@ def test_no_soup_of_lines_breaks_it(tmp_path_factory: pytest.TempPathFactory, te
     path = tmp_path_factory.mktemp("log") / "soup.txt"
     path.write_text(text)
     try:
-        log = dcgmi_dmon.read(path)
+        log = read_dcgmi(path)
     except Unreadable:
         return
     assert all(np.isfinite(column[~np.isnan(column)]).all() for columns in log.entities.values() for column in columns.values())
@@ -53,7 +53,7 @@ def test_no_soup_of_lines_breaks_it(tmp_path_factory: pytest.TempPathFactory, te
 def test_no_bytes_break_it(tmp_path_factory: pytest.TempPathFactory, garbage: bytes) -> None:
     path = tmp_path_factory.mktemp("log") / "bytes.txt"
     path.write_bytes(b"#Entity  SMACT\nID\nGPU 0  0.5\n" + garbage)
-    assert dcgmi_dmon.read(path).entities["GPU 0"]["SMACT"][0] == 0.5
+    assert read_dcgmi(path).entities["GPU 0"]["SMACT"][0] == 0.5
 
 
 def test_a_last_row_cut_short_is_left_out_even_where_it_looks_whole(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_last_row_cut_short_is_left_out_even_where_it_looks_whole(tmp_path: Pa
     for cut in (0, 1, 5, 10, 14):
         path = tmp_path / "cut.txt"
         path.write_text(whole[: len(whole) - cut])
-        log = dcgmi_dmon.read(path)
+        log = read_dcgmi(path)
         assert log.entities["GPU 0"]["SMACT"].tolist() == [0.5]
         assert [line.split(":")[0] for line in log.ignored] == ["line 4"]
 
@@ -73,7 +73,7 @@ def test_each_line_left_out_is_named_with_its_reason(tmp_path: Path, snapshot: S
         "GPU 0  1\n#Entity  GPUTL  SMACT\nID\nGPU 0  90  0.5\nGPU 0  90\nGPU 0  90  0.5  7\nGPU 0  90  high\nError: lost\nGPU 1  5  0.1\n\n"
         "\ndmon was stopped do to receiving a signal\nGPU 0  9"
     )
-    log = dcgmi_dmon.read(path)
+    log = read_dcgmi(path)
     assert {entity: log.samples(entity) for entity in log.entities} == {"GPU 0": 1, "GPU 1": 1}
     assert log.ignored == snapshot
 
@@ -81,7 +81,7 @@ def test_each_line_left_out_is_named_with_its_reason(tmp_path: Path, snapshot: S
 def test_fields_that_change_with_a_later_header_are_missing_where_they_were_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "dmon.txt"
     path.write_text("#Entity  GPUTL  SMACT\nID\nGPU 0  90  0.5\n#Entity  POWER  GPUTL\nID  W\nGPU 0  61.5  80\n")
-    columns = dcgmi_dmon.read(path).entities["GPU 0"]
+    columns = read_dcgmi(path).entities["GPU 0"]
     assert columns["GPUTL"].tolist() == [90, 80]
     np.testing.assert_array_equal(columns["SMACT"], [0.5, np.nan])
     np.testing.assert_array_equal(columns["POWER"], [np.nan, 61.5])
@@ -90,7 +90,7 @@ def test_fields_that_change_with_a_later_header_are_missing_where_they_were_not_
 def test_names_set_right_and_a_unit_of_one_column_alone_are_understood(tmp_path: Path) -> None:
     path = tmp_path / "dmon.txt"
     path.write_text("# Entity      POWER   SMACT   TMPTR\n      Id          W               C\n   GPU 0     61.500   0.250      41\n")
-    log = dcgmi_dmon.read(path)
+    log = read_dcgmi(path)
     assert log.units == {"POWER": "W", "TMPTR": "C"}
     assert {name: column.tolist() for name, column in log.entities["GPU 0"].items()} == {"POWER": [61.5], "SMACT": [0.25], "TMPTR": [41]}
 
@@ -98,4 +98,4 @@ def test_names_set_right_and_a_unit_of_one_column_alone_are_understood(tmp_path:
 def test_units_of_narrow_columns_are_their_own(tmp_path: Path) -> None:
     path = tmp_path / "dmon.txt"
     path.write_text("#Entity   A   B   C\nID        W       %\nGPU 0     1   2   3\n")
-    assert dcgmi_dmon.read(path).units == {"A": "W", "C": "%"}
+    assert read_dcgmi(path).units == {"A": "W", "C": "%"}

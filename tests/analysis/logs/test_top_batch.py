@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.logs import top_batch
-from analysis.logs.top_batch import Process
+from analysis.logs.readers import Process, TopLog, read_top
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
@@ -46,10 +45,10 @@ def row(one: Process) -> str:
     return f"{one.pid:7} ehyo      20   0 2381860 {one.res_bytes / 1024:.0f}  72288 R {one.cpu_percent:.1f}   0.0 {time} {one.command}"
 
 
-def read(folder: Path, text: str) -> top_batch.TopLog:
+def read(folder: Path, text: str) -> TopLog:
     path = folder / "top.txt"
     path.write_text(text)
-    return top_batch.read(path)
+    return read_top(path)
 
 
 @given(snapshots=st.lists(st.lists(PROCESSES, max_size=8), min_size=1, max_size=6), start=st.integers(0, 86399))

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
+from analysis.logs.nvidia_smi import read_nvidia_smi
+from analysis.logs.readers import TrainingLog, read_dcgmi, read_top, read_training
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-    from types import ModuleType
 
     from syrupy.assertion import SnapshotAssertion
 
@@ -27,10 +28,10 @@ WORDS = st.sampled_from(
 SOUP = st.lists(st.one_of(st.lists(WORDS, max_size=5).map("".join), st.text(max_size=30))).map("\n".join)
 
 
-def read(folder: Path, text: str) -> training_output.TrainingLog:
+def read(folder: Path, text: str) -> TrainingLog:
     path = folder / "model.txt"
     path.write_text(text)
-    return training_output.read(path)
+    return read_training(path)
 
 
 @given(losses=LOSSES, correct=CORRECT, time_s=st.floats(0.001, 1e6))
@@ -70,29 +71,34 @@ def test_what_cannot_be_is_left_out(tmp_path: Path) -> None:
     assert np.isnan(log.loss).tolist() == [True]
 
 
-READERS = (dcgmi_dmon, nvidia_smi_csv, top_batch, training_output)
+READERS: dict[str, Callable[[Path], object]] = {
+    "dcgmi_dmon": read_dcgmi,
+    "nvidia_smi_csv": read_nvidia_smi,
+    "top_batch": read_top,
+    "training_output": read_training,
+}
 ALL = {"empty": b"", "blank": b" \n\n", "bytes": bytes(range(256))}
 OTHERS = {
-    dcgmi_dmon: (b"#Entity  SMACT\nID\n", b"name, utilization.gpu [%]\nNVIDIA A100, 5 %\n"),
-    nvidia_smi_csv: (
+    "dcgmi_dmon": (b"#Entity  SMACT\nID\n", b"name, utilization.gpu [%]\nNVIDIA A100, 5 %\n"),
+    "nvidia_smi_csv": (
         b"name, utilization.gpu [%]\n",
         b"0,1,1,65.0\n1,1,8,65.8\n",
         b"#Entity  SMACT\nID\nGPU 0  0.5\n",
         b"Loss: 0.3, Accuracy: 98%\n",
     ),
-    top_batch: (b"time: 5\n", b"top - 15:16:05 up  5:03,  3 users,  load average: 1.22, 0.73, 0.79\nTasks: 9 total\n\n"),
-    training_output: (b"GPU 0  0.5\n",),
+    "top_batch": (b"time: 5\n", b"top - 15:16:05 up  5:03,  3 users,  load average: 1.22, 0.73, 0.79\nTasks: 9 total\n\n"),
+    "training_output": (b"GPU 0  0.5\n",),
 }
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__.rpartition(".")[2])
-def test_refusals(tmp_path: Path, reader: ModuleType, snapshot: SnapshotAssertion) -> None:
+@pytest.mark.parametrize("reader", READERS)
+def test_refusals(tmp_path: Path, reader: str, snapshot: SnapshotAssertion) -> None:
     messages = {}
     for name, content in {**ALL, **{one.decode(): one for one in OTHERS[reader]}}.items():
         path = tmp_path / "other.txt"
         path.write_bytes(content)
         with pytest.raises(Unreadable, match=r"other\.txt") as refused:
-            reader.read(path)
+            READERS[reader](path)
         messages[name] = str(refused.value).replace(f"{tmp_path}/", "")
         assert "\n" not in messages[name]
     assert messages == snapshot

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.render.text import render
-from analysis.studies.monitors import counters
-from analysis.studies.monitors.directory import is_it, read
-from analysis.studies.monitors.directory_answer import answer
+from analysis.studies.monitors import folder as logs
+from analysis.studies.monitors.folder import is_it, read
+from analysis.studies.monitors.folder_answer import answer
 from analysis.terms import Unreadable
 from tests.analysis.logs.made import A100, Smi, dcgmi
 
@@ -245,7 +245,7 @@ def test_energy_is_taken_from_a_counter_that_counts(
     folder = study(tmp_path)
     log = dcgmi(COUNTED, [("GPU 0", (60.0, total, 9.0)) for total in totals])
     put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", log)
-    [one] = [each for case in read(folder).trainings[0].conditions for each in counters.counters(case) if each.monitor == "dcgmi"]
+    [one] = [each for case in read(folder).trainings[0].conditions for each in logs.counters(case) if each.monitor == "dcgmi"]
     assert (one.energy_j, one.consistent, bool(one.why_no_energy)) == (energy_j, consistent, bool(why))
     assert why in one.why_no_energy
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.logs import dcgmi_dmon, nvidia_smi_csv
+from analysis.logs.nvidia_smi import read_nvidia_smi
+from analysis.logs.readers import DcgmiLog, read_dcgmi
 from analysis.render.text import render
-from analysis.studies.monitors import counters, of_logs
-from analysis.studies.monitors.directory import is_it, read
-from analysis.studies.monitors.directory_answer import answer, reason
+from analysis.studies.monitors import folder
+from analysis.studies.monitors.folder import is_it, read
+from analysis.studies.monitors.folder_answer import answer, reason
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from analysis.studies.monitors.directory import Training
-    from analysis.studies.monitors.of_logs import Share
+    from analysis.studies.monitors.folder import Share, Training
 
 pytestmark = pytest.mark.needs("reference")
 
@@ -41,7 +41,7 @@ def mnist() -> Training:
 
 
 def share(one: Training, condition: str, command: str) -> Share:
-    [found] = [each for case in one.conditions if case.name == condition for each in of_logs.shares(case) if each.command == command]
+    [found] = [each for case in one.conditions if case.name == condition for each in folder.shares(case) if each.command == command]
     return found
 
 
@@ -53,14 +53,14 @@ def test_each_condition_is_found_with_its_monitors_and_its_time(mnist: Training)
 
 def test_differences_are_those_of_the_study(mnist: Training) -> None:
     """In percent, to two places."""
-    found = {(one.condition, one.against): round(100 * one.fraction, 2) for one in of_logs.differences(mnist.conditions)}
+    found = {(one.condition, one.against): round(100 * one.fraction, 2) for one in folder.differences(mnist.conditions)}
     wanted = {(name, "ex1"): one for name, (_, _, one, _) in TIMES.items() if one is not None}
     assert found == wanted | {(name, "ex2"): two for name, (_, _, _, two) in TIMES.items() if two is not None}
 
 
 def test_the_baselines_differ_by_more_than_any_monitor_adds_so_nothing_is_claimed(mnist: Training) -> None:
     """48.6595 / 48.2939 - 1 = 0.76 %."""
-    apart = of_logs.spread(mnist.conditions)
+    apart = folder.spread(mnist.conditions)
     assert apart is not None
     assert (apart[0].name, apart[1].name, round(100 * apart[2], 2)) == ("ex1", "ex2", 0.76)
     assert "0.76 %" in reason(mnist.conditions)
@@ -72,7 +72,7 @@ def test_the_training_was_the_same_in_all(mnist: Training) -> None:
         assert one.training is not None
         assert [round(100 * test.accuracy, 2) for test in one.training.tests] == [98.36, 98.89, 98.89, 98.95, 99.04]
         assert (one.training.tests[-1].correct, len(one.training.loss), one.training.ignored) == (9904, 470, ())
-        assert of_logs.other_work(one, mnist.conditions) == ""
+        assert folder.other_work(one, mnist.conditions) == ""
 
 
 def test_cpu_of_the_monitors_is_told_apart_from_what_they_cost_in_time(mnist: Training) -> None:
@@ -96,7 +96,7 @@ def test_a_third_of_a_core_is_less_by_its_own_clock(mnist: Training) -> None:
 
 def test_counters_of_the_gpu_are_those_of_the_study(mnist: Training) -> None:
     """Item 11: over all 50 samples of GPU 0, and over the 40 in which an SM was busy."""
-    [found] = [each for one in mnist.conditions for each in counters.counters(one) if each.monitor == "dcgmi"]
+    [found] = [each for one in mnist.conditions for each in folder.counters(one) if each.monitor == "dcgmi"]
     assert (found.gpu, found.samples, found.active) == ("GPU 0", 50, 40)
     assert found.mean["GPUTL"] == pytest.approx(18.3, abs=0.05)
     assert [round(found.mean[name], 3) for name in ("GRACT", "SMACT", "SMOCC")] == [0.172, 0.070, 0.030]
@@ -106,7 +106,7 @@ def test_counters_of_the_gpu_are_those_of_the_study(mnist: Training) -> None:
 
 def test_energy_and_power_agree_within_two_percent(mnist: Training) -> None:
     """Item 11: 3092.9 J in 49 intervals of a second are 63.1 W, and the mean power is 62.7 W."""
-    [found] = [each for one in mnist.conditions for each in counters.counters(one) if each.monitor == "dcgmi"]
+    [found] = [each for one in mnist.conditions for each in folder.counters(one) if each.monitor == "dcgmi"]
     assert found.energy_j == pytest.approx(3092.9, abs=0.05)
     assert found.energy_w == pytest.approx(63.1, abs=0.05)
     assert found.consistent
@@ -114,13 +114,13 @@ def test_energy_and_power_agree_within_two_percent(mnist: Training) -> None:
 
 def test_samples_that_say_the_gpu_was_busy_without_an_sm_are_counted(mnist: Training) -> None:
     """By hand: rows 6, 15, 27, 38 and 47 of GPU 0 have GRACT .123 to .220 and SMACT 0.000."""
-    [found] = [each for one in mnist.conditions for each in counters.counters(one) if each.monitor == "dcgmi"]
+    [found] = [each for one in mnist.conditions for each in folder.counters(one) if each.monitor == "dcgmi"]
     assert found.no_sm == 5
 
 
 def test_nvidia_smi_wrote_every_1_006_s(mnist: Training) -> None:
     """B1: 1.006 to 1.008 s, standard deviation .001 to .005."""
-    found = [each.interval_s for one in mnist.conditions for each in counters.counters(one) if each.monitor == "nvidia-smi"]
+    found = [each.interval_s for one in mnist.conditions for each in folder.counters(one) if each.monitor == "nvidia-smi"]
     assert len(found) == 2
     for interval in found:
         assert interval is not None
@@ -143,22 +143,22 @@ def test_the_logs_of_the_micro_benchmark_are_none_of_it() -> None:
 def test_every_log_is_read_whole() -> None:
     """52 logs of the micro-benchmark, with repeated headers and a last word of dcgmi's: no line is left out."""
     for path in sorted(METRICS.glob("*.txt")):
-        log = dcgmi_dmon.read(path) if ".dcgmi." in path.name else nvidia_smi_csv.read(path)
+        log = read_dcgmi(path) if ".dcgmi." in path.name else read_nvidia_smi(path)
         assert log.ignored == (), path.name
-        assert len(log.entities if isinstance(log, dcgmi_dmon.DcgmiLog) else log.gpus) == 5, path.name
+        assert len(log.entities if isinstance(log, DcgmiLog) else log.gpus) == 5, path.name
 
 
 @pytest.mark.parametrize(("name", "samples"), [("1.1", 7), ("1.1024", 7), ("9632.1024", 79)])
 def test_logs_are_as_long_as_their_cells_ran(name: str, samples: int) -> None:
     """Item 8: a row a second and GPU."""
-    assert dcgmi_dmon.read(METRICS / f"{name}.dcgmi.txt").samples("GPU 0") == pytest.approx(samples, abs=1)
-    assert len(nvidia_smi_csv.read(METRICS / f"{name}.nvsm.txt").gpus["0"].time_s) == samples
+    assert read_dcgmi(METRICS / f"{name}.dcgmi.txt").samples("GPU 0") == pytest.approx(samples, abs=1)
+    assert len(read_nvidia_smi(METRICS / f"{name}.nvsm.txt").gpus["0"].time_s) == samples
 
 
 def test_the_display_card_is_the_fourth_and_has_no_power() -> None:
-    log = nvidia_smi_csv.read(METRICS / "1.1.nvsm.txt")
+    log = read_nvidia_smi(METRICS / "1.1.nvsm.txt")
     assert [gpu.texts["name"][0] for gpu in log.gpus.values()].index("NVIDIA DGX Display") == 3
-    dcgm = dcgmi_dmon.read(OVERHEAD / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt")
+    dcgm = read_dcgmi(OVERHEAD / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt")
     assert len(dcgm.fields) == 18
     assert dcgm.units == {"POWER": "W", "TOTEC": "mJ", "TXTPT": "KB/", "RXTPT": "KB/"}
     missing = {entity: {name for name, column in columns.items() if np.isnan(column).all()} for entity, columns in dcgm.entities.items()}

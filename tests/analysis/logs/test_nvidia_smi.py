@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.logs import nvidia_smi_csv
+from analysis.logs.nvidia_smi import SmiLog, read_nvidia_smi
 from analysis.terms import Unreadable
 from tests.analysis.logs.made import A100, DISPLAY, Smi
 
@@ -27,17 +27,17 @@ CELLS = st.sampled_from(
 SOUP = st.lists(st.one_of(st.lists(CELLS, max_size=5).map(", ".join), st.text(max_size=30))).map("\n".join)
 
 
-def read(folder: Path, text: str, **known: int) -> nvidia_smi_csv.SmiLog:
+def read(folder: Path, text: str, **known: int) -> SmiLog:
     path = folder / "smi.csv"
     path.write_text(text)
-    return nvidia_smi_csv.read(path, **known)  # type: ignore[arg-type]
+    return read_nvidia_smi(path, **known)  # type: ignore[arg-type]
 
 
 def own(ticks: int, names: tuple[str, ...] = STATION, **how: bool) -> Smi:
     return Smi(names, [list(range(len(names)))] * ticks, **how)  # type: ignore[arg-type]
 
 
-def utils(log: nvidia_smi_csv.SmiLog) -> dict[str, list[float]]:
+def utils(log: SmiLog) -> dict[str, list[float]]:
     return {key: gpu.columns["utilization.gpu"].tolist() for key, gpu in log.gpus.items()}
 
 
@@ -75,7 +75,7 @@ def test_no_bytes_break_it(tmp_path_factory: pytest.TempPathFactory, garbage: by
     path = tmp_path_factory.mktemp("log") / "smi.csv"
     path.write_bytes(f"index, {own(1, index=False).lines()[0]}\n0, {A100}, 5 %, 40960 MiB\n".encode() + garbage)
     try:
-        log = nvidia_smi_csv.read(path)
+        log = read_nvidia_smi(path)
     except Unreadable:
         return
     assert log.gpus
@@ -182,7 +182,7 @@ def test_without_a_header_columns_are_numbered_or_named_by_the_caller(tmp_path: 
     assert read(tmp_path, text).columns == ("column 1", "column 2", "column 3")
     assert read(tmp_path, text).units == {"column 2": "%", "column 3": "MiB"}
     path = tmp_path / "smi.csv"
-    named = nvidia_smi_csv.read(path, columns=("name", "utilization.gpu", "memory.total"))
+    named = read_nvidia_smi(path, columns=("name", "utilization.gpu", "memory.total"))
     assert utils(named) == {str(at): [float(at)] * 3 for at in range(5)}
 
 
