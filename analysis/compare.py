@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,10 +24,8 @@ from .arms import (
     side,
     studies,
 )
-from .between import must_match, primary_of, run_notes
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
-from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
-from .reading import metric_named, reader
+from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Comparison, Metric, NotComparable, Refused, UnknownName
@@ -36,11 +33,10 @@ from .verdict import GUARD, ONE_RUN, inside_margin, judge
 from .wording import unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from .arms import Place, Side
-    from .pairing import Pairing
-    from .reading import Reader
+    from .arms import Side
+    from .pairing import Pairing, Unit
     from .terms import Cell, Effect, Run, TweakSet
 
 CONTROL = "{} against {} alone is a control: its p is its own, not adjusted, and none is adjusted for it."
@@ -112,20 +108,24 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
     drafts, shown = [], []
     for candidate in candidates:
         for draft, sides in _drafts(base, candidate, study, options):
-            drafts.append(_contrast(draft, sides, (base, candidate), options.metrics))
-            shown.append(_wanted(draft, candidate, options))
-    drafts = [_judged(draft, draft.primary.p, 1) if draft.guard and draft.primary else draft for draft in drafts]
+            contrast = _contrast(draft, sides, (base, candidate), options.metrics)
+            drafts.append(_judged(contrast, contrast.primary.p, 1) if contrast.guard and contrast.primary else contrast)
+            # The study's other contrasts count in the adjustment all the same: picking one is no new study.
+            shown.append(
+                candidate.tweakset in {None, draft.tweakset}
+                and draft.tweakset in (options.tweaksets or (draft.tweakset,))
+                and draft.workload in (options.workloads or (draft.workload,))
+            )
     failed = {draft.workload: draft.reason for draft in drafts if draft.guard and draft.verdict == "not comparable"}
     failed |= _failed_controls([base, *candidates], study, options)
-    family = [index for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard]
-    ps = [draft.primary.p for draft in drafts if draft.primary is not None and not draft.guard]
-    for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](ps), strict=True):
+    family = {index: draft.primary.p for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard}
+    for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](list(family.values())), strict=True):
         drafts[index] = _judged(drafts[index], p_adjusted, len(family), failed.get(drafts[index].workload))
     return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
 
 
 def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[str, str]:
-    """Workloads under which the arms that are the control together differ in one of the runs: the guard inside it fails."""
+    """Return workloads under which the arms that are the control together differ in one of the runs: the guard inside it fails."""
     whole = both(*arms)
     if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
         return {}
@@ -137,34 +137,23 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[
     }
 
 
-def _wanted(draft: Comparison, candidate: Arm, options: Options) -> bool:
-    """Whether a contrast was asked to be shown. The study's others count in the adjustment all the same: picking one is no new study."""
-    return (
-        candidate.tweakset in {None, draft.tweakset}
-        and (not options.tweaksets or draft.tweakset in options.tweaksets)
-        and (not options.workloads or draft.workload in options.workloads)
-    )
-
-
 def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
-    base_met, candidate_met = met(base, study), met(candidate, study)
-    inside = same_runs(base, candidate)
+    base_met = met(base, study)
+    inside_run = same_runs(base, candidate)
     named = not base.declared or options.relative_to is not None
-    together = () if named or not inside else declared_baseline(base, study)
+    together = () if named or not inside_run else declared_baseline(base, study)
     control = control_name(both(base, candidate), study, options.relative_to)
-    for workload, names in candidate_met.items():
+    declared = next(run for run in base.runs if study in run.studies)
+    for workload, names in met(candidate, study).items():
         if workload not in base_met:
             continue
-        for name in [candidate.tweakset] if candidate.tweakset and not inside else names:
+        for name in [candidate.tweakset] if candidate.tweakset and not inside_run else names:
             guard = name in together
-            against = base.tweakset or name
-            if together:
-                against = together[0] if guard else TOGETHER.join(together)
+            against = together[0] if guard else TOGETHER.join(together) or base.tweakset or name
             other = side(candidate, study, workload, name)
-            skip = (inside and name == against) or name in (control or "").split(TOGETHER)
-            if other is None or skip or (against not in base_met[workload] and not inside):
+            skip = (inside_run and name == against) or name in (control or "").split(TOGETHER)
+            if other is None or skip or (against not in base_met[workload] and not inside_run):
                 continue
-            declared = next(run for run in base.runs if study in run.studies)
             draft = Comparison(
                 study=study,
                 workload=workload,
@@ -192,21 +181,20 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
     try:
         must_match(draft, arms)
-        read = reader(arms, draft)
-        read.must_hold()
+        read = Reader(arms, draft)
         pairing = pair(base, candidate, controlled=draft.relative_to is not None)
-        draft = replace(draft, pairs=pairing.units, failed=_failed(base, candidate))
+        blocks = draft.blocks
         if pairing.by_run:
-            draft = replace(draft, blocks=len(base.runs | candidate.runs))
+            blocks = len(base.runs | candidate.runs)
         elif pairing.sequential:  # an arm that was decided has no more
-            draft = replace(draft, blocks=max(block for _, block in candidate.cells))
-        draft = inside(draft, pairing)
-        alone = _single(pairing, arms)
-        if alone is not None:
+            blocks = max(block for _, block in candidate.cells)
+        failed = [part for own in (base, candidate) for cell in own.cells.values() for part in parts(cell) if part.outcome == "failed"]
+        draft = inside(replace(draft, pairs=pairing.units, failed=len(failed), blocks=blocks), pairing)
+        if alone := _single(pairing, arms):
             return _undecidable(draft, alone, read, arms)
         enough(pairing, draft.blocks)
-        for one, cells in zip((base, candidate), pairing.cells, strict=True):
-            must_be_in_force(one.tweakset, cells)
+        for own, cells in zip((base, candidate), pairing.cells, strict=True):
+            must_be_in_force(own.tweakset, cells)
             must_have_done_its_jobs(cells)
         must_not_contradict([*pairing.cells[0], *pairing.cells[1]])
         if pairing.samples is not None:
@@ -214,28 +202,27 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         primary = effect_of(draft.primary_metric, pairing, draft.margin, read)
     except NotComparable as reason:
         return replace(draft, reason=str(reason))
-    second = _first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read)
-    others = [_first_effect((metric_named(name),), draft, pairing, read) for name in metrics]
     beside = base.runs == candidate.runs and pairing.samples is None
     pairs = [(part, other) for (_, cell), (_, other) in pairing.pairs for part in parts(cell)]
-    untouched = beside and same_machine((base.tweakset, candidate.tweakset), pairs)
-    draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
-    notes = pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None))
-    notes += run_notes(draft, arms, (base, candidate), read)
-    notes += inside_notes(draft, pairing, read)
-    notes += [CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []
-    return replace(draft, notes=(*draft.notes, *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
+    draft = replace(
+        draft,
+        primary=primary,
+        second=_first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read),
+        others=tuple(effect for name in metrics if (effect := _first_effect((metric_named(name),), draft, pairing, read))),
+        untouched=beside and same_machine((base.tweakset, candidate.tweakset), pairs),
+    )
+    notes = (
+        *draft.notes,
+        *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]),
+        *pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None)),
+        *run_notes(draft, arms, (base, candidate), read),
+        *inside_notes(draft, pairing, read),
+        *([CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []),
+    )
+    return replace(draft, notes=notes)
 
 
-def _failed(*sides: Side) -> int:
-    cells = [part for one in sides for cell in one.cells.values() for part in parts(cell)]
-    return sum(cell.outcome == "failed" for cell in cells)
-
-
-Units = tuple[Sequence[tuple["Place", "Cell"]], Sequence[tuple["Place", "Cell"]]]
-
-
-def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
+def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> tuple[Unit, Unit] | None:
     if pairing.samples is not None and all(len(arm) == 1 for arm in pairing.samples):
         return pairing.samples[0][0], pairing.samples[1][0]
     if len(pairing.pairs) == 1 and not any(run.replicated for arm in arms for run in arm.runs):
@@ -243,8 +230,8 @@ def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
     return None
 
 
-def _undecidable(draft: Comparison, alone: Units, read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
-    base, candidate = (unit_value(draft.primary_metric, unit, read) for unit in alone)
+def _undecidable(draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
+    base, candidate = (read.mean(unit, draft.primary_metric) for unit in alone)
     ratio = candidate / base if draft.primary_metric.better == "higher" else base / candidate
     draft = replace(draft, observed=ratio - 1, observed_baseline=base)
     if any(run.replicated for arm in arms for run in arm.runs):

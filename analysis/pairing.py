@@ -12,20 +12,23 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from .arms import parts
-from .checks import different_data
+from .arms import both, parts, same_runs, side
+from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
 from .plain import moment
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
-from .terms import NotComparable
-from .wording import listed
+from .terms import Metric, NotComparable
+from .wording import listed, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .arms import Place, Side
+    from .arms import Arm, Place, Side
     from .stats.effect import Times
-    from .terms import Cell, Effect, Metric
+    from .terms import Cell, Comparison, Effect, Run
 
+    Entry = tuple[Place, Cell]
+    Pair = tuple[Entry, Entry]
+    Unit = Sequence[Entry]
 
 STOCK = "stock"
 MINIMUM_UNITS = 3
@@ -42,13 +45,128 @@ OUT_OF_TURN = (
     "steadily or cells resemble their neighbours, as far as these cells show it. Arms that take turns see more."
 )
 RELATIVE = (
-    "each cell relative to {} of its own block: what the time between the runs did to both cancels, what it did to one of them does not, "
-    "and two runs cannot tell. {} itself moved by {} in {}, which is not judged."
+    "each cell relative to {0} of its own block: what the time between the runs did to both cancels, what it did to one of them does not, "
+    "and two runs cannot tell. {0} itself moved by {1} in {2}, which is not judged."
 )
 ONE_RUN_AN_ARM = (
     "one run an arm, at different times: how far two runs of the same would differ is not known. Interleave both in one run, give several "
     "runs an arm, or compare --relative-to a tweak set that both have."
 )
+WAY_OUT = "Let both take turns, or compare --relative-to a tweak set that both have."
+UNKNOWN_TURNS = f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT}"
+FAR_APART = (
+    "the time between base and candidate is {:.3g} times as long as the runs of either arm span: what such a time does to the machine "
+    f"they cannot show. {WAY_OUT}"
+)
+RATE = re.compile(r"_per_s(?:_|$)")
+
+
+def metric_named(name: str) -> Metric:
+    return Metric(name, "higher" if is_rate(name) or name.startswith("au_") else "lower")
+
+
+def is_rate(name: str) -> bool:
+    """Whether a metric is so much a second: `mb_per_s_read` is one, `cpu_s_per_step` is none."""
+    return bool(RATE.search(name))
+
+
+def primary_of(run: Run, study: str, workload: str) -> Metric:
+    return (run.workloads[workload].primary if workload in run.workloads else None) or run.studies[study].primary
+
+
+def value_of(cell: Cell, metric: Metric) -> float:
+    """Return a metric of a cell. Raises: NotComparable, where it has none of which a ratio can be taken."""
+    value = cell.metrics.get(metric.name)
+    if value is None:
+        raise NotComparable(f"{cell.id} has no {metric.name}; it has {', '.join(sorted(cell.metrics))}.")
+    if value <= 0:
+        raise NotComparable(f"{cell.id} has {metric.name} = {value:g}: no ratio can be taken.")
+    return value
+
+
+class Reader:
+    """Reads a metric of a cell; with a control, divided by the control's of the same run and block: drift between runs cancels."""
+
+    def __init__(self, arms: tuple[Arm, Arm], draft: Comparison) -> None:
+        """Find the control's cells in the runs of both arms, and check them as an arm is checked.
+
+        Raises: NotComparable, where the control was not run: values as they are would pass for relative ones.
+        """
+        self.control: Side | None = None
+        if draft.relative_to is None:
+            return
+        self.control = side(both(*arms), draft.study, draft.workload, draft.relative_to)
+        if self.control is None:
+            raise NotComparable(f"{draft.relative_to} was not run under {draft.workload}, so there is nothing to be relative to.")
+        cells = [part for _, part in _measured(self.control)]
+        must_be_in_force(self.control.tweakset, cells)
+        must_not_contradict(cells)
+        must_have_done_its_jobs(cells)
+
+    def __call__(self, entry: Entry, metric: Metric) -> float:
+        place, cell = entry
+        value = value_of(cell, metric)
+        if self.control is None:
+            return value
+        other = self.control.cells.get(place)
+        if other is None or other.outcome != "measured":
+            raise NotComparable(f"{cell.id}: {self.control.tweakset.name} was not measured in its block, so nothing to be relative to.")
+        if reason := different_data(other, cell):
+            raise NotComparable(f"{cell.id} and {other.id}, which it is to be relative to: {reason}.")
+        return value / value_of(other, metric)
+
+    def mean(self, unit: Unit, metric: Metric) -> float:
+        """Return the geometric mean over a unit's cells."""
+        if len(unit) == 1:
+            return self(unit[0], metric)
+        return math.exp(math.fsum(math.log(self(entry, metric)) for entry in unit) / len(unit))
+
+
+def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
+    """Check what must be equal between runs before any of their cells are looked at: hardware, primary metric, the workload's parameters.
+
+    Raises: NotComparable.
+    """
+    if same_runs(*arms):
+        return
+    if other := other_hardware(arms[0].runs, arms[1].runs):
+        raise NotComparable(other)
+    for run in arms[1].runs:
+        declared = primary_of(run, draft.study, draft.workload) if draft.study in run.studies else draft.primary_metric
+        if declared != draft.primary_metric:
+            turns = {run.design.kind == "turns" for arm in arms for run in arm.runs}
+            reason = ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
+            raise NotComparable(f"the runs declared different primary metrics: {draft.primary_metric.name} and {declared.name}{reason}.")
+    first, *others = [run.workloads[draft.workload].params for arm in arms for run in arm.runs if draft.workload in run.workloads]
+    for params in others:
+        differing = [
+            f"{key} {first[key]} against {params[key]}" for key in sorted(first.keys() & params.keys()) if first[key] != params[key]
+        ]
+        if differing:
+            raise NotComparable(f"the runs gave the workload different parameters: {', '.join(differing)}.")
+
+
+def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side], read: Reader) -> list[str]:
+    """Report what the runs leave open: a control that moved, machines that say nothing of themselves, settings that went by one name."""
+    if same_runs(*arms):
+        return []
+    notes = []
+    if read.control is not None:
+        metric = draft.primary_metric
+        entries = [entry for entry in read.control.cells.items() if entry[1].outcome == "measured"]
+        base, candidate = ([math.log(value_of(cell, metric)) for place, cell in entries if place[0] in own.runs] for own in sides)
+        shift = math.fsum(candidate) / len(candidate) - math.fsum(base) / len(base)
+        moved = percent(math.expm1(shift if metric.better == "higher" else -shift))
+        notes.append(RELATIVE.format(read.control.tweakset.name, moved, metric.name))
+    silent = [run.origin for arm in arms for run in arm.runs if not hardware(run)]
+    if silent and draft.study != "deeptweak":
+        more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
+        notes.append(f"{silent[0]}{more}: says nothing of its hardware, which may be another.")
+    base_settings, settings = ({(setting.kind, setting.key, setting.value) for setting in own.tweakset.requested} for own in sides)
+    if draft.baseline == draft.tweakset and base_settings != settings:
+        keys = sorted({key for _, key, _ in base_settings ^ settings})
+        notes.append(f"{draft.tweakset} does not ask for the same in both runs: {', '.join(keys)}.")
+    return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +179,8 @@ class Pairing:
     `sequential`: what the pairs showed had a say in how many there are.
     """
 
-    pairs: tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...] = ()
-    samples: tuple[Sequence[Sequence[tuple[Place, Cell]]], Sequence[Sequence[tuple[Place, Cell]]]] | None = None
+    pairs: Sequence[Pair] = ()
+    samples: tuple[Sequence[Unit], Sequence[Unit]] | None = None
     left_out: Mapping[str, list[int]] = field(default_factory=dict)
     caveat: str | None = None
     times: Times | None = None
@@ -81,8 +199,8 @@ class Pairing:
         return all(entry[0] == other[0] for (entry, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
 
     @property
-    def processes(self) -> list[list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]]:
-        result: dict[tuple[str, int | None], list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]] = {}
+    def processes(self) -> list[list[Pair]]:
+        result: dict[tuple[str, int | None], list[Pair]] = {}
         for entry in self.pairs:
             place, cell = entry[1]
             result.setdefault((place[0], cell.process), []).append(entry)
@@ -91,8 +209,7 @@ class Pairing:
     @property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         if self.samples is None:
-            base = [part for (_, cell), _ in self.pairs for part in parts(cell)]
-            return base, [other for _, (_, other) in self.pairs]
+            return [part for (_, cell), _ in self.pairs for part in parts(cell)], [cell for _, (_, cell) in self.pairs]
         base, candidate = ([cell for unit in arm for _, cell in unit] for arm in self.samples)
         return base, candidate
 
@@ -112,32 +229,33 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     if not controlled:
         return _in_order(base, candidate, MANY_RUNS)
     if len(base.runs) == len(candidate.runs) == 1:
-        record, other = ({("", block): cell for (_, block), cell in side.cells.items()} for side in (base, candidate))
-        paired = _by_block(record, other)
+        (run,), (other_run,) = base.runs, candidate.runs
+        paired = _by_block(*({("", block): cell for (_, block), cell in own.cells.items()} for own in (base, candidate)))
         if len(paired.pairs) >= MINIMUM_UNITS and not any("differ" in reason for reason in paired.left_out):
-            return Pairing(_at_home(paired, base, candidate), None, paired.left_out)
-    units = tuple(_units(side) for side in (base, candidate))
-    return Pairing((), (units[0], units[1]), _missing(base, candidate))
+            # Each has its own place, by which a control cell of the same run is found.
+            pairs = [(((run, one[1]), cell), ((other_run, other[1]), against)) for (one, cell), (other, against) in paired.pairs]
+            return Pairing(pairs, None, paired.left_out)
+    by_block = [_grouped(own, _block_or_process) for own in (base, candidate)]
+    return Pairing((), (by_block[0], by_block[1]), _missing(base, candidate))
 
 
 def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
     """Put the units of two arms into the order of time: runs by when they started; cells, where both arms are of one run, as they ran."""
     alone = base.runs == candidate.runs and len(base.runs) == 1
-    clock = clock_of([cell for side in (base, candidate) for _, cell in _measured(side)])
+    cells = [cell for own in (base, candidate) for _, cell in _measured(own)]
+    # Cells of one run are timed by their own times, or by their place in its order where not each has one.
+    clocked = len({cell.started_utc for cell in cells} - {None}) == len(cells)
     units, times = [], []
-    for side in (base, candidate):
-        own = [[entry] for entry in _measured(side)] if alone else _run_units(side)
-        timed = [(clock(unit[0][1]) if alone else seconds(side.started_utc[unit[0][0][0]]), unit) for unit in own]
+    for own in (base, candidate):
+        timed: list[tuple[float, Unit]]
+        if alone:
+            timed = [(_seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry]) for entry in _measured(own)]
+        else:
+            timed = [(_seconds(own.started_utc[unit[0][0][0]]), unit) for unit in _grouped(own, lambda entry: entry[0][0])]
         timed.sort(key=lambda entry: entry[0])
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
     return Pairing((), (units[0], units[1]), _missing(base, candidate), caveat, (times[0], times[1]))
-
-
-def _at_home(paired: Pairing, base: Side, candidate: Side) -> tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...]:
-    """Give the pairs their own places back, by which a control cell of the same run is found."""
-    (run,), (other,) = base.runs, candidate.runs
-    return tuple(((((run, a[0][1]), a[1])), ((other, b[0][1]), b[1])) for a, b in paired.pairs)
 
 
 def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pairing:
@@ -152,11 +270,11 @@ def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pa
                 pairs.append(((place, cell), (place, other)))
         if reason:
             left_out.setdefault(reason, []).append((other and other.process) or place[1])
-    return Pairing(tuple(pairs), None, left_out)
+    return Pairing(pairs, None, left_out)
 
 
 def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[Place, Cell]]:
-    """The cells of two sides of one run; where settings were alternated, those of the processes that both have a part in.
+    """Return the cells of two sides of one run; where settings were alternated, those of the processes that both have a part in.
 
     Raises: NotComparable, where there is no such process: each tweak set took turns with stock alone.
     """
@@ -164,7 +282,7 @@ def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[
     if candidate.sequential:  # an arm that was decided has no cells after that
         last = {run: max(block for own, block in candidate.cells if own == run) for run in candidate.runs}
         sides = {place: cell for place, cell in base.cells.items() if place[1] <= last.get(place[0], math.inf)}, candidate.cells
-    if all(cell.process is None for side in sides for cell in side.values()):
+    if all(cell.process is None for own in sides for cell in own.values()):
         return sides
     stock = 1 if candidate.tweakset.name == STOCK else 0
     own = sides[1 - stock]
@@ -182,135 +300,31 @@ def _unusable(cell: Cell | None, whose: str) -> str | None:
 
 def _missing(base: Side, candidate: Side) -> dict[str, list[int]]:
     left_out: dict[str, list[int]] = {}
-    for side, whose in ((base, "baseline "), (candidate, "")):
-        for (_, block), cell in side.cells.items():
-            reason = _unusable(cell, whose)
-            if reason:
+    for own, whose in ((base, "baseline "), (candidate, "")):
+        for (_, block), cell in own.cells.items():
+            if reason := _unusable(cell, whose):
                 left_out.setdefault(reason, []).append(block)
     return left_out
 
 
-def _measured(side: Side) -> list[tuple[Place, Cell]]:
-    ordered = sorted(side.cells.items(), key=lambda item: item[0])
+def _measured(own: Side) -> list[Entry]:
+    ordered = sorted(own.cells.items(), key=lambda item: item[0])
     return [(place, part) for place, cell in ordered if cell.outcome == "measured" for part in parts(cell)]
 
 
-def _units(side: Side) -> list[list[tuple[Place, Cell]]]:
-    result: dict[tuple[str, int], list[tuple[Place, Cell]]] = {}
-    for place, cell in _measured(side):
-        result.setdefault((place[0], place[1] if cell.process is None else -cell.process), []).append((place, cell))
-    return list(result.values())
-
-
-def _run_units(side: Side) -> list[list[tuple[Place, Cell]]]:
-    units: dict[str, list[tuple[Place, Cell]]] = {}
-    for place, cell in _measured(side):
-        units.setdefault(place[0], []).append((place, cell))
+def _grouped(own: Side, key: Callable[[Entry], object]) -> list[Unit]:
+    units: dict[object, list[Entry]] = {}
+    for entry in _measured(own):
+        units.setdefault(key(entry), []).append(entry)
     return list(units.values())
 
 
-def enough(pairing: Pairing, blocks: int) -> None:
-    """Check that there are units enough to know how far equal ones differ.
-
-    Raises: NotComparable, with what is missing and why.
-    """
-    if pairing.samples is not None:
-        _enough_units(pairing)
-        return
-    if pairing.units >= MINIMUM_UNITS:
-        return
-    if pairing.by_run:
-        raise NotComparable(
-            f"{pairing.units} runs with both arms: a run is the unit, and at least {MINIMUM_UNITS} are needed{_why(pairing)}."
-        )
-    if not pairing.pairs and len(pairing.left_out) == 1:
-        # One and the same reason everywhere needs no counting: the tweak set cannot be had on this machine.
-        (reason,) = pairing.left_out
-        raise NotComparable(f"{reason.rstrip('.')}.")
-    count = f"{len(pairing.pairs)} complete pair{'s' if len(pairing.pairs) != 1 else ''} of {blocks}, at least {MINIMUM_UNITS} are needed"
-    raise NotComparable(f"{count}{_why(pairing)}.")
+def _block_or_process(entry: Entry) -> object:
+    (run, block), cell = entry
+    return (run, block) if cell.process is None else (run, "process", cell.process)
 
 
-def _enough_units(pairing: Pairing) -> None:
-    n, m = (len(arm) for arm in pairing.samples or ((), ()))
-    if min(n, m) == 0:
-        raise NotComparable(f"no measured cell in {'the baseline' if n == 0 else 'the candidate'}{_why(pairing)}.")
-    if n == m == 1:
-        raise NotComparable(ONE_RUN_AN_ARM)
-    if max(n, m) < MINIMUM_UNITS:
-        raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are needed{_why(pairing)}.")
-    if pairing.times is not None:
-        must_be_near_in_time(pairing.times)
-
-
-def _why(pairing: Pairing) -> str:
-    why = "; ".join(f"{blocks} {reason}" for blocks, reason in _left_out(pairing))
-    return f" ({why})" if why else ""
-
-
-def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
-    """Blocks left out and why, those together whose reasons differ in their figures alone."""
-    groups: dict[str, tuple[str, list[int]]] = {}
-    for reason, blocks in pairing.left_out.items():
-        groups.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), (reason.rstrip("."), []))[1].extend(blocks)
-    return [(listed(set(blocks)), reason) for reason, blocks in groups.values()]
-
-
-def effect_of(metric: Metric, pairing: Pairing, margin: float, value: Callable[[Place, Cell, Metric], float]) -> Effect:
-    """Take the effect in one metric; `value` reads a cell.
-
-    Raises: NotComparable.
-    """
-    if pairing.processes and not pairing.by_run:
-        result, under = ([[value(*pair[side], metric) for pair in process] for process in pairing.processes] for side in (0, 1))
-        return switched_effect(metric, result, under, margin)
-    if pairing.samples is None:
-        base, candidate = (_values(metric, pairing, side, value) for side in (0, 1))
-        return paired_effect(metric, base, candidate, margin, sequential=pairing.sequential and not pairing.by_run)
-    base, candidate = ([unit_value(metric, unit, value) for unit in arm] for arm in pairing.samples)
-    return two_sample_effect(metric, base, candidate, margin, pairing.times)
-
-
-def _values(metric: Metric, pairing: Pairing, side: int, value: Callable[[Place, Cell, Metric], float]) -> list[float]:
-    """One arm's values, a block each, or a run each where there are several: the ratio of means is then the mean of its blocks' ratios."""
-    if not pairing.by_run:
-        return [value(*pair[side], metric) for pair in pairing.pairs]
-    units: dict[str, list[tuple[Place, Cell]]] = {}
-    for pair in pairing.pairs:
-        units.setdefault(pair[side][0][0], []).append(pair[side])
-    return [unit_value(metric, unit, value) for unit in units.values()]
-
-
-def unit_value(metric: Metric, unit: Sequence[tuple[Place, Cell]], value: Callable[[Place, Cell, Metric], float]) -> float:
-    return math.exp(math.fsum(math.log(value(place, cell, metric)) for place, cell in unit) / len(unit))
-
-
-def pair_notes(pairing: Pairing) -> list[str]:
-    notes = [pairing.caveat] if pairing.caveat else []
-    if pairing.samples is None:
-        notes += [SEQUENTIAL] if pairing.sequential else []
-        few = pairing.units < COMFORTABLE_UNITS and not pairing.processes
-        notes += (
-            [f"{pairing.units} {'runs' if pairing.by_run else 'pairs'} only: with fewer than {COMFORTABLE_UNITS} one odd block can decide."]
-            if few
-            else []
-        )
-    elif min(map(len, pairing.samples)) < COMFORTABLE_UNITS:
-        n, m = map(len, pairing.samples)
-        notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} an arm one odd run can decide.")
-        notes += [BORROWED.format("one run" if min(n, m) == 1 else "two runs")] if min(n, m) < MINIMUM_UNITS else []
-    return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]
-
-
-WAY_OUT = "Let both take turns, or compare --relative-to a tweak set that both have."
-UNKNOWN_TURNS = f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT}"
-FAR_APART = (
-    "the time between base and candidate is {:.3g} times as long as the runs of either arm span: what such a time does to the machine "
-    f"they cannot show. {WAY_OUT}"
-)
-
-
-def side_by_side(pairs: Iterable[tuple[tuple[Place, Cell], tuple[Place, Cell]]]) -> bool:
+def side_by_side(pairs: Iterable[Pair]) -> bool:
     """Whether each block's cells ran one after the other, as far as these arms go: drift falls on all."""
     every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
     cells = [entry for entry in every if entry[1].process is None]
@@ -318,24 +332,41 @@ def side_by_side(pairs: Iterable[tuple[tuple[Place, Cell], tuple[Place, Cell]]])
     return len(list(groupby(place for place, _ in cells))) == len({place for place, _ in cells})
 
 
-def seconds(started_utc: str) -> float:
-    """When that was; not a number where it is not known."""
+def _seconds(started_utc: str) -> float:
+    """Return when that was; not a number where it is not known."""
     stamp = moment(started_utc)
     return stamp.timestamp() if stamp else math.nan
 
 
-def clock_of(cells: Sequence[Cell]) -> Callable[[Cell], float]:
-    """Find what tells when cells of one run were measured: their own times, or their place in its order where not each has one."""
-    if len({cell.started_utc for cell in cells} - {None}) == len(cells):
-        return lambda cell: seconds(cell.started_utc or "")
-    return lambda cell: cell.order
+def enough(pairing: Pairing, blocks: int) -> None:
+    """Check that there are units enough to know how far equal ones differ.
 
-
-def must_be_near_in_time(times: Times) -> None:
-    """Check that the order of time is known, and that the arms are no farther apart than one of them reaches.
-
-    Raises: NotComparable.
+    Raises: NotComparable, with what is missing and why.
     """
+    missing = "; ".join(f"{numbers} {reason}" for numbers, reason in _left_out(pairing))
+    why = f" ({missing})." if missing else "."
+    if pairing.samples is not None:
+        n, m = map(len, pairing.samples)
+        if min(n, m) == 0:
+            raise NotComparable(f"no measured cell in {'the baseline' if n == 0 else 'the candidate'}{why}")
+        if n == m == 1:
+            raise NotComparable(ONE_RUN_AN_ARM)
+        if max(n, m) < MINIMUM_UNITS:
+            raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are needed{why}")
+        if pairing.times is not None:
+            _must_be_near_in_time(pairing.times)
+    elif pairing.units < MINIMUM_UNITS:
+        if pairing.by_run:
+            raise NotComparable(f"{pairing.units} runs with both arms: a run is the unit, and at least {MINIMUM_UNITS} are needed{why}")
+        if not pairing.pairs and len(pairing.left_out) == 1:
+            # One and the same reason everywhere needs no counting: the tweak set cannot be had on this machine.
+            raise NotComparable(f"{next(iter(pairing.left_out)).rstrip('.')}.")
+        count = len(pairing.pairs)
+        raise NotComparable(f"{count} complete pair{'s' if count != 1 else ''} of {blocks}, at least {MINIMUM_UNITS} are needed{why}")
+
+
+def _must_be_near_in_time(times: Times) -> None:
+    """Check that the order of time is known, and that the arms are no farther apart than one of them reaches."""
     every = sorted((time, arm) for arm, own in enumerate(times) for time in own)
     gaps = [(after - before, number != other) for (before, number), (after, other) in pairwise(every)]
     if not all(gap > 0 for gap, _ in gaps):
@@ -344,3 +375,45 @@ def must_be_near_in_time(times: Times) -> None:
     reach = max(own[-1] - own[0] for own in times)
     if between > reach:
         raise NotComparable(FAR_APART.format(between / reach))
+
+
+def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
+    """Return blocks left out and why, those together whose reasons differ in their figures alone."""
+    groups: dict[str, tuple[str, list[int]]] = {}
+    for reason, blocks in pairing.left_out.items():
+        groups.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), (reason.rstrip("."), []))[1].extend(blocks)
+    return [(listed(set(blocks)), reason) for reason, blocks in groups.values()]
+
+
+def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> Effect:
+    """Take the effect in one metric.
+
+    Raises: NotComparable.
+    """
+    if pairing.samples is not None:
+        base, candidate = ([read.mean(unit, metric) for unit in arm] for arm in pairing.samples)
+        return two_sample_effect(metric, base, candidate, margin, pairing.times)
+    if pairing.processes and not pairing.by_run:
+        before, after = ([[read(pair[arm], metric) for pair in process] for process in pairing.processes] for arm in (0, 1))
+        return switched_effect(metric, before, after, margin)
+    # A block is a unit, or a run where there are several: the ratio of their means is then the mean of its blocks' ratios.
+    units: dict[object, list[Pair]] = {}
+    for entry in pairing.pairs:
+        place = entry[0][0]
+        units.setdefault(place[0] if pairing.by_run else place, []).append(entry)
+    base, candidate = ([read.mean([pair[arm] for pair in unit], metric) for unit in units.values()] for arm in (0, 1))
+    return paired_effect(metric, base, candidate, margin, sequential=pairing.sequential and not pairing.by_run)
+
+
+def pair_notes(pairing: Pairing) -> list[str]:
+    notes = [pairing.caveat] if pairing.caveat else []
+    if pairing.samples is None:
+        notes += [SEQUENTIAL] if pairing.sequential else []
+        if pairing.units < COMFORTABLE_UNITS and not pairing.processes:
+            what = "runs" if pairing.by_run else "pairs"
+            notes.append(f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS} one odd block can decide.")
+    elif (least := min(map(len, pairing.samples))) < COMFORTABLE_UNITS:
+        n, m = map(len, pairing.samples)
+        notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} an arm one odd run can decide.")
+        notes += [BORROWED.format("one run" if least == 1 else "two runs")] if least < MINIMUM_UNITS else []
+    return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]

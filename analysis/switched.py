@@ -16,8 +16,7 @@ from .wording import percent, probability
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .pairing import Pairing
-    from .reading import Reader
+    from .pairing import Pairing, Reader
     from .terms import Cell, Comparison, Run
 
 
@@ -73,7 +72,7 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
     steps_word = "step" if settle == 1 else "steps"
     notes = [f"{what} inside {_processes(count)}, {settle} settle {steps_word} after each switch: {unseen} is not seen.{unit}"]
     gains = [
-        log_gains(draft.primary_metric, *([read(*entry[side], draft.primary_metric) for entry in process] for side in (0, 1)))
+        log_gains(draft.primary_metric, *([read(entry[side], draft.primary_metric) for entry in process] for side in (0, 1)))
         for process in pairing.processes
     ]
     differ = unequal(gains)

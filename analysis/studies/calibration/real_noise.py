@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.arms import Arm, met, side, studies
-from analysis.between import primary_of
 from analysis.checks import same_machine
-from analysis.pairing import pair
+from analysis.pairing import pair, primary_of
 from analysis.stats.effect import paired_effect, two_sample_effect
 from analysis.stats.simulate import BLOCKS, Sessions
 from analysis.terms import Metric, NotComparable, Refused

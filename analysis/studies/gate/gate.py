@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word
 from analysis.arms import TOGETHER, both, control_name, met, same_runs, studies
-from analysis.between import primary_of
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
+from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
 from analysis.studies.monitors.records import is_monitored
 from analysis.studies.monitors.study import overheads

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.machine import Machines
+from analysis.pairing import metric_named
 from analysis.plain import moment
-from analysis.reading import metric_named
 from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, change_points
 from analysis.switched import is_switched

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from analysis.reading import is_rate
+from analysis.pairing import is_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

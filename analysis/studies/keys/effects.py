@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.arms import Arm, declared_baseline
-from analysis.reading import Reader, metric_named
+from analysis.pairing import metric_named, value_of
 from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable
@@ -247,7 +247,7 @@ def _values(run: Run, seen: Observed, name: str) -> dict[str, float]:
         place = cell.study, cell.workload, cell.tweakset
         if cell.id not in doubts and place == (seen.study, seen.workload, name) and cell.outcome == "measured":
             with contextlib.suppress(NotComparable):
-                result[str(cell.block)] = Reader(None)((run.run_id, cell.block), cell, metric_named(seen.metric))
+                result[str(cell.block)] = value_of(cell, metric_named(seen.metric))
     return result
 
 

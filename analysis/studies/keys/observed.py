@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.arms import Arm, baseline_name, met, parts, side, studies
-from analysis.between import primary_of
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
-from analysis.reading import Reader, metric_named
+from analysis.pairing import metric_named, primary_of, value_of
 from analysis.switched import is_switched
 from analysis.terms import NotComparable, Unreadable
 
@@ -165,7 +164,7 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
     reason = different_data(first, cell) if first is not None and first is not cell else None
     if reason:
         raise NotComparable(f"did other work than {first.tweakset if first else ''} in its block: {reason}")
-    return Reader(None)((run.run_id, cell.block), cell, metric)
+    return value_of(cell, metric)
 
 
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
