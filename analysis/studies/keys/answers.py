@@ -44,8 +44,8 @@ SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
     several = len(result) > MOST_SENTENCES
     ordered = sorted(result, key=lambda effects: not _names(effects))
-    shared = [(_called(effects, run), line) for effects in ordered for line in _doubts(effects)]
-    sections = [_design(effects, told=several and not _names(effects)) for effects in ordered]
+    shared = [(_name(effects, run), line) for effects in ordered for line in _doubts(effects)]
+    sections = [_design(effects, with_sentence=several and not _names(effects)) for effects in ordered]
     if shared:
         sections.append(Section("", bullets(grouped(shared, of=len(result)) if len(result) > 1 else [line for _, line in shared], "note:")))
     return Answer(
@@ -70,7 +70,7 @@ def brief(result: Sequence[Effects], run: Run) -> Answer:
     session prints, and of a search come the candidates that ran again to be confirmed.
     """
     checks = [
-        Line(effects.again if len(result) == 1 else f"{_called(effects, run)}: {effects.again}", "A/A:")
+        Line(effects.again if len(result) == 1 else f"{_name(effects, run)}: {effects.again}", "A/A:")
         for effects in result
         if effects.again
     ]
@@ -93,12 +93,12 @@ def _about(run: Run) -> dict[str, object]:
     return {"run_id": run.run_id, "origin": run.origin, "design": run.design.kind, "commit": run.commit}
 
 
-def _called(effects: Effects, run: Run | None) -> str:
+def _name(effects: Effects, run: Run | None) -> str:
     return ", ".join(filter(None, (effects.observed.workload if run is not None else "", effects.observed.profile)))
 
 
 def _sentences(result: Sequence[Effects], run: Run | None) -> list[Line]:
-    return [Line(": ".join(filter(None, (_called(effects, run), effects.sentence))), tone="strong") for effects in result]
+    return [Line(": ".join(filter(None, (_name(effects, run), effects.sentence))), tone="strong") for effects in result]
 
 
 def _names(effects: Effects) -> bool:
@@ -118,15 +118,15 @@ def _next(result: Sequence[Effects], run: Run) -> str:
     return f"python -m analysis {'report' if named else 'plan --effect 3%'} {run.origin}"
 
 
-def _design(effects: Effects, *, told: bool) -> Section:
-    seen = effects.observed
-    what = ", ".join(filter(None, (seen.profile or "", KINDS.get(seen.design, seen.design))))
+def _design(effects: Effects, *, with_sentence: bool) -> Section:
+    data = effects.observed
+    what = ", ".join(filter(None, (data.profile or "", KINDS.get(data.design, data.design))))
     blocks = f" in {effects.blocks} block{'s' * (effects.blocks > 1)}" if effects.blocks else ""
-    cells = f"{len(seen.rows)} cells at {len({row.levels for row in seen.rows})} points{blocks}"
-    parts: list[Line | Table] = [Line(effects.sentence)] if told else []
-    if seen.profile or seen.design == "table":
-        parts += [Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}") for factor in seen.factors]
-    title = f"{seen.workload}: {what}{', ' if what else ''}{cells}; {label_of(seen.metric)}"
+    cells = f"{len(data.rows)} cells at {len({row.levels for row in data.rows})} points{blocks}"
+    parts: list[Line | Table] = [Line(effects.sentence)] if with_sentence else []
+    if data.profile or data.design == "table":
+        parts += [Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}") for factor in data.factors]
+    title = f"{data.workload}: {what}{', ' if what else ''}{cells}; {label_of(data.metric)}"
     if effects.refusal:
         return Section(title, [*parts, Line(f"nothing can be said: {effects.refusal}", tone="open")])
     parts += [_terms(effects), *_aliases(effects), _anova(effects)]
@@ -203,15 +203,15 @@ def _bare(value: float) -> str:
 def _aliases(effects: Effects) -> Iterator[Line]:
     """Which effects share a column, by the letters of their factors."""
     letters = {factor.name: factor.letter for factor in effects.observed.factors}
-    said = []
+    lines = []
     for term in effects.terms:
         if term.aliases:
             # Names of scripts have colons of their own: take effects apart by the names there are.
             others = [_lettered(alias, letters) for alias in term.aliases]
             more = f" and {len(others) - MOST_ALIASES} more" if len(others) > MOST_ALIASES else ""
-            said.append(f"{''.join(letters[name] for name in term.factors)} = {' = '.join(others[:MOST_ALIASES])}{more}")
-    if said:
-        yield Line("; ".join(said), "cannot be told apart:")
+            lines.append(f"{''.join(letters[name] for name in term.factors)} = {' = '.join(others[:MOST_ALIASES])}{more}")
+    if lines:
+        yield Line("; ".join(lines), "cannot be told apart:")
 
 
 def _lettered(alias: str, letters: dict[str, str]) -> str:
@@ -343,7 +343,7 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
         ("sim", "simulated for this design: how often the largest of its contrasts is so large where there is nothing."),
         ("MDE", "the smallest effect this design would have called with 80 % probability."),
     ]
-    there = {
+    shown = {
         "effect": bool(means - SCREENED),
         "X:Y": any(term.means == "interaction" for term in terms),
         "q": not log and any(term.coefficient is not None for term in terms),
@@ -351,7 +351,7 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
         "BH": "bh" in used,
         "sim": "lenth" in used,
     }
-    return [(word, meaning) for word, meaning in lines if there.get(word, True)]
+    return [(word, meaning) for word, meaning in lines if shown.get(word, True)]
 
 
 def _average(means: set[Means]) -> str:

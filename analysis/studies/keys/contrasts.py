@@ -17,7 +17,7 @@ from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable, Refused
 from control.stopping import widening
 
-from .frame import FEWEST_RUNS, coded_levels, fit, frame, independent
+from .frame import FEWEST_RUNS, coded_levels, fit, frame_of, independent
 from .observed import ADAPTIVE, AS_FOUND
 from .terms import Effects
 
@@ -47,32 +47,32 @@ class Contrast:
     level: str | None = None
 
 
-def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
+def contrasts(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effects:
     """Answer the contrasts of a design that sets whole tweak sets against each other.
 
     Raises: NotComparable, where nothing can be said. Refused, where an effect asked for is none of this design.
     """
-    for effect in asked:
+    for effect in requested:
         if len(effect) > 1:
             raise Refused(
-                f"{':'.join(effect)}: {seen.design} tells no interaction of two keys; lay out a factorial or fractional design over them."
+                f"{':'.join(effect)}: {data.design} tells no interaction of two keys; lay out a factorial or fractional design over them."
             )
-    made = frame(seen)
-    blocks = _by_block(made)
-    names = [row.name for row in seen.rows]
-    there = list(dict.fromkeys(name for name in seen.points if name in names))
-    if not made.replicated:
-        more = "Give it more cells (--trials)." if seen.design in ADAPTIVE else "Run 3 blocks or more."
+    frame = frame_of(data)
+    blocks = _by_block(frame)
+    names = [row.name for row in data.rows]
+    present = list(dict.fromkeys(name for name in data.points if name in names))
+    if not frame.replicated:
+        more = "Give it more cells (--trials)." if data.design in ADAPTIVE else "Run 3 blocks or more."
         raise NotComparable(f"one cell a tweak set: how far equal cells differ is not known. {more}")
-    columns = np.column_stack([made.base, coded_levels(names, there)])
+    columns = np.column_stack([frame.base, coded_levels(names, present)])
     if len(independent(columns)) < columns.shape[1]:
         raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
-    done = fit(columns, made.y)
-    first = made.base.shape[1]
-    counts = {name: names.count(name) for name in there}
+    fitted = fit(columns, frame.y)
+    first = frame.base.shape[1]
+    counts = {name: names.count(name) for name in present}
     terms: list[Term] = []
     gone: list[tuple[str, str]] = []
-    for contrast in _asked_of(seen):
+    for contrast in _contrasts_of(data):
         few = [
             f"{counts.get(name, 0)} cells of {name}"
             for name, weight in contrast.weights.items()
@@ -82,43 +82,43 @@ def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
             gone.append((contrast.label, f"{' and '.join(few)}, where at least {FEWEST_RUNS} are needed"))
             continue
         try:
-            size, error, count = _paired(contrast, blocks, seen)
+            size, error, count = _paired(contrast, blocks, data)
         except NotComparable as reason:
             gone.append((contrast.label, str(reason)))
             continue
         variance = sum(weight**2 for weight in contrast.weights.values()) / count
         terms.append(
-            made.term(contrast.label, contrast.factors, contrast.means, size, variance, level=contrast.level, own=(error, count - 1))
+            frame.term(contrast.label, contrast.factors, contrast.means, size, variance, level=contrast.level, own=(error, count - 1))
         )
     if not terms:
-        why = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_RUNS} times beside it"
-        raise NotComparable(f"nothing can be set against {next(iter(seen.points))}: {why}.")
-    among = made.total - made.error_ss - sum(source.ss for source in made.blocks_source())
-    balanced = len(set(counts.values())) == 1 and len(names) == len(there) * len(set(made.blocks))
+        reasons = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_RUNS} times beside it"
+        raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {reasons}.")
+    among = frame.total - frame.error_ss - sum(source.ss for source in frame.blocks_source())
+    balanced = len(set(counts.values())) == 1 and len(names) == len(present) * len(set(frame.blocks))
     return Effects(
-        observed=seen,
+        observed=data,
         terms=tuple(terms),
         anova=(
-            *made.blocks_source(),
-            made.source("tweak sets", len(there) - 1, among if balanced else _among(made, columns), tested=True),
-            *made.closing_sources(),
+            *frame.blocks_source(),
+            frame.source("tweak sets", len(present) - 1, among if balanced else _among(frame, columns), tested=True),
+            *frame.closing_sources(),
         ),
-        levels=tuple(_levels(made, done, there, counts)),
+        levels=tuple(_levels(frame, fitted, present, counts)),
         error=ERROR,
-        error_df=made.error_df,
-        error_ms=made.error_ms,
-        mean=made.mean,
+        error_df=frame.error_df,
+        error_ms=frame.error_ms,
+        mean=frame.mean,
         blocks=first if first > 1 else 0,
         orthogonal=balanced,
         unestimable=tuple(gone),
-        notes=(*_few(counts), *_incomplete(terms, len(blocks), seen)),
+        notes=(*_few(counts), *_incomplete(terms, len(blocks), data)),
     )
 
 
-def _by_block(made: Frame) -> list[dict[str, float]]:
+def _by_block(frame: Frame) -> list[dict[str, float]]:
     """The responses of each block by tweak set, on the scale of the analysis; of a set that ran twice in a block, their mean."""
     result: dict[str, dict[str, list[float]]] = {}
-    for row, value in zip(made.seen.rows, made.y, strict=True):
+    for row, value in zip(frame.data.rows, frame.y, strict=True):
         result.setdefault(row.block, {}).setdefault(row.name, []).append(float(value))
     return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in result.values()]
 
@@ -128,7 +128,7 @@ def differences(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, floa
     return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
 
 
-def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], seen: Observed) -> tuple[float, float, int]:
+def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], data: Observed) -> tuple[float, float, int]:
     """A contrast's mean over the blocks that hold all of its tweak sets, its standard error, and how many such blocks there are.
 
     Raises: NotComparable, where they are too few, or do not differ at all.
@@ -140,13 +140,13 @@ def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], seen: Obs
         raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_RUNS} are needed")
     mean, spread = moments(result)
     if spread < ROUNDING:
-        raise NotComparable(f"the same ratio of {seen.metric} in all {count} blocks: these are no independent measurements")
-    return mean, spread / math.sqrt(count) * (widening(count - 1) if seen.sequential else 1.0), count
+        raise NotComparable(f"the same ratio of {data.metric} in all {count} blocks: these are no independent measurements")
+    return mean, spread / math.sqrt(count) * (widening(count - 1) if data.sequential else 1.0), count
 
 
-def _incomplete(terms: Iterable[Term], blocks: int, seen: Observed) -> tuple[str, ...]:
+def _incomplete(terms: Iterable[Term], blocks: int, data: Observed) -> tuple[str, ...]:
     short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
-    if not short or seen.design in ADAPTIVE or seen.sequential:
+    if not short or data.design in ADAPTIVE or data.sequential:
         return ()
     more = f" and {len(short) - MOST_KEYS} more" if len(short) > MOST_KEYS else ""
     return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {', '.join(short[:MOST_KEYS])}{more}.",)
@@ -159,65 +159,65 @@ def _few(counts: dict[str, int]) -> tuple[str, ...]:
     return (f"{counts[fewest]} cells of {fewest}: with fewer than {COMFORTABLE_RUNS} of a tweak set one odd cell can decide.",)
 
 
-def _asked_of(seen: Observed) -> Iterator[Contrast]:
+def _contrasts_of(data: Observed) -> Iterator[Contrast]:
     """The contrasts of a design, those of its keys first. An adaptive one is asked only of what ran often enough to answer."""
-    stock, *others = seen.points
-    if seen.design == "ablation":
-        yield from _ablation(seen)
-    elif seen.design in ADAPTIVE:
-        often = {name for name in seen.points if sum(row.name == name for row in seen.rows) >= FEWEST_RUNS}
-        result = [contrast for contrast in _ablation(seen) if often.issuperset(contrast.weights)]
+    stock, *others = data.points
+    if data.design == "ablation":
+        yield from _ablation(data)
+    elif data.design in ADAPTIVE:
+        often = {name for name in data.points if sum(row.name == name for row in data.rows) >= FEWEST_RUNS}
+        result = [contrast for contrast in _ablation(data) if often.issuperset(contrast.weights)]
         yield from result
-        there = {name for contrast in result for name in contrast.weights}
+        present = {name for contrast in result for name in contrast.weights}
         for name in others:
-            if name in often - there:
-                yield Contrast(f"{name} ({_changed(seen, name)})", (), "set", {name: 1.0, stock: -1.0}, name)
+            if name in often - present:
+                yield Contrast(f"{name} ({_changed(data, name)})", (), "set", {name: 1.0, stock: -1.0}, name)
     else:
         for name in others:
-            yield Contrast(name, (seen.factors[0].name,), "set", {name: 1.0, stock: -1.0}, name)
+            yield Contrast(name, (data.factors[0].name,), "set", {name: 1.0, stock: -1.0}, name)
 
 
-def _changed(seen: Observed, name: str) -> str:
-    result = [f"{factor.name} = {level}" for factor, level in zip(seen.factors, seen.points[name], strict=True) if level != AS_FOUND]
-    return ", ".join(result) if len(result) <= MOST_KEYS else f"{len(result)} of {len(seen.factors)} keys"
+def _changed(data: Observed, name: str) -> str:
+    result = [f"{factor.name} = {level}" for factor, level in zip(data.factors, data.points[name], strict=True) if level != AS_FOUND]
+    return ", ".join(result) if len(result) <= MOST_KEYS else f"{len(result)} of {len(data.factors)} keys"
 
 
-def _ablation(seen: Observed) -> Iterator[Contrast]:
+def _ablation(data: Observed) -> Iterator[Contrast]:
     """For each key: alone, in the profile, and the two's disagreement; then the profile as a whole. Points are known by their levels."""
     by_levels: dict[tuple[str, ...], str] = {}
-    for name, levels in seen.points.items():  # stock first: a key alone of one key is the profile, the profile without it stock
+    for name, levels in data.points.items():  # stock first: a key alone of one key is the profile, the profile without it stock
         by_levels.setdefault(levels, name)
-    low, high = (tuple(factor.levels[at] for factor in seen.factors) for at in (0, -1))
-    stock, profile = by_levels[low], by_levels.get(high, seen.profile)
+    low, high = (tuple(factor.levels[at] for factor in data.factors) for at in (0, -1))
+    stock, profile = by_levels[low], by_levels.get(high, data.profile)
     late: list[Contrast] = []
-    for at, factor in enumerate(seen.factors):
+    for at, factor in enumerate(data.factors):
         alone = by_levels.get((*low[:at], high[at], *low[at + 1 :]))
         without = by_levels.get((*high[:at], low[at], *high[at + 1 :]))
         level = factor.levels[-1]
         if alone:
             yield Contrast(f"{factor.name} alone", (factor.name,), "alone", {alone: 1.0, stock: -1.0}, level)
-        if without and len(seen.factors) > 1:
+        if without and len(data.factors) > 1:
             yield Contrast(f"{factor.name} in the profile", (factor.name,), "in profile", {profile: 1.0, without: -1.0}, level)
-        if alone and without and len(seen.factors) > 1:
+        if alone and without and len(data.factors) > 1:
             weights: Weights = {}
             for name, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
                 weights[name] = weights.get(name, 0.0) + weight
             if all(weights != contrast.weights for contrast in late):  # of two keys it is one and the same
                 late.append(Contrast(factor.name, (factor.name,), "disagreement", weights, level))
-    if len(seen.factors) > 1:
-        yield Contrast(profile, tuple(factor.name for factor in seen.factors), "profile", {profile: 1.0, stock: -1.0})
+    if len(data.factors) > 1:
+        yield Contrast(profile, tuple(factor.name for factor in data.factors), "profile", {profile: 1.0, stock: -1.0})
     yield from late
 
 
-def _among(made: Frame, columns: Floats) -> float:
+def _among(frame: Frame, columns: Floats) -> float:
     from .frame import rss  # noqa: PLC0415
 
-    return rss(made.base, made.y)[0] - rss(columns, made.y)[0]
+    return rss(frame.base, frame.y)[0] - rss(columns, frame.y)[0]
 
 
-def _levels(made: Frame, done: FrameFit, there: list[str], counts: dict[str, int]) -> Iterator[Level]:
-    first = made.base.shape[1]
-    for name, code in zip(there, coded_levels(there, there), strict=True):
+def _levels(frame: Frame, fitted: FrameFit, present: list[str], counts: dict[str, int]) -> Iterator[Level]:
+    first = frame.base.shape[1]
+    for name, code in zip(present, coded_levels(present, present), strict=True):
         weights = np.concatenate([np.eye(first)[0], code])
-        mean, variance = done.contrast(weights)
-        yield made.level(("tweak set", name), counts[name], mean, variance)
+        mean, variance = fitted.contrast(weights)
+        yield frame.level(("tweak set", name), counts[name], mean, variance)

@@ -57,11 +57,11 @@ def read_table(path: Path, columns: Columns) -> Observed:
     """
     lines = _lines(path)
     names = list(lines[0].fields)
-    wanted = [columns.response, *columns.factors, *([columns.block] if columns.block is not None else [])]
-    for name in wanted:
+    columns_used = [columns.response, *columns.factors, *([columns.block] if columns.block is not None else [])]
+    for name in columns_used:
         if name not in names:
             raise UnknownName(f"{path}: no column {name!r}; it has {one_line(', '.join(names))}.")
-        if wanted.count(name) > 1:
+        if columns_used.count(name) > 1:
             raise Refused(f"column {name!r} is named twice: a column is a factor, the block or the response.")
     factors = tuple(_factor(path, lines, name, letter) for name, letter in zip(columns.factors, letters(len(columns.factors)), strict=True))
     rows, lost, points = [], dict[tuple[str, str], list[str]](), dict[str, tuple[str, ...]]()
@@ -74,7 +74,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
             raise Unreadable(f"{path}, line {line.number}: no block in column {columns.block!r}.")
         value = _response(path, line, columns)
         if value is None:
-            lost.setdefault((point, _why_lost(line, columns)), []).append(block)
+            lost.setdefault((point, _loss(line, columns)), []).append(block)
         else:
             rows.append(EffectRow(point, levels, block, value))
     if len(rows) < 2:
@@ -96,7 +96,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
     )
 
 
-def _why_lost(line: _Line, columns: Columns) -> str:
+def _loss(line: _Line, columns: Columns) -> str:
     mark = line.fields.get(RAN, "").upper() if columns.response != RAN else ""
     return f"run = {mark}: {NOT_RUN[mark]}, whatever its response" if mark in NOT_RUN else "no response"
 
@@ -107,7 +107,7 @@ def _copies(lines: Sequence[_Line]) -> Iterator[str]:
         (line.number, first[key]) for line in lines if first.setdefault(key := tuple(line.fields.values()), line.number) != line.number
     ]
     if copies:
-        text = ", ".join(f"line {number} as line {other}" for number, other in copies[:MOST_COPIES])
+        text = ", ".join(f"line {number} as line {original}" for number, original in copies[:MOST_COPIES])
         more = f" and {len(copies) - MOST_COPIES} more" if len(copies) > MOST_COPIES else ""
         yield f"equal in every column: {text}{more}. If that is a copy and no run of its own, the error is too small."
 

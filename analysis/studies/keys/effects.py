@@ -57,7 +57,7 @@ UNBALANCED = (
 UNBALANCED_ALONE = "the cells do not balance: a level of few cells is known less well, and the mean is of all cells, not of the levels."
 
 
-def effects_of(run: Run, metric: str | None = None, asked: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
+def effects_of(run: Run, metric: str | None = None, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
     """Answer the effects of every tweak set of a run that was taken apart, under each workload; of a matrix, of all its sets.
 
     `metric` takes the place of the declared primary one. `asked` are effects that must be told, by their factors' names.
@@ -66,57 +66,57 @@ def effects_of(run: Run, metric: str | None = None, asked: Sequence[tuple[str, .
     """
     result = []
     for whole in observed(run, metric):
-        seen = _confirmed(whole, run) if whole.design in ADAPTIVE else whole
-        known = {factor.name for factor in seen.factors}
-        effects = _analysed(seen, [effect for effect in asked if set(effect) <= known])
-        conclusion = str(run.design.conclusion.get("text", "")) if seen.design in ADAPTIVE else ""
+        data = _confirmed(whole, run) if whole.design in ADAPTIVE else whole
+        factor_names = {factor.name for factor in data.factors}
+        effects = _analysed(data, [effect for effect in requested if set(effect) <= factor_names])
+        conclusion = str(run.design.conclusion.get("text", "")) if data.design in ADAPTIVE else ""
         text, fails = again(run, effects)
         result.append(replace(effects, again=text, again_fails=fails, conclusion=conclusion))
     return finished(result)
 
 
-def of_table(seen: Observed, asked: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
-    return finished([_analysed(seen, asked)])
+def of_table(data: Observed, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
+    return finished([_analysed(data, requested)])
 
 
 def finished(result: Iterable[Effects]) -> list[Effects]:
     return [replace(effects, sentence=sentence(effects)) for effects in settle(list(result))]
 
 
-def _confirmed(seen: Observed, run: Run) -> Observed:
+def _confirmed(data: Observed, run: Run) -> Observed:
     """Keep of an adaptive design the cells that ran to confirm what it had found; where it says of none that they did, warn."""
     cells = run.design.conclusion.get("cells")
     staged = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list | tuple) else []
     blocks = {str(cell.get("block")) for cell in staged if cell.get("stage") == "confirmation"}
-    rows = tuple(row for row in seen.rows if row.block in blocks)
+    rows = tuple(row for row in data.rows if row.block in blocks)
     if not rows:
-        return replace(seen, notes=(*seen.notes, CHOSEN))
-    note = f"{len(rows)} of {len(seen.rows)} cells: those that ran to confirm what the others found. The others chose it, and flatter it."
-    return replace(seen, rows=rows, notes=(*seen.notes, note))
+        return replace(data, notes=(*data.notes, CHOSEN))
+    note = f"{len(rows)} of {len(data.rows)} cells: those that ran to confirm what the others found. The others chose it, and flatter it."
+    return replace(data, rows=rows, notes=(*data.notes, note))
 
 
-def _analysed(seen: Observed, asked: Iterable[tuple[str, ...]]) -> Effects:
+def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
     """Take a design for what it is; where nothing can be said, say why."""
-    by_factor = two_level if all(len(factor.levels) == 2 for factor in seen.factors) else several
-    analyse = contrasts if seen.design in WHOLE_SETS else by_factor
+    by_factor = two_level if all(len(factor.levels) == 2 for factor in data.factors) else several
+    analyse = contrasts if data.design in WHOLE_SETS else by_factor
     try:
-        effects = analyse(seen, asked)
+        effects = analyse(data, requested)
     except NotComparable as reason:
-        return Effects(seen, blocks=len({row.block for row in seen.rows}), notes=seen.notes, refusal=str(reason))
-    return replace(effects, notes=(*seen.notes, *effects.notes, *_notes(effects)))
+        return Effects(data, blocks=len({row.block for row in data.rows}), notes=data.notes, refusal=str(reason))
+    return replace(effects, notes=(*data.notes, *effects.notes, *_notes(effects)))
 
 
 def _notes(effects: Effects) -> Iterator[str]:
     """What a reader must know before believing it."""
-    seen = effects.observed
+    data = effects.observed
     yield from contradictions(effects)
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
-    for lost in seen.lost:
+    for lost in data.lost:
         groups.setdefault((lost.blocks, lost.reason), []).append(lost.point)
     for (blocks, reason), points in groups.items():
         where = f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
         yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
-    if not effects.orthogonal and seen.design not in WHOLE_SETS:
+    if not effects.orthogonal and data.design not in WHOLE_SETS:
         yield UNBALANCED_ALONE if _adds_up(effects) else UNBALANCED
     if 0 < effects.error_df < COMFORTABLE_DF:
         yield f"{effects.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
@@ -130,8 +130,8 @@ def _adds_up(effects: Effects) -> bool:
 def settle(result: Sequence[Effects]) -> list[Effects]:
     settled = list(result)
     for study in dict.fromkeys(effects.observed.study for effects in result):
-        mine = [at for at, effects in enumerate(result) if effects.observed.study == study]
-        for at, effects in zip(mine, _settled([result[at] for at in mine]), strict=True):
+        indices = [at for at, effects in enumerate(result) if effects.observed.study == study]
+        for at, effects in zip(indices, _settled([result[at] for at in indices]), strict=True):
             settled[at] = effects
     return settled
 
@@ -175,11 +175,11 @@ def _adjusted(term: Term, ps: Iterator[float], family: int) -> Term:
 
 
 def _judged(term: Term, effects: Effects) -> Term:
-    seen = effects.observed
+    data = effects.observed
     mde = term.mde
     if term.adjustment != "lenth" and term.se and term.df:
         mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
-    if mde is not None and seen.scale == "log":
+    if mde is not None and data.scale == "log":
         mde = math.expm1(min(mde, LARGEST_LOG))
     return replace(term, mde=mde, verdict=_word(term, effects))
 
@@ -214,17 +214,17 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     An error that is too small for this machine, or a stock that had bad luck, would call keys guilty: it calls stock-again, too. Where
     both are the baseline it is the guard of `compare`: by the scatter of the two alone, at its own level.
     """
-    seen = effects.observed
-    guard = bool(declared_baseline(Arm(run.origin, (run,)), seen.study))
+    data = effects.observed
+    guard = bool(declared_baseline(Arm(run.origin, (run,)), data.study))
     level = GUARD if guard else ALPHA
-    usable = {row.block for row in seen.rows if row.name == next(iter(seen.points))}
-    stock, copies = (_values(run, seen, name) for name in (run.baseline, AGAIN))
+    usable = {row.block for row in data.rows if row.name == next(iter(data.points))}
+    stock, copies = (_values(run, data, name) for name in (run.baseline, AGAIN))
     both = sorted(usable & stock.keys() & copies.keys())
     if not copies:
         return "", False
-    sign = -1.0 if seen.better == "lower" else 1.0
+    sign = -1.0 if data.better == "lower" else 1.0
     gains = [sign * math.log(copies[block] / stock[block]) for block in both]
-    error, df = _error(gains, effects, alone=guard or seen.design in WHOLE_SETS)
+    error, df = _error(gains, effects, alone=guard or data.design in WHOLE_SETS)
     if not error:
         reason = f"{len(both)} blocks are too few" if both else f"{AGAIN} and {run.baseline} were measured in no block together"
         return f"cannot be checked: {reason}.", False
@@ -241,13 +241,13 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     return f"{result}: no difference shown.", False
 
 
-def _values(run: Run, seen: Observed, name: str) -> dict[str, float]:
+def _values(run: Run, data: Observed, name: str) -> dict[str, float]:
     result, doubts = {}, moved(run)
     for cell in run.cells:
         place = cell.study, cell.workload, cell.tweakset
-        if cell.id not in doubts and place == (seen.study, seen.workload, name) and cell.outcome == "measured":
+        if cell.id not in doubts and place == (data.study, data.workload, name) and cell.outcome == "measured":
             with contextlib.suppress(NotComparable):
-                result[str(cell.block)] = value_of(cell, metric_named(seen.metric))
+                result[str(cell.block)] = value_of(cell, metric_named(data.metric))
     return result
 
 
@@ -265,16 +265,16 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
 
 def contradictions(effects: Effects) -> Iterator[str]:
     """Say where the saved notes are not what the points give."""
-    seen, notes = effects.observed, effects.observed.design_notes
-    if any(len(factor.levels) != 2 for factor in seen.factors):
+    data, notes = effects.observed, effects.observed.design_notes
+    if any(len(factor.levels) != 2 for factor in data.factors):
         return
     claimed = notes.get("resolution")
     if claimed is not None and claimed != effects.resolution:
         points = "full resolution" if effects.resolution is None else f"resolution {effects.resolution}"
         yield f"the run's notes say resolution {claimed}; its points have {points}: the points are believed."
-    lows = [factor.levels[0] for factor in seen.factors]
-    coded = np.array([[-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)] for levels in seen.points.values()])
-    of = {factor.letter: at for at, factor in enumerate(seen.factors)}
+    lows = [factor.levels[0] for factor in data.factors]
+    coded = np.array([[-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)] for levels in data.points.values()])
+    of = {factor.letter: at for at, factor in enumerate(data.factors)}
     wrong = [f"{name} = {word}" for name, word in _claims(notes) if not _holds(name, word, of, coded)]
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""

@@ -61,11 +61,11 @@ def fit(columns: Floats, values: Floats) -> FrameFit:
     from statsmodels.regression.linear_model import OLS  # noqa: PLC0415 of the studies alone, and a second to import
 
     level = float(values.mean())
-    done = OLS(values - level, columns).fit(method="qr")
-    beta = np.array(done.params, float)
+    fitted = OLS(values - level, columns).fit(method="qr")
+    beta = np.array(fitted.params, float)
     beta[0] += level
-    residual = values - level - columns @ np.asarray(done.params)
-    return FrameFit(beta, np.asarray(done.normalized_cov_params), float(residual @ residual), len(values) - columns.shape[1])
+    residual = values - level - columns @ np.asarray(fitted.params)
+    return FrameFit(beta, np.asarray(fitted.normalized_cov_params), float(residual @ residual), len(values) - columns.shape[1])
 
 
 def rss(columns: Floats, values: Floats) -> tuple[float, int]:
@@ -106,9 +106,9 @@ class Basis:
 
     def left(self, column: Floats) -> Floats:
         """What of a column the basis does not hold."""
-        known = self._columns[:, : self.rank]
+        basis = self._columns[:, : self.rank]
         for _ in range(2):
-            column = column - known @ (known.T @ column)
+            column = column - basis @ (basis.T @ column)
         return column
 
 
@@ -117,15 +117,15 @@ def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable]) -> Floa
 
     Shape (rows, L-1). With two levels it is the usual -1, +1; coefficients are deviations from the mean of all levels.
     """
-    made = np.zeros((len(labels), max(0, len(levels) - 1)))
+    result = np.zeros((len(labels), max(0, len(levels) - 1)))
     place = {level: at for at, level in enumerate(levels)}
     for row, label in enumerate(labels):
         at = place[label]
         if at == 0:
-            made[row] = -1
+            result[row] = -1
         else:
-            made[row, at - 1] = 1
-    return made
+            result[row, at - 1] = 1
+    return result
 
 
 def base_columns(blocks: Sequence[str]) -> Floats:
@@ -155,11 +155,11 @@ def effects_up_to(factors: int, order: int) -> Iterator[Effect]:
 
 def column(coded: Floats, effect: Effect) -> Floats:
     """The contrast of an effect over rows of -1 and +1: shape (rows,)."""
-    made: Floats = np.prod(coded[:, list(effect)], axis=1)
-    return made
+    result: Floats = np.prod(coded[:, list(effect)], axis=1)
+    return result
 
 
-def words(coded: Floats) -> list[Effect]:
+def defining_words(coded: Floats) -> list[Effect]:
     """All products of factors that are constant over the points, shortest first: the defining relation, without its signs.
 
     Raises: ValueError, where there are more than 2^14: so few points tell hardly anything apart.
@@ -235,7 +235,7 @@ FEWEST_RUNS = 3  # at either level, or of either tweak set
 class Frame:
     """Rows as arrays. `y` is on the scale of the analysis: log gain, so that more is better, or the response as it is."""
 
-    seen: Observed
+    data: Observed
     y: Floats
     blocks: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...]
@@ -264,17 +264,17 @@ class Frame:
         blocks = self.base.shape[1] - 1
         if not blocks:
             return self.y
-        done = fit(np.column_stack([self.base, self.of_points]), self.y) if self._connected() else fit(self.base, self.y)
-        return self.y - self.base[:, 1:] @ done.beta[1 : blocks + 1]
+        fitted = fit(np.column_stack([self.base, self.of_points]), self.y) if self._connected() else fit(self.base, self.y)
+        return self.y - self.base[:, 1:] @ fitted.beta[1 : blocks + 1]
 
     def _connected(self) -> bool:
         columns = np.column_stack([self.base, self.of_points])
         return bool(np.linalg.matrix_rank(columns) == columns.shape[1])
 
     def unit(self, value: float) -> float:
-        if self.seen.scale == "raw":
+        if self.data.scale == "raw":
             return value
-        return math.exp(value if self.seen.better == "higher" else -value)
+        return math.exp(value if self.data.better == "higher" else -value)
 
     def blocks_source(self) -> list[VariationSource]:
         df = self.base.shape[1] - 1
@@ -328,7 +328,7 @@ class Frame:
                 level=level,
             ),
             half,
-            self.seen.scale == "log",
+            self.data.scale == "log",
         )
 
     @cached_property
@@ -345,10 +345,11 @@ class Frame:
     def pairs(self) -> tuple[Pair, ...]:
         """Mean responses at every two levels of every two factors, blocks taken off; none of a pair of which a combination is missing."""
         result: list[Pair] = []
-        for number, other in combinations(range(len(self.seen.factors)), 2):
-            first, second = self.seen.factors[number], self.seen.factors[other]
+        for number, second_number in combinations(range(len(self.data.factors)), 2):
+            first, second = self.data.factors[number], self.data.factors[second_number]
             cells = {
-                (a, b): [at for at, key in enumerate(self.keys) if (key[number], key[other]) == (a, b)] for a, b in _grid(first, second)
+                (a, b): [at for at, key in enumerate(self.keys) if (key[number], key[second_number]) == (a, b)]
+                for a, b in _grid(first, second)
             }
             if all(cells.values()):
                 result += [
@@ -367,29 +368,29 @@ def with_interval(term: Term, half: float | None, log: bool) -> Term:  # noqa: F
     return replace(term, low=low, high=high, gain=gains[0], gain_low=gains[1], gain_high=gains[2])
 
 
-def frame(seen: Observed) -> Frame:
+def frame_of(data: Observed) -> Frame:
     """Lay the rows out as arrays.
 
     Raises: NotComparable, where there is nothing to analyse: too few cells, or no scatter at all.
     """
-    there = {row.levels for row in seen.rows}
-    if len(seen.points) < 2:
-        raise NotComparable(f"nothing was varied: there is only {next(iter(seen.points))}.")
-    if len(there) < 2:
-        raise NotComparable(f"cells of {len(there)} of {len(seen.points)} points were measured: nothing to set against each other.")
-    sign = -1.0 if seen.better == "lower" else 1.0
-    values = np.array([row.value for row in seen.rows])
-    y = sign * np.log(values) if seen.scale == "log" else values
-    blocks = tuple(row.block for row in seen.rows)
+    levels = {row.levels for row in data.rows}
+    if len(data.points) < 2:
+        raise NotComparable(f"nothing was varied: there is only {next(iter(data.points))}.")
+    if len(levels) < 2:
+        raise NotComparable(f"cells of {len(levels)} of {len(data.points)} points were measured: nothing to set against each other.")
+    sign = -1.0 if data.better == "lower" else 1.0
+    values = np.array([row.value for row in data.rows])
+    y = sign * np.log(values) if data.scale == "log" else values
+    blocks = tuple(row.block for row in data.rows)
     base = base_columns(blocks)
-    keys = tuple(row.levels for row in seen.rows)
+    keys = tuple(row.levels for row in data.rows)
     error_ss, error_df = pure_error(base, keys, y)
-    made = Frame(seen, y, blocks, keys, base, error_ss, error_df)
-    if made.total <= ROUNDING**2 * max(1.0, float((y**2).sum())):
-        raise NotComparable(f"all {len(y)} values of {seen.metric} are the same: these are no measurements.")
+    result = Frame(data, y, blocks, keys, base, error_ss, error_df)
+    if result.total <= ROUNDING**2 * max(1.0, float((y**2).sum())):
+        raise NotComparable(f"all {len(y)} values of {data.metric} are the same: these are no measurements.")
     if error_df and math.sqrt(error_ss / error_df) <= ROUNDING * max(1.0, float(np.abs(y).max())):
-        raise NotComparable(f"repeats of a point have the very same {seen.metric}: these are not independent measurements.")
-    return made
+        raise NotComparable(f"repeats of a point have the very same {data.metric}: these are not independent measurements.")
+    return result
 
 
 def half_counts(keys: Sequence[tuple[str, ...]], at: int) -> dict[str, int]:

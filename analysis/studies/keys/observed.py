@@ -73,7 +73,7 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         name: tuple(AS_FOUND if levels[factor.name] is None else str(levels[factor.name]) for factor in varied)
         for name, levels in points.items()
     }
-    made = _gather(run, (study, workload), metric, named)
+    gathered = _gather(run, (study, workload), metric, named)
     if not any(cell.tweakset in run.design.points for cell in _cells(run, study, workload)):
         return None
     return Observed(
@@ -87,8 +87,8 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         margin=run.studies[study].margin,
         factors=factors,
         points=named,
-        rows=made[0],
-        lost=made[1],
+        rows=gathered[0],
+        lost=gathered[1],
         sequential=run.design.sequential,
         design_notes=dict(run.design.notes.get(profile, {})),
         notes=tuple(_in_force(run, study, workload, profile)),
@@ -135,13 +135,13 @@ def _gather(
     blocks = sorted({block for _, block in cells} | set(range(1, planned + 1)))
     rows, lost = [], dict[tuple[str, str], list[str]]()
     for block in blocks:
-        there = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
+        measured = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
         for name in points:
             cell = cells.get((name, block))
             if cell is None and (run.design.kind in ADAPTIVE or run.design.sequential):
                 continue
             try:
-                value = _value(run, cell, metric, there[0] if there else None, doubts)
+                value = _value(run, cell, metric, measured[0] if measured else None, doubts)
             except NotComparable as reason:
                 lost.setdefault((name, str(reason).rstrip(".")), []).append(str(block))
             else:
@@ -202,9 +202,9 @@ def _round(cells: Sequence[Cell], key: str) -> Iterator[tuple[Cell, object, obje
     looked = [cell.applied.before.get(key) if cell.applied else None for cell in cells]
     first = next(value for value in looked if value is not None)
     for cell, *sides in zip(cells, _carried(looked), reversed([*_carried(reversed(looked))]), strict=True):
-        other = next((value for value in sides if value is not None and not same_value(value, first)), None)
-        if other is not None:
-            yield cell, other, first
+        neighbour = next((value for value in sides if value is not None and not same_value(value, first)), None)
+        if neighbour is not None:
+            yield cell, neighbour, first
 
 
 def _carried(values: Iterable[object]) -> Iterator[object]:
@@ -222,13 +222,14 @@ def must_be_as_requested(run: Run) -> None:
     """
     for factor in run.design.factors:
         points = {name: point.levels.get(factor.name) for name, point in run.design.points.items() if point.tweakset == factor.tweakset}
-        asked = {
+        requested = {
             name: {setting.key: setting.value for setting in run.tweaksets[name].requested} for name in points if name in run.tweaksets
         }
-        if not any(factor.name in values for values in asked.values()):
+        if not any(factor.name in values for values in requested.values()):
             continue  # a script, or several settings under one name
-        points[run.baseline], asked[run.baseline] = None, {setting.key: setting.value for setting in run.tweaksets[run.baseline].requested}
-        for name, values in asked.items():
+        points[run.baseline] = None
+        requested[run.baseline] = {setting.key: setting.value for setting in run.tweaksets[run.baseline].requested}
+        for name, values in requested.items():
             level, value = points[name], values.get(factor.name)
             if (level is None) != (value is None) or (level is not None and not _same(factor, level, value)):
                 lines = ["leaves it as found" if text is None else f"sets it to {text}" for text in (level, value)]

@@ -25,14 +25,14 @@ from .frame import (
     Frame,
     aliases,
     column,
+    defining_words,
     effects_up_to,
     fit,
-    frame,
+    frame_of,
     half_counts,
     partly_mixed,
     resolution,
     with_interval,
-    words,
 )
 from .terms import Effects, Lenth, Level, Term
 
@@ -51,71 +51,71 @@ MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alia
 MIXED = 0.999
 
 
-def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
+def two_level(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effects:
     """Estimate the effects of a two-level design; `asked` are effects that must be told, by their factors' names.
 
     Raises: NotComparable, where nothing can be said. Refused, where an effect asked for cannot be told from another.
     """
-    made = frame(seen)
-    names = [factor.name for factor in seen.factors]
-    planned = _coded(seen, list(seen.points.values()))
+    frame = frame_of(data)
+    names = [factor.name for factor in data.factors]
+    planned = _coded(data, list(data.points.values()))
     try:
-        defining = words(planned)
+        defining = defining_words(planned)
     except ValueError as error:
         raise NotComparable(f"{error}: a design that tells nothing apart.") from None
-    wanted = [tuple(sorted(names.index(name) for name in entry)) for entry in asked]
+    effects_requested = [tuple(sorted(names.index(name) for name in entry)) for entry in requested]
     partly = partly_mixed(planned)
-    for entry in wanted:
-        _must_be_told(entry, seen, planned, defining)
-    order = 2 if made.replicated else len(names)
-    if partly or seen.design == "screening":
+    for entry in effects_requested:
+        _require_estimable(entry, data, planned, defining)
+    order = 2 if frame.replicated else len(names)
+    if partly or data.design == "screening":
         order = 1
-    coded = _coded(seen, made.keys)
-    told = _told(made, coded, chain(effects_up_to(len(names), 1), wanted, effects_up_to(len(names), order)))
-    if not told:
+    coded = _coded(data, frame.keys)
+    estimable = _estimable(frame, coded, chain(effects_up_to(len(names), 1), effects_requested, effects_up_to(len(names), order)))
+    if not estimable:
         raise NotComparable("no factor stood at both of its levels: nothing can be told.")
-    columns = np.column_stack([made.base, *(column(coded, entry) for entry in told)])
-    done = fit(columns, made.y)
-    first = made.base.shape[1]
-    terms = [_term(made, done, first + at, entry, defining) for at, entry in enumerate(told)]
+    columns = np.column_stack([frame.base, *(column(coded, entry) for entry in estimable)])
+    fitted = fit(columns, frame.y)
+    first = frame.base.shape[1]
+    terms = [_term(frame, fitted, first + at, entry, defining) for at, entry in enumerate(estimable)]
     lenth = None
-    if not made.replicated:
-        lenth, terms = judged_by_each_other(made, done, columns, terms)
-    elif min(min(half_counts(made.keys, at).values()) for at in range(len(names)) if (at,) in told) < FEWEST_RUNS:
+    if not frame.replicated:
+        lenth, terms = judge_by_each_other(frame, fitted, columns, terms)
+    elif min(min(half_counts(frame.keys, at).values()) for at in range(len(names)) if (at,) in estimable) < FEWEST_RUNS:
         raise NotComparable(f"fewer than {FEWEST_RUNS} cells at one of the two levels of a factor.")
     shared = np.abs(columns[:, first:].T @ columns)
     np.fill_diagonal(shared[:, first:], 0)
     return Effects(
-        observed=seen,
+        observed=data,
         terms=tuple(terms),
-        anova=tuple(_anova(made, terms, done)),
-        levels=tuple(_levels(made, done, told, first)),
-        pairs=made.pairs(),
-        error=_error(made, lenth),
-        error_df=made.error_df if made.replicated else 0,
-        error_ms=made.error_ms,
-        mean=made.mean,
+        anova=tuple(_anova(frame, terms, fitted)),
+        levels=tuple(_levels(frame, fitted, estimable, first)),
+        pairs=frame.pairs(),
+        error=_error(frame, lenth),
+        error_df=frame.error_df if frame.replicated else 0,
+        error_ms=frame.error_ms,
+        mean=frame.mean,
         blocks=first if first > 1 else 0,
         resolution=None if partly else resolution(defining),
         orthogonal=bool(shared.max() < 1e-6 * len(columns)),
         lenth=lenth,
-        unestimable=tuple(_unestimable(made, told, defining, order)),
+        unestimable=tuple(_unestimable(frame, estimable, defining, order)),
         notes=tuple(_mixed_notes(partly, order)),
         mixed=partly,
     )
 
 
-def _coded(seen: Observed, points: Sequence[tuple[str, ...]]) -> Floats:
-    lows = [factor.levels[0] for factor in seen.factors]
+def _coded(data: Observed, points: Sequence[tuple[str, ...]]) -> Floats:
+    lows = [factor.levels[0] for factor in data.factors]
     return np.array([[-1.0 if level == low else 1.0 for level, low in zip(point, lows, strict=True)] for point in points])
 
 
-def _told(made: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effect]:
+def _estimable(frame: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effect]:
     """Those effects that add something to the mean, the blocks and the effects before them, until the points have no more to tell."""
-    most = len(coded) - made.error_df
+    most = len(coded) - frame.error_df
     basis = Basis(len(coded), most)
-    for one in made.base.T:
-        basis.grow(one)
+    for block_column in frame.base.T:
+        basis.grow(block_column)
     result: list[Effect] = []
     for effect in candidates:
         if basis.rank == most:
@@ -125,19 +125,19 @@ def _told(made: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effe
     return result
 
 
-def named(effect: Effect, seen: Observed) -> str:
-    return ":".join(seen.factors[at].name for at in effect)
+def named(effect: Effect, data: Observed) -> str:
+    return ":".join(data.factors[at].name for at in effect)
 
 
-def _must_be_told(effect: Effect, seen: Observed, planned: Floats, defining: Sequence[Effect]) -> None:
+def _require_estimable(effect: Effect, data: Observed, planned: Floats, defining: Sequence[Effect]) -> None:
     """Check that an effect asked for is mixed with none of its own size or smaller.
 
     Raises: Refused, naming those it is mixed with.
     """
     same = [alias for alias in aliases(effect, defining, max(len(effect), 1)) if alias != effect]
-    what = named(effect, seen)
+    what = named(effect, data)
     if same:
-        others = ", ".join(named(entry, seen) if entry else "the mean" for entry in same)
+        others = ", ".join(named(entry, data) if entry else "the mean" for entry in same)
         grade = _roman(resolution(defining))
         raise Refused(
             f"{what} cannot be told from {others} in this design (resolution {grade}); a design laid out with `--estimate={what}` can."
@@ -146,7 +146,7 @@ def _must_be_told(effect: Effect, seen: Observed, planned: Floats, defining: Seq
         shared = np.abs(planned.T @ column(planned, effect)) / len(planned)
         mixed = [at for at in range(planned.shape[1]) if at not in effect and 1e-9 < shared[at] < MIXED]
         if mixed:
-            others = ", ".join(seen.factors[at].name for at in mixed[:4])
+            others = ", ".join(data.factors[at].name for at in mixed[:4])
             others += f" and {len(mixed) - 4} more" if len(mixed) > 4 else ""
             raise Refused(
                 f"{what} is mixed with the main effects of {others} (correlation {shared[mixed].max():.2f}): a screening design cannot "
@@ -158,77 +158,77 @@ def _roman(number: int | None) -> str:
     return {None: "full", 1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}.get(number, str(number))
 
 
-def _term(made: Frame, done: FrameFit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
+def _term(frame: Frame, fitted: FrameFit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
     """One effect: its coefficient times 2 (main), 4 (interaction of two): what changing the factor does, or changes of another's effect."""
-    seen, times = made.seen, 2.0 ** len(effect)
+    data, times = frame.data, 2.0 ** len(effect)
     same: list[Effect] = []
     for order in (MOST_SHOWN, MOST_SHOWN + 1):
         same = same or [alias for alias in aliases(effect, defining, order) if alias]
-    return made.term(
-        named(effect, seen),
-        tuple(seen.factors[number].name for number in effect),
+    return frame.term(
+        named(effect, data),
+        tuple(data.factors[number].name for number in effect),
         "main" if len(effect) == 1 else "interaction",
-        times * float(done.beta[at]),
-        times**2 * float(done.inverse[at, at]),
-        aliases=tuple(named(entry, seen) for entry in same),
-        coefficient=float(done.beta[at]),
+        times * float(fitted.beta[at]),
+        times**2 * float(fitted.inverse[at, at]),
+        aliases=tuple(named(entry, data) for entry in same),
+        coefficient=float(fitted.beta[at]),
     )
 
 
-def _anova(made: Frame, terms: Sequence[Term], done: FrameFit) -> list[VariationSource]:
-    sources = made.blocks_source()
-    sources += [made.source(term.label, 1, (term.share or 0.0) * made.total, term.factors, tested=True) for term in terms]
-    left = done.df - made.error_df
+def _anova(frame: Frame, terms: Sequence[Term], fitted: FrameFit) -> list[VariationSource]:
+    sources = frame.blocks_source()
+    sources += [frame.source(term.label, 1, (term.share or 0.0) * frame.total, term.factors, tested=True) for term in terms]
+    left = fitted.df - frame.error_df
     if left > 0:
-        name = "what these leave" if made.replicated else "not told apart"
-        sources.append(made.source(name, left, max(0.0, done.rss - made.error_ss), tested=made.replicated))
-    return sources + made.closing_sources()
+        name = "what these leave" if frame.replicated else "not told apart"
+        sources.append(frame.source(name, left, max(0.0, fitted.rss - frame.error_ss), tested=frame.replicated))
+    return sources + frame.closing_sources()
 
 
-def _levels(made: Frame, done: FrameFit, told: Sequence[Effect], first: int) -> list[Level]:
+def _levels(frame: Frame, fitted: FrameFit, estimable: Sequence[Effect], first: int) -> list[Level]:
     result = []
-    for index, effect in enumerate(told):
+    for index, effect in enumerate(estimable):
         if len(effect) == 1:
-            factor = made.seen.factors[effect[0]]
-            counts = half_counts(made.keys, effect[0])
+            factor = frame.data.factors[effect[0]]
+            counts = half_counts(frame.keys, effect[0])
             for level, sign in zip((factor.levels[0], factor.levels[-1]), (-1.0, 1.0), strict=True):
-                weights = np.zeros(len(done.beta))
+                weights = np.zeros(len(fitted.beta))
                 weights[[0, first + index]] = 1.0, sign
-                mean, variance = done.contrast(weights)
-                result.append(made.level((factor.name, level), counts.get(level, 0), mean, variance))
+                mean, variance = fitted.contrast(weights)
+                result.append(frame.level((factor.name, level), counts.get(level, 0), mean, variance))
     return result
 
 
-def _error(made: Frame, lenth: Lenth | None) -> str:
-    if made.replicated and made.base.shape[1] > 1:
+def _error(frame: Frame, lenth: Lenth | None) -> str:
+    if frame.replicated and frame.base.shape[1] > 1:
         return "block × point: how far the same point scatters from block to block"
-    if made.replicated:
+    if frame.replicated:
         return "cells of the same point"
-    few = "one repeat is too few" if made.error_df else "nothing was replicated"
+    few = "one repeat is too few" if frame.error_df else "nothing was replicated"
     if lenth is not None:
         return f"none: {few}, so {lenth.contrasts} contrasts are judged by each other (Lenth)"
     return f"none: {few}"
 
 
-def _unestimable(made: Frame, told: Sequence[Effect], defining: Sequence[Effect], order: int) -> list[tuple[str, str]]:
+def _unestimable(frame: Frame, estimable: Sequence[Effect], defining: Sequence[Effect], order: int) -> list[tuple[str, str]]:
     """Effects that the planned points could tell and the measured cells cannot."""
-    seen = made.seen
-    coded = _coded(seen, made.keys)
-    blocks = Basis(len(coded), made.base.shape[1])
-    for one in made.base.T:
-        blocks.grow(one)
-    known = {entry for effect in told for entry in (effect, *aliases(effect, defining, len(seen.factors)))}
-    missing = [entry for entry in effects_up_to(len(seen.factors), min(order, MOST_SHOWN)) if entry not in known]
-    gone = sorted({lost.point for lost in seen.lost})
+    data = frame.data
+    coded = _coded(data, frame.keys)
+    blocks = Basis(len(coded), frame.base.shape[1])
+    for block_column in frame.base.T:
+        blocks.grow(block_column)
+    known = {entry for effect in estimable for entry in (effect, *aliases(effect, defining, len(data.factors)))}
+    missing = [entry for entry in effects_up_to(len(data.factors), min(order, MOST_SHOWN)) if entry not in known]
+    gone = sorted({lost.point for lost in data.lost})
     reason = f"cells of {', '.join(gone)} are missing" if gone else "the design has too few points"
 
-    def why(effect: Effect) -> str:
+    def reason_of(effect: Effect) -> str:
         contrast = column(coded, effect)
         constant = len(set(contrast)) == 1
         within = float(np.linalg.norm(blocks.left(contrast))) > DEPENDENT * math.sqrt(len(contrast))
         return reason if constant or within else "in each block it stood at one level only: it cannot be told from the blocks"
 
-    return [(named(entry, seen), why(entry)) for entry in missing if () not in aliases(entry, defining, 0)]
+    return [(named(entry, data), reason_of(entry)) for entry in missing if () not in aliases(entry, defining, 0)]
 
 
 def _mixed_notes(partly: float, order: int) -> list[str]:
@@ -304,19 +304,19 @@ def _draw(root: Floats) -> Null:
         errors.append(np.stack([pse(np.column_stack([np.full(CHUNK, REAL), drawn[:, 1:]])), drawn[:, 0]]))
     ratios = np.concatenate(parts)
     every, largest = np.sort(ratios, axis=None), np.sort(ratios.max(axis=1))
-    alone, together = (float(np.quantile(one, 1 - ALPHA)) for one in (every, largest))
+    alone, together = (float(np.quantile(block_column, 1 - ALPHA)) for block_column in (every, largest))
     error, chance = np.concatenate(errors, axis=1)
     return Null(every, largest, alone, together, float(np.quantile(together * error - chance, POWER)))
 
 
-def judged_by_each_other(made: Frame, done: FrameFit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
-    first = made.base.shape[1]
-    inverse = done.inverse[first:, first:]
+def judge_by_each_other(frame: Frame, fitted: FrameFit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
+    first = frame.base.shape[1]
+    inverse = fitted.inverse[first:, first:]
     scale = np.sqrt(np.diag(inverse))
-    ratios = np.asarray(done.beta[first:]) / scale
+    ratios = np.asarray(fitted.beta[first:]) / scale
     correlation = inverse / np.outer(scale, scale)
     rest = _completing(columns)
-    spare = rest.T @ made.y
+    spare = rest.T @ frame.y
     every = np.concatenate([ratios, spare])
     if len(every) < FEWEST:
         return None, list(terms)
@@ -332,12 +332,12 @@ def judged_by_each_other(made: Frame, done: FrameFit, columns: Floats, terms: Se
     for term, size, ratio in zip(terms, scale, ratios, strict=True):
         p, p_adjusted = nothing.chances(abs(float(ratio)) / error)
         times = 2.0 ** len(term.factors) * float(size) * error
-        judged = with_interval(term, nothing.alone * times, made.seen.scale == "log")
+        judged = with_interval(term, nothing.alone * times, frame.data.scale == "log")
         result.append(
             replace(judged, se=times, p=p, p_adjusted=p_adjusted, adjustment="lenth", family=len(every), mde=nothing.needed * times)
         )
     labels = [*(term.label for term in terms), *[""] * len(spare)]
-    sizes = [*(2 * float(beta) for beta in done.beta[first:]), *(unit * float(one) for one in spare)]
+    sizes = [*(2 * float(beta) for beta in fitted.beta[first:]), *(unit * float(block_column) for block_column in spare)]
     return Lenth(
         unit * error, unit * error * nothing.alone, unit * error * nothing.together, len(every), tuple(zip(labels, sizes, strict=True))
     ), result
@@ -347,5 +347,5 @@ def _completing(columns: Floats) -> Floats:
     """Orthonormal contrasts that the columns leave over: shape (rows, rows - columns)."""
     rows, used = columns.shape
     q, _ = np.linalg.qr(np.column_stack([columns, np.eye(rows)]))
-    made: Floats = q[:, used:rows]
-    return made
+    frame: Floats = q[:, used:rows]
+    return frame

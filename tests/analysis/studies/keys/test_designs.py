@@ -45,7 +45,7 @@ def run_of(kind: str, keys: Keys, points: Mapping[str, On], made: Made = QUIET) 
 
 
 def only(run: Run, *asked: tuple[str, ...]) -> Effects:
-    (found,) = effects_of(run, asked=asked)
+    (found,) = effects_of(run, requested=asked)
     return found
 
 

@@ -51,7 +51,7 @@ def test_words_are_exactly_the_products_that_never_change(points: np.ndarray) ->
         for effect in combinations(range(factors), size)
         if len(set(coding.column(points, effect))) == 1
     ]
-    assert coding.words(points) == sorted(constant, key=lambda word: (len(word), word))
+    assert coding.defining_words(points) == sorted(constant, key=lambda word: (len(word), word))
 
 
 @given(fractions(), st.data())
@@ -64,12 +64,12 @@ def test_aliases_are_exactly_the_effects_with_the_same_column(points: np.ndarray
         for other in coding.effects_up_to(factors, factors)
         if other != effect and abs(float(mine @ coding.column(points, other))) == len(points)
     ]
-    assert [one for one in coding.aliases(effect, coding.words(points), factors) if one] == same
+    assert [one for one in coding.aliases(effect, coding.defining_words(points), factors) if one] == same
 
 
 def test_a_full_factorial_mixes_nothing() -> None:
     full = points_of(4, [], [])
-    assert coding.words(full) == []
+    assert coding.defining_words(full) == []
     assert coding.resolution([]) is None
 
 
@@ -85,7 +85,7 @@ def test_plackett_burman_mixes_a_third_of_each_interaction_with_the_main_effects
 def test_points_that_tell_hardly_anything_apart_are_not_listed_for_ever() -> None:
     """Two points and 30 factors have 2^29 words."""
     with pytest.raises(ValueError, match="2 points for 30 factors"):
-        coding.words(np.array([[-1.0] * 30, [1.0] * 30]))
+        coding.defining_words(np.array([[-1.0] * 30, [1.0] * 30]))
 
 
 def observed(rows: list[EffectRow], levels: dict[str, tuple[str, ...]]) -> Observed:

@@ -158,7 +158,7 @@ def test_v4_the_algebra_of_confounding(
     """2^(4-1): with D = ABC, I = ABCD, A = BCD, AB = CD, resolution IV; with D = AB, I = ABD, A = BD, AB = D, resolution III."""
     base = np.array(standard_order(3), float)
     points = np.column_stack([base, coding.column(base, last)])
-    defining = coding.words(points)
+    defining = coding.defining_words(points)
     assert defining == [(*last, 3)]
     assert coding.resolution(defining) == expected
     assert coding.aliases((0,), defining, 3) == of_a
