@@ -38,7 +38,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
-    from analysis.studies.io.dlio_study import Excluded
     from analysis.studies.io.sources import answer_of
 
-    return answer_of(args.runs, Excluded(args.exclude_start, args.exclude_end), rules=args.mlperf, plot=args.plot)
+    return answer_of(args.runs, (args.exclude_start, args.exclude_end), rules=args.mlperf, plot=args.plot)

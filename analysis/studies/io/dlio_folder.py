@@ -1,46 +1,77 @@
 """DLIO's result folders as runs: one folder (`summary.json`, `<rank>_output.json`, `.hydra/`), or all that lie under one.
 
-The step lists are read; DLIO's own averages are kept beside them, as `reported`, and never taken for them.
+The step lists are read; DLIO's own averages stay beside them, as `reported`, and are never taken for them. What a run was asked to do is
+hydra's composed configuration, flattened to DLIO's own parameter names; a copy of a folder often lacks it, then the log has some of it.
+DLIO 2.0.0 says `record_length` where later ones say `record_length_bytes`; both are read. What it leaves out has DLIO's own default.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
+
+import yaml
 
 from analysis.files import read_whole
+from analysis.formats.fields import Fields
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .dlio_config import DAMAGED, config_of, json_of, yaml_of
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, Checkpoint, Epoch, Host, IoRun
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, Host, IoRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from analysis.formats.fields import Fields
-
-    from .dlio_config import Config
+    from collections.abc import Iterator
 
 SUMMARY = "summary.json"
-BEGAN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
+DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
-CHECKPOINTS = "workflow.checkpoint"
-NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
 BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
+# In the log: samples per file * files / batch size / ranks; what each computation was set to.
+STEPS = re.compile(r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1-9]\d{0,8}) / \d{1,9} \(samples per file")
+COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\}?\)")
+CHECKPOINTS = "workflow.checkpoint"
+NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
 MOST_IN_NAME = 2
 IGNORED_SIZE_BYTES = 10240  # what DLIO writes as a checkpoint where no size reaches it
+OLD_NAMES = {
+    "record_length": "record_length_bytes",
+    "record_length_stdev": "record_length_bytes_stdev",
+    "record_length_resize": "record_length_bytes_resize",
+    "model_size": "model_size_bytes",
+}
+DEFAULTS: Mapping[str, object] = {
+    "format": "tfrecord",
+    "num_files_train": 8,
+    "num_samples_per_file": 1,
+    "record_length_bytes": 65536,
+    "record_length_bytes_stdev": 0,
+    "batch_size": 1,
+    "read_threads": 1,
+    "prefetch_size": 0,
+    "file_shuffle": "off",
+    "sample_shuffle": "off",
+    "epochs": 1,
+    "computation_time": 0.0,
+    "au": EXPECTED_AU,
+    "exclude_start_steps": EXCLUDED_START_STEPS,
+    "exclude_end_steps": EXCLUDED_END_STEPS,
+}
+NO_CONFIGURATION = (
+    "its configuration (.hydra/config.yaml) is not there: no other run is compared with it, and the steps left out are DLIO's own choice"
+)
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
-    """Read every result folder at or under a path, in the order in which they ran; `refused` says what cannot be read, a line each."""
+    """Read every result folder at or under a path, in the order in which they ran; what cannot be read is added to `refused`."""
     runs = []
     for folder in folders_under(path):
         try:
@@ -55,7 +86,7 @@ def folders_under(path: Path) -> list[Path]:
 
     DLIO 2.0.0 lets each rank name its own folder by the clock; other ranks' beside one with a summary belong to that one.
     """
-    result = sorted(_looks_like(path))
+    result = sorted(_candidates(path))
     whole = {folder.parent for folder in result if (folder / SUMMARY).is_file()}
     return [folder for folder in result if not (folder.parent in whole and _of_another_rank(folder))]
 
@@ -64,7 +95,7 @@ def _of_another_rank(folder: Path) -> bool:
     return not (folder / SUMMARY).exists() and not (folder / "0_output.json").exists() and any(folder.glob("*_output.json"))
 
 
-def _looks_like(path: Path) -> Iterator[Path]:
+def _candidates(path: Path) -> Iterator[Path]:
     for where, folders, files in os.walk(path):
         hidden = {name for name in folders if name.startswith(".")}
         if SUMMARY in files or any(name.endswith("_output.json") for name in files) or {".hydra", "dlio.log"} <= {*hidden, *files}:
@@ -75,66 +106,182 @@ def _looks_like(path: Path) -> Iterator[Path]:
 
 def run_of(folder: Path) -> IoRun:
     """Read one result folder; one that only generated data is a run without epochs. Raises: Unreadable, naming the file."""
+    config = _config_of(folder)
     path = folder / SUMMARY
-    old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
-    config = config_of(folder, old=old)
-    if not path.is_file():
-        if config.only_generates:  # of that, 2.0.0 leaves its configuration and log alone
-            return _run(folder, config, None)
+    if path.is_file():
+        summary = _json_of(path)
+        processes = summary.whole("num_accelerators")
+        epochs, checkpoints = _trained(folder, summary, processes, config)
+    elif config.only_generates:  # of that, 2.0.0 leaves its configuration and log alone
+        summary, processes, epochs, checkpoints = Fields({}, str(path)), 1, (), ()
+    else:
         raise Unreadable(f"{path}: not there; DLIO writes it at the end, so that run did not end, or the folder was not copied whole.")
-    summary = json_of(path)
-    metric, processes = summary.optional_fields("metric"), summary.whole("num_accelerators")
-    files = _rank_files(folder, processes)
-    epochs = _epochs_of(files, config.notes)
-    if not epochs and any(name.startswith("train_") for name in metric.value):
-        raise Unreadable(f"{path}: reports a training, and {files[0].output.name} holds no step of it; the folder is incomplete.")
-    if not epochs and not config.only_generates:
-        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml says that it made data"
-        raise Unreadable(f"{path}: {did}, so there is nothing to analyse.")
-    if epochs and len(files) < processes:
-        there = ", ".join(str(file.rank) for file in files)
-        raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {there} only; copy every <rank>_output.json.")
-    if any(file.output.parent != folder for file in files):
-        config.notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
-    size_gb = metric.value.get("checkpoint_size_GB")
-    checkpoints = _checkpoints_of(files[0], float(size_gb) if isinstance(size_gb, int | float) and not isinstance(size_gb, bool) else None)
-    size = config.params.get("model_size")
-    if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
-        config.notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
-    return _run(folder, config, summary, epochs, checkpoints)
-
-
-def _run(
-    folder: Path, config: Config, summary: Fields | None, epochs: tuple[Epoch, ...] = (), checkpoints: tuple[Checkpoint, ...] = ()
-) -> IoRun:
-    processes = summary.whole("num_accelerators") if summary else 1
-    reported, usual = _reported_in(summary), (EXCLUDED_START_STEPS, EXCLUDED_END_STEPS)
+    metric = summary.optional_mapping("metric")
+    reported = {**metric, "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")} if summary.value else {}
+    params = config.params
+    given = params.get("computation_time")
+    computation_s = given.get("mean") if isinstance(given, Mapping) else given
+    start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
+    if config.known and not config.old:  # 2.0.0 knows no other way
+        start_steps, end_steps = (config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end"))
     return IoRun(
         origin=str(folder),
         id=_name(folder, config, processes),
-        model=config.workload or str(config.params.get("model") or _model_above(folder)),
+        model=config.workload or str(params.get("model") or _model_above(folder)),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
         dlio_counts_all=config.old,
         kind="training" if epochs else "generation",
         processes=processes,
-        batch_size=config.optional_whole("batch_size", 1),
-        read_threads=config.optional_whole("read_threads"),
-        prefetch_factor=config.prefetch_factor,
-        computation_time_s=config.computation_time_s,
-        record_length_bytes=config.number("record_length_bytes") if config.known else _record_length_of(reported),
+        batch_size=config.whole("batch_size", 1),
+        read_threads=config.whole("read_threads"),
+        prefetch_factor=_prefetch_factor(config),
+        computation_time_s=float(computation_s) if _is_number(computation_s) and 0 <= computation_s < math.inf else None,
+        record_length_bytes=Fields(params, config.origin).positive("record_length_bytes") if config.known else _record_length(reported),
         epochs=epochs,
-        excluded_start_steps=usual[0] if config.old or not config.known else config.whole("exclude_start_steps"),
-        excluded_end_steps=usual[1] if config.old or not config.known else config.whole("exclude_end_steps"),
+        excluded_start_steps=start_steps,
+        excluded_end_steps=end_steps,
         checkpoints=checkpoints,
-        params=config.params if config.known else {},
-        overrides={key: value for key, value in config.asked.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
+        params=params if config.known else {},
+        overrides={key: value for key, value in config.overrides.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
         dataset=_dataset_of(folder, config),
         reported=reported,
-        host=_host_of(summary) if summary else Host(),
+        host=_host_of(summary),
         started_utc=_started_of(folder, summary),
         notes=tuple(config.notes),
     )
+
+
+def _trained(folder: Path, summary: Fields, processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
+    """Read what a run's ranks left, all of it. Raises: Unreadable, where some of it is missing."""
+    metric, notes = summary.optional_mapping("metric"), config.notes
+    files = _rank_files(folder, processes)
+    epochs = tuple(sorted((epoch for rank in files for epoch in _epochs_of(*rank)), key=lambda one: (one.number, one.block, one.rank)))
+    if not epochs and any(name.startswith("train_") for name in metric):
+        raise Unreadable(f"{folder / SUMMARY}: reports a training, and {files[0][1].name} holds no step of it; the folder is incomplete.")
+    if not epochs and not config.only_generates:
+        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml says that it made data"
+        raise Unreadable(f"{folder / SUMMARY}: {did}, so there is nothing to analyse.")
+    if epochs and len(files) < processes:
+        ranks = ", ".join(str(rank) for rank, *_ in files)
+        raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {ranks} only; copy every <rank>_output.json.")
+    if epochs and len({stamps for _, _, stamps in files}) < len(files):
+        notes.append("all ranks are timed by rank 0's stamps, the only ones that this DLIO writes")
+    if any(output.parent != folder for _, output, _ in files):
+        notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
+    size_gb = metric.get("checkpoint_size_GB")
+    checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
+    size = config.params.get("model_size")
+    if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
+        notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
+    return epochs, checkpoints
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _document(path: Path) -> object:
+    """Read JSON or YAML; DLIO's bare `NaN`, which is no measurement, is read as absent. Raises: Unreadable."""
+    try:
+        text = read_whole(path).decode()
+        return yaml.safe_load(text) if path.suffix == ".yaml" else json.loads(text, parse_constant=lambda _word: None)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise Unreadable(f"{path}: cannot be read as {path.suffix[1:].upper()} ({one_line(error, 200)}); {DAMAGED}.") from None
+
+
+def _json_of(path: Path) -> Fields:
+    return Fields(_document(path), str(path))
+
+
+# What it was asked to do.
+
+
+@dataclass
+class Config:
+    """The parameters of one run, and its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
+
+    `old`: DLIO 2.0.0 as on PyPI ran. `known`: these are all its parameters.
+    """
+
+    params: Mapping[str, object]
+    overrides: Mapping[str, str]
+    workload: str | None
+    origin: str
+    old: bool
+    notes: list[str] = field(default_factory=list)
+    known: bool = True
+
+    def whole(self, name: str, least: int = 0) -> int | None:
+        """Return a whole number; None where nothing is known of it. Raises: Unreadable."""
+        value = self.params.get(name)
+        if name not in self.params and not self.known:
+            return None
+        if not _is_number(value) or value != value // 1 or value < least:
+            raise Unreadable(f"{self.origin}: has {name} = {value!r}, where a whole number from {least} belongs.")
+        return int(value)
+
+    @property
+    def only_generates(self) -> bool:
+        """Whether it was to make data and not to train on them."""
+        return self.params.get("generate_data") is True and self.params.get("train", True) is False
+
+
+def _config_of(folder: Path) -> Config:
+    """Read the configuration and overrides of a result folder, or what its log has of them. Raises: Unreadable."""
+    old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
+    path, log = folder / ".hydra" / "config.yaml", folder / "dlio.log"
+    overrides = _overrides_of(folder / ".hydra" / "overrides.yaml")
+    workload = overrides.pop("workload", None)
+    if path.exists():
+        top = _document(path)
+        sections = top.get("workload") if isinstance(top, Mapping) else None
+        if not isinstance(sections, Mapping):
+            raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
+        notes: list[str] = []
+        flat = _flat(sections, notes, old=old)
+        return Config({**DEFAULTS, **flat}, overrides, workload, str(path), old, notes)
+    text = read_whole(log).decode(errors="replace") if log.is_file() else ""
+    steps, computation = STEPS.search(text), COMPUTATION.search(text)
+    names = ("num_samples_per_file", "num_files_train", "batch_size")
+    params: dict[str, object] = dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
+    params |= {"computation_time": float(computation[1])} if computation else {}
+    return Config(params, overrides, workload, str(log), old, [NO_CONFIGURATION], known=False)
+
+
+def _overrides_of(path: Path) -> dict[str, str]:
+    words = _document(path) if path.exists() else []
+    if not isinstance(words, list):
+        raise Unreadable(f"{path}: is no list of overrides.")
+    pairs = (str(word).lstrip("+~").partition("=") for word in words)
+    return {key.removeprefix("workload."): value for key, _, value in pairs}
+
+
+def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> dict[str, object]:
+    params: dict[str, object] = {}
+    for name, section in sections.items():
+        given = {str(key): value for key, value in section.items()} if isinstance(section, Mapping) else {str(name): section}
+        if name == "model" and isinstance(section, Mapping):
+            # `name` and `type` would say nothing without their section; a `model_size` here is read by no DLIO and keeps its own name.
+            params |= {{"name": "model", "type": "model_type"}.get(key, key): value for key, value in given.items()}
+            continue
+        for before, after in OLD_NAMES.items():
+            # Each version reads its own spelling; alone, either was meant for the DLIO that ran.
+            if before in given and after in given:
+                ignored = after if old else before
+                notes.append(f"{ignored} is no key of the DLIO that ran, which ignores it without a word")
+                del given[ignored]
+        params |= {OLD_NAMES.get(key, key): value for key, value in given.items()}
+    shuffles = {name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False}  # YAML's own reading of `off`
+    return params | shuffles
+
+
+def _prefetch_factor(config: Config) -> int | None:
+    """Return the batches that each reader fetches ahead, as DLIO gives it to the DataLoader; its own two where no size is set."""
+    if not config.known:
+        return None
+    size, threads = config.whole("prefetch_size"), config.whole("read_threads")
+    return math.ceil(size / threads) if size and threads else PREFETCH_FACTOR
 
 
 def _name(folder: Path, config: Config, processes: int) -> str:
@@ -144,12 +291,12 @@ def _name(folder: Path, config: Config, processes: int) -> str:
         return folder.resolve().name
     if re.match(rf"{processes}(_|$)", above):
         return above
-    asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.asked.items() if not key.startswith(NO_FACTORS)]
+    asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.overrides.items() if not key.startswith(NO_FACTORS)]
     return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME and config.known else f"{above}/{folder.name}"
 
 
 def _model_above(folder: Path) -> str:
-    """The name of the folder that is neither of its time nor of its number of ranks."""
+    """Return the name of the folder that is neither of its time nor of its number of ranks."""
     place = folder.resolve()
     names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
     return next(names, "") or "unknown"
@@ -158,14 +305,8 @@ def _model_above(folder: Path) -> str:
 # What DLIO notes beside its step lists.
 
 
-def _reported_in(summary: Fields | None) -> dict[str, object]:
-    if summary is None:
-        return {}
-    return {**summary.optional_mapping("metric"), "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")}
-
-
-def _record_length_of(reported: Mapping[str, object]) -> float | None:
-    """The record length that DLIO counted with, by its two rates."""
+def _record_length(reported: Mapping[str, object]) -> float | None:
+    """Return the record length that DLIO counted with, by its two rates."""
     rate, mb = (reported.get(name) for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second"))
     if not (isinstance(rate, float) and isinstance(mb, float) and 0 < rate < math.inf and 0 < mb < math.inf):
         return None
@@ -175,14 +316,14 @@ def _record_length_of(reported: Mapping[str, object]) -> float | None:
 def _dataset_of(folder: Path, config: Config) -> dict[str, object]:
     """What the run was to read. Its folder is relative to where the job ran: two jobs may use the same name."""
     hydra = folder / ".hydra" / "hydra.yaml"
-    result = yaml_of(hydra) if hydra.is_file() else None
+    place = _document(hydra) if hydra.is_file() else None
     for key in ("hydra", "runtime", "cwd"):
-        result = result.get(key) if isinstance(result, Mapping) else None
+        place = place.get(key) if isinstance(place, Mapping) else None
     return {
-        "folder": str(Path(str(result or "")) / str(config.params.get("data_folder", ""))),
+        "folder": str(Path(str(place or "")) / str(config.params.get("data_folder", ""))),
         "format": config.params.get("format"),
-        "files": config.optional_whole("num_files_train"),
-        "samples_per_file": config.optional_whole("num_samples_per_file"),
+        "files": config.whole("num_files_train"),
+        "samples_per_file": config.whole("num_samples_per_file"),
     }
 
 
@@ -193,124 +334,87 @@ def _host_of(summary: Fields) -> Host:
         name=summary.optional_text("hostname"),
         hosts=summary.whole("num_hosts") if summary.has("num_hosts") else None,
         cpus=cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
-        memory_bytes=sum(memory) * GIB if isinstance(memory, list) and all(isinstance(one, int | float) for one in memory) else None,
+        memory_bytes=sum(memory) * GIB if isinstance(memory, list) and all(map(_is_number, memory)) else None,
         cached_bytes=float(cached) * 1024 if cached.isdecimal() else None,
     )
 
 
-def _started_of(folder: Path, summary: Fields | None) -> str | None:
+def _started_of(folder: Path, summary: Fields) -> str | None:
     """When it began, by its summary or its log; DLIO writes UTC without saying so."""
-    text = summary.optional_text("start") if summary else None
+    if summary.has("start"):
+        return _moment(summary, "start").isoformat()
     log = folder / "dlio.log"
-    if text is None and log.is_file():
-        match = BEGAN.search(read_whole(log).decode(errors="replace"))
-        text = match[0] if match else None
+    match = STAMP.search(read_whole(log).decode(errors="replace")) if log.is_file() else None
+    return _moment(Fields({"start": match[0]}, str(log)), "start").isoformat() if match else None
+
+
+def _moment(fields: Fields, name: str) -> datetime:
+    text = fields.text(name)
     try:
-        return text and datetime.fromisoformat(text).replace(tzinfo=UTC).isoformat()
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
-        raise Unreadable(f"{folder / 'summary.json'}: has start = {text!r}, where a time belongs; {DAMAGED}.") from None
+        fields.refuse(f"has {name} = {text!r}, where a time belongs", DAMAGED)
 
 
 # The step lists of its ranks and the clock stamps around them.
 
 
-@dataclass(frozen=True, slots=True)
-class _RankFiles:
-    """What one rank wrote; with `shared_clock` its stamps are rank 0's, the only ones there."""
+def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
+    """Find each rank's step lists and stamps, in the folder or in one that DLIO 2.0.0 named a moment earlier or later.
 
-    rank: int
-    output: Path
-    stamps: Path
-    shared_clock: bool
-
-
-def _rank_files(folder: Path, processes: int) -> list[_RankFiles]:
-    """Find each rank's files, in the folder or in one that DLIO 2.0.0 named a moment earlier or later. Raises: Unreadable."""
-    result = []
-    shared = folder / "per_epoch_stats.json"
+    Raises: Unreadable.
+    """
+    siblings = [path for path in folder.parent.iterdir() if path != folder and path.is_dir() and not (path / SUMMARY).exists()]
+    siblings.sort(key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))  # nearest in time first
+    shared, result = folder / "per_epoch_stats.json", []
     for rank in range(processes):
-        home = next((path for path in (folder, *_beside(folder)) if (path / f"{rank}_output.json").is_file()), None)
+        home = next((path for path in (folder, *siblings) if (path / f"{rank}_output.json").is_file()), None)
         if home is not None:
             own = home / f"{rank}_per_epoch_stats.json"
-            alone = shared.is_file() and not own.is_file()
-            result.append(_RankFiles(rank, home / f"{rank}_output.json", shared if alone else own, alone))
-    if not result or result[0].rank:
+            result.append((rank, home / f"{rank}_output.json", shared if shared.is_file() and not own.is_file() else own))
+    if not result or result[0][0]:
         raise Unreadable(f"{folder / '0_output.json'}: not there; it holds the steps, copy the folder whole.")
     return result
-
-
-def _beside(folder: Path) -> list[Path]:
-    """Sibling folders without a summary, nearest in name (that is, in time) first."""
-    siblings = [path for path in folder.parent.iterdir() if path != folder and path.is_dir() and not (path / "summary.json").exists()]
-    return sorted(siblings, key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))
 
 
 def _stamp_s(name: str) -> float:
     try:
         return datetime.strptime(name, "%Y-%m-%d-%H-%M-%S").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return float("inf")
+        return math.inf
 
 
-def _epochs_of(files: Sequence[_RankFiles], notes: list[str]) -> tuple[Epoch, ...]:
-    """Read all epochs of all ranks; blocks in which no step was taken are left out.
-
-    Raises: Unreadable.
-    """
-    result: list[Epoch] = []
-    for file in files:
-        output, stamps = json_of(file.output), None
-        for number in sorted(int(key) for key in output.value if key.isdecimal()):
-            epoch = output.fields(str(number))
-            lists = {name: epoch.optional_fields(name) for name in ("load", "proc", "compute")}
-            for block in sorted(int(match[1]) for name in lists["compute"].value if (match := BLOCK.fullmatch(name))):
-                load, proc, compute = (lists[name].times(f"block{block}", zero=True) for name in ("load", "proc", "compute"))
-                load = _with_first(load, proc, compute) if block > 1 else load
-                steps = min(len(load), len(proc), len(compute))
-                if max(len(load), len(proc), len(compute)) > steps + 1:
-                    epoch.refuse(f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in block{block}", DAMAGED)
-                if not steps:
-                    continue
-                stamps = stamps or json_of(file.stamps)
+def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
+    """Read all epochs of one rank; blocks in which no step was taken are left out. Raises: Unreadable."""
+    output, stamps = _json_of(path), None
+    for number in sorted(int(key) for key in output.value if key.isdecimal()):
+        epoch = output.fields(str(number))
+        lists = {name: epoch.optional_fields(name) for name in ("load", "proc", "compute")}
+        for block in sorted(int(match[1]) for name in lists["compute"].value if (match := BLOCK.fullmatch(name))):
+            load, proc, compute = (lists[name].times(f"block{block}", zero=True) for name in ("load", "proc", "compute"))
+            if block > 1 and len(load) == len(proc) - 1 == len(compute) - 1:
+                # DLIO notes a block's first wait after a checkpoint before it clears the list for the new block.
+                load = (max(0.0, proc[0] - compute[0]), *load)
+            steps = min(len(load), len(proc), len(compute))
+            if max(len(load), len(proc), len(compute)) > steps + 1:
+                epoch.refuse(f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in block{block}", DAMAGED)
+            if steps:
+                stamps = stamps or _json_of(stamps_path)
                 start_s, end_s = _span(stamps.fields(str(number)).fields(f"block{block}"))
-                result.append(Epoch(number, file.rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block))
-    result.sort(key=lambda epoch: (epoch.number, epoch.block, epoch.rank))
-    if any(file.shared_clock for file in files[1:]) and result:
-        notes.append("all ranks are timed by rank 0's stamps, the only ones that this DLIO writes")
-    return tuple(result)
+                yield Epoch(number, rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block)
 
 
-def _with_first(load: Sequence[float], proc: Sequence[float], compute: Sequence[float]) -> tuple[float, ...]:
-    """Put back a block's first wait after a checkpoint: DLIO notes it before it clears the list for the new block."""
-    missing = len(load) == len(proc) - 1 == len(compute) - 1
-    return (max(0.0, proc[0] - compute[0]), *load) if missing else tuple(load)
-
-
-def _checkpoints_of(files: _RankFiles, size_gb: float | None) -> tuple[Checkpoint, ...]:
-    """The checkpoints of rank 0; `size_gb` is what DLIO says of each, in units of 2^30 bytes. Raises: Unreadable."""
-    if not files.stamps.is_file():
-        return ()
-    stamps, result = json_of(files.stamps), []
-    for number in sorted(int(key) for key in stamps.value if key.isdecimal()):
-        epoch = stamps.fields(str(number))
-        for name in epoch.value:
-            if CHECKPOINT.fullmatch(name):
-                start_s, end_s = _span(epoch.fields(name))
-                result.append(Checkpoint(None if size_gb is None else size_gb * GIB, end_s - start_s))
-    return tuple(result)
+def _checkpoints_of(stamps_path: Path, size_bytes: float | None) -> tuple[Checkpoint, ...]:
+    """Return the checkpoints of rank 0, in order. Raises: Unreadable."""
+    stamps = _json_of(stamps_path) if stamps_path.is_file() else Fields({}, str(stamps_path))
+    epochs = [stamps.fields(name) for name in sorted((key for key in stamps.value if key.isdecimal()), key=int)]
+    spans = [_span(epoch.fields(name)) for epoch in epochs for name in epoch.value if CHECKPOINT.fullmatch(name)]
+    return tuple(Checkpoint(size_bytes, end_s - start_s) for start_s, end_s in spans)
 
 
 def _span(fields: Fields) -> tuple[float, float]:
-    """Start and end in seconds since 1970; only their difference is used."""
-    start_s, end_s = (_seconds(fields, name) for name in ("start", "end"))
+    """Return start and end in seconds since 1970; only their difference is used."""
+    start_s, end_s = (_moment(fields, name).timestamp() for name in ("start", "end"))
     if end_s < start_s:
         fields.refuse("ends before it starts", "the clock was set while it ran: run again")
     return start_s, end_s
-
-
-def _seconds(fields: Fields, name: str) -> float:
-    text = fields.text(name)
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        fields.refuse(f"has {name} = {text!r}, where a time belongs", DAMAGED)

@@ -16,7 +16,7 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from .terms import IoRun
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COLUMNS = ("Model", "Parameter", "Value", "Procs", "AU (%)", "I/O (MB/s)")
 DESIGN = ("model", "processes", "overrides", "run")
 OWN_DESIGN = ("block", "workload", "tweakset", "run")  # this project's
+REPORTED = ("train_au_mean_percentage", "train_io_mean_MB_per_second")
 ABOVE = 3  # results/model/setting
 BEGINNING = 4096  # characters that say what a file is
 AGREES = 0.005 + 1e-9  # what rounding to two decimals can do
@@ -67,8 +68,8 @@ def beside(path: Path) -> list[Path]:
     return [one for where in above for one in sorted(where.glob("*.csv")) if is_published(one)]
 
 
-def begun(path: Path) -> str:
-    """The beginning of a text file; empty for what is none."""
+def beginning(path: Path) -> str:
+    """Return the beginning of a text file; empty for what is none."""
     try:
         if not path.is_file():  # opening a pipe can already take for ever
             return ""
@@ -79,21 +80,26 @@ def begun(path: Path) -> str:
 
 
 def _head(path: Path) -> tuple[str, ...]:
-    lines = (line for line in begun(path).splitlines() if line.strip() and not line.startswith("#"))
+    lines = (line for line in beginning(path).splitlines() if line.strip() and not line.startswith("#"))
     return tuple(next(lines, "").strip().split(","))
 
 
 def rows_of(path: Path, design: Path | None = None) -> list[PublishedRow]:
     """Read a table; with its design, rows know their order. Raises: Unreadable, with the line."""
-    planned = _planned(design) if design is not None else []
+    planned = []
+    for line, cells in _lines(design, DESIGN) if design is not None else ():
+        override, _, value = cells["overrides"].partition("=")
+        processes = int(_number(f"{design}, line {line}", "processes", cells))
+        planned.append((cells["model"], processes, (override.rpartition(".")[2], value) if override else None))
     result = []
     for line, cells in _lines(path, COLUMNS):
-        setting = _setting(cells["Parameter"], cells["Value"])
-        processes = _number(path, line, "Procs", cells["Procs"])
-        if processes != processes // 1 or processes < 1:
-            raise Unreadable(f"{path}, line {line}: Procs = {cells['Procs']!r} is no count of processes.")
-        key = (cells["Model"], int(processes), setting)
-        au, rate = (_number(path, line, name, cells[name]) for name in COLUMNS[-2:])
+        place = f"{path}, line {line}"
+        parameter, (rest, _, level) = cells["Parameter"], cells["Value"].rpartition("_")
+        setting = None if parameter in ("", "baseline") else (f"{parameter}_{rest}" if rest else parameter, level)
+        count, au, rate = (_number(place, name, cells) for name in COLUMNS[3:])
+        if count != count // 1 or count < 1:
+            raise Unreadable(f"{place}: Procs = {cells['Procs']!r} is no count of processes.")
+        key = (cells["Model"], int(count), setting)
         result.append(PublishedRow(line, *key, au, rate, planned.index(key) if key in planned else None))
     if not result:
         raise Unreadable(f"{path}: no row after the head.")
@@ -102,69 +108,45 @@ def rows_of(path: Path, design: Path | None = None) -> list[PublishedRow]:
 
 def match(rows: Sequence[PublishedRow], runs: Sequence[IoRun]) -> dict[PublishedRow, IoRun]:
     """Find the run of each row: the same setting where that is known, and reported figures that round to those published."""
-    result = {}
-    for row in rows:
-        for run in runs:
-            same = row.processes == run.processes and (not run.configured or row.setting == setting_of(run))
-            if run.kind == "training" and same and _same(row, run.reported):
-                result[row] = run
-                break
-    return result
+    candidates = ((row, next((run for run in runs if _is_run_of(row, run)), None)) for row in rows)
+    return {row: run for row, run in candidates if run is not None}
+
+
+def _is_run_of(row: PublishedRow, run: IoRun) -> bool:
+    if run.kind != "training" or row.processes != run.processes or (run.configured and row.setting != setting_of(run)):
+        return False
+    reported = zip((run.reported.get(name) for name in REPORTED), (row.au_percent, row.mb_per_s), strict=True)
+    return all(isinstance(value, float) and abs(value - published) <= AGREES for value, published in reported)
 
 
 def setting_of(run: IoRun) -> tuple[str, str] | None:
-    """The one override of a run, by its last key; None for the baseline. Of several, all."""
-    asked = [(key.rpartition(".")[2], str(value)) for key, value in run.overrides.items()]
-    if len(asked) < 2:
-        return asked[0] if asked else None
-    return " ".join(key for key, _ in asked), " ".join(value for _, value in asked)
-
-
-def _same(row: PublishedRow, reported: Mapping[str, object]) -> bool:
-    lines = [reported.get(name) for name in ("train_au_mean_percentage", "train_io_mean_MB_per_second")]
-    return all(
-        isinstance(value, float) and abs(value - published) <= AGREES
-        for value, published in zip(lines, (row.au_percent, row.mb_per_s), strict=True)
-    )
-
-
-def _planned(design: Path) -> list[tuple[str, int, tuple[str, str] | None]]:
-    result = []
-    for line, cells in _lines(design, DESIGN):
-        override, _, value = cells["overrides"].partition("=")
-        setting = (override.rpartition(".")[2], value) if override else None
-        result.append((cells["model"], int(_number(design, line, "processes", cells["processes"])), setting))
-    return result
-
-
-def _setting(parameter: str, value: str) -> tuple[str, str] | None:
-    if parameter in ("", "baseline"):
+    """Return the one override of a run, by its last key; None for the baseline. Of several, all."""
+    if not run.overrides:
         return None
-    rest, _, level = value.rpartition("_")
-    return f"{parameter}_{rest}" if rest else parameter, level
+    return " ".join(key.rpartition(".")[2] for key in run.overrides), " ".join(map(str, run.overrides.values()))
 
 
-def _lines(path: Path, wanted: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+def _lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = read_whole(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Unreadable(f"{path}: not a text file.") from None
     numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")]
     rows = [(number, next(csv.reader([line]))) for number, line in numbered]
-    if not rows or not set(wanted) <= set(rows[0][1]):
-        raise Unreadable(f"{path}: has no columns {', '.join(wanted)} in its first line.")
+    if not rows or not set(columns) <= set(rows[0][1]):
+        raise Unreadable(f"{path}: has no columns {', '.join(columns)} in its first line.")
     head = rows[0][1]
     for number, row in rows[1:]:
         if len(row) != len(head):
             raise Unreadable(f"{path}, line {number}: has {len(row)} fields where {len(head)} belong: {one_line(','.join(row), 60)}.")
-    return [(number, dict(zip(head, row, strict=True))) for number, row in rows[1:]]
+        yield number, dict(zip(head, row, strict=True))
 
 
-def _number(path: Path, line: int, name: str, text: str) -> float:
+def _number(place: str, name: str, cells: dict[str, str]) -> float:
     try:
-        number = float(text)
+        number = float(cells[name])
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise Unreadable(f"{path}, line {line}: {name} = {one_line(text, 40)!r} is no number.")
+        raise Unreadable(f"{place}: {name} = {one_line(cells[name], 40)!r} is no number.")
     return number

@@ -9,7 +9,7 @@ Source: Hurlbert, Ecological Monographs 1984 (pseudo-replication).
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, stdev, variance
@@ -24,7 +24,8 @@ from analysis.terms import Unreadable
 
 from .dlio_folder import runs_of
 from .dlio_published import beside, is_published, match, rows_of, setting_of
-from .responses import add_doubt, identity, judge
+from .formulas import STEADY, WHOLE
+from .responses import add_doubt, judge
 from .stale import stale_rows, stale_runs
 from .terms import Doubt, Mean
 from .validity import EVERY, is_numbers
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .dlio_published import PublishedRow
-    from .responses import Identity, JudgedResponse
+    from .responses import JudgedResponse
     from .stale import Stale
     from .terms import IoRun
+
+    Settings = dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]]
 
 DESIGN = "experimental_design.csv"
 STALE = "stale data"
@@ -45,15 +48,6 @@ RECORD_LENGTHS = ("record_length_bytes", "record_length")
 PLACES = frozenset({"data_folder", "checkpoint_folder", "generate_data", "output_folder", "log_level", "log_file", "seed"})
 FIRST = {"model": "{}", "processes": "{} ranks"}  # how a comparison is told from another
 TOGETHER = {"shuffle file+sample": ("file_shuffle", "sample_shuffle")}  # one question to a reader: does the order matter
-STEADY, WHOLE = "au_steady_percent", "au_whole_percent"
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """Steps that the reader leaves out of steady figures; None leaves them as each run says."""
-
-    start: int | None = None
-    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +71,7 @@ class RunError:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """Runs that differ in one thing: its `levels` in words, each with its runs. `among` tells them from others that differ in the same."""
 
     factor: str
@@ -86,7 +80,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class FactorTest:
     """One factor and one response. `epochs` takes epochs for replicates and concludes nothing; `runs` stands on repeated runs.
 
     `skipped` epochs at each run's start are left out of `epochs`.
@@ -103,7 +97,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class DlioStudy:
-    """Everything that is said of DLIO results.
+    """What DLIO results show.
 
     `judged` are runs that trained, in time order, `generations` those that only made data; `rows` are published ones, `raw` whose files are
     here; `usable` are neither degenerate nor stale nor refused: comparisons are made of them. `groups` differ in one factor each; `error`
@@ -113,43 +107,43 @@ class DlioStudy:
     paths: tuple[str, ...]
     judged: tuple[JudgedResponse, ...]
     generations: tuple[IoRun, ...]
-    identities: Mapping[str, Identity]
     refused: tuple[str, ...]
     rows: tuple[PublishedRow, ...]
     raw: Mapping[PublishedRow, IoRun]
     stale: tuple[Stale, ...]
     usable: tuple[JudgedResponse, ...]
     error: Mapping[str, RunError | None]
-    groups: tuple[Compared, ...]
-    tests: tuple[Tested, ...]
+    groups: tuple[Comparison, ...]
+    tests: tuple[FactorTest, ...]
     beside: tuple[Path, ...] = ()
 
 
-def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioStudy:
-    """Read and analyse result folders, folders of them and published tables. What cannot be read is said in `refused`."""
+def dlio_study(paths: Sequence[Path], start: int | None = None, end: int | None = None) -> DlioStudy:
+    """Read and analyse result folders, folders of them and published tables; `refused` names what cannot be read.
+
+    `start` and `end` are steps left out of steady figures, where these are not each run's own.
+    """
     refused: list[str] = []
     folders = [path for path in paths if path.is_dir()]
-    runs = list({run.origin: run for path in folders for run in runs_of(path, refused)}.values())
-    if excluded is not None:
-        runs = [excluding(run, excluded) for run in runs]
+    runs = list({run.origin: excluding(run, start, end) for path in folders for run in runs_of(path, refused)}.values())
     rows = _published(paths, refused)
     if any(len({one.model for one in each}) > 1 for each in (runs, rows)):  # a name tells runs of one model apart
         runs, rows = [replace(run, id=f"{run.model} {run.id}") for run in runs], [replace(row, named=True) for row in rows]
-    judged = tuple(judge(run) for run in runs if run.kind == "training")
+    trained = [judge(run) for run in runs if run.kind == "training"]
     generations = tuple(run for run in runs if run.kind == "generation")
     raw = match(rows, runs)
-    stale = (*stale_runs(judged, generations), *_stale_rows([row for row in rows if row not in raw], rows, runs))
-    old = {one.origin: Doubt(STALE, f"it ran on the data of {one.ran_on}", EVERY) for one in stale}
-    judged = tuple(add_doubt(one, old[one.run.origin]) if one.run.origin in old else one for one in judged)
-    usable = tuple(one for one in judged if one.run.origin not in old and not one.has_doubt("degenerate") and not one.refused)
-    lost = [row for row in rows if row not in raw and row.id not in {one.id for one in stale}]
-    groups = tuple(compared(usable))
-    error = {STEADY: error_of(usable, lost), WHOLE: error_of(usable, (), WHOLE)}
+    lost = [row for row in rows if row not in raw]
+    stale = (*stale_runs(trained, generations), *_stale_rows(lost, rows, runs))
+    doubts = {one.origin: Doubt(STALE, f"it ran on the data of {one.ran_on}", EVERY) for one in stale}
+    judged = tuple(add_doubt(one, doubts[one.run.origin]) if one.run.origin in doubts else one for one in trained)
+    usable = tuple(one for one in judged if not one.has_doubt(STALE, "degenerate") and not one.refused)
+    groups = tuple(comparisons(usable))
+    sound = [row for row in lost if row.id not in {one.id for one in stale}]
+    error = {STEADY: error_of(usable, sound), WHOLE: error_of(usable, (), WHOLE)}
     return DlioStudy(
         tuple(map(str, paths)),
         judged,
         generations,
-        {one.run.origin: identity(one) for one in judged},
         tuple(refused),
         tuple(rows),
         raw,
@@ -162,10 +156,9 @@ def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioS
     )
 
 
-def excluding(run: IoRun, excluded: Excluded) -> IoRun:
-    """Answer a run with other steps left out of its steady figures."""
-    start = run.excluded_start_steps if excluded.start is None else excluded.start
-    end = run.excluded_end_steps if excluded.end is None else excluded.end
+def excluding(run: IoRun, start: int | None, end: int | None) -> IoRun:
+    """Return a run with other steps left out of its steady figures; None leaves its own."""
+    start, end = run.excluded_start_steps if start is None else start, run.excluded_end_steps if end is None else end
     return replace(run, excluded_start_steps=start, excluded_end_steps=end)
 
 
@@ -192,31 +185,30 @@ def _stale_rows(lost: Sequence[PublishedRow], rows: Sequence[PublishedRow], runs
     return [stale for stale in stale_rows(rows, usual, changes) if stale.id in {row.id for row in lost}]
 
 
-# Which settings can be held against each other.
+# Which settings can be compared.
 
 
-def compared(judged: Sequence[JudgedResponse]) -> list[Compared]:
+def comparisons(judged: Sequence[JudgedResponse]) -> Iterator[Comparison]:
     """Find all sets of runs that differ in one factor only."""
-    result = []
-    judged = [one for one in judged if one.run.configured]
-    params = [{**one.run.params, "processes": one.run.processes, "model": one.run.model} for one in judged]
-    varying = {name for each in params for name in each if len({str(other.get(name)) for other in params}) > 1} - PLACES
+    known = [one for one in judged if one.run.configured]
+    rows = [{**one.run.params, "processes": one.run.processes, "model": one.run.model} for one in known]
+    params = [{name: str(row.get(name)) for name in {name for each in rows for name in each} - PLACES} for row in rows]
+    varying = {name for name in (params[0] if params else ()) if len({row[name] for row in params}) > 1}
     merged = {name: parts for name, parts in TOGETHER.items() if varying & set(parts)}
-    parts = {part for group in merged.values() for part in group}
-    for factor, own in [*((name, (name,)) for name in sorted(varying - parts)), *merged.items()]:
-        groups: dict[tuple[tuple[str, str], ...], dict[str, list[JudgedResponse]]] = {}
+    single = sorted(varying - {part for parts in merged.values() for part in parts})
+    for factor, own in [*((name, (name,)) for name in single), *merged.items()]:
         names = sorted(varying - set(own), key=lambda name: (name not in FIRST, name))
-        for one, each in zip(judged, params, strict=True):
-            level = "+".join(str(each.get(name)) for name in own)
-            groups.setdefault(tuple((name, str(each.get(name))) for name in names), {}).setdefault(level, []).append(one)
+        groups: dict[tuple[str, ...], dict[str, list[JudgedResponse]]] = defaultdict(lambda: defaultdict(list))
+        for one, row in zip(known, params, strict=True):
+            groups[tuple(row[name] for name in names)]["+".join(row.get(name, "None") for name in own)].append(one)
         several = {rest: levels for rest, levels in groups.items() if len(levels) > 1}
         # As much of what they have in common as tells one comparison from the other.
-        told = next(length for length in range(len(names) + 1) if len({rest[:length] for rest in several}) == len(several))
+        length = next(length for length in range(len(names) + 1) if len({rest[:length] for rest in several}) == len(several))
         for rest, levels in several.items():
-            among = ", ".join(FIRST.get(name, f"{name} {{}}").format(value) for name, value in rest[:told])
+            pairs = list(zip(names, rest, strict=True))[:length]
+            among = ", ".join(FIRST.get(name, f"{name} {{}}").format(value) for name, value in pairs)
             in_order = {name: tuple(levels[name]) for name in sorted(levels, key=_by_size)}
-            result.append(Compared(factor, in_order, f"{among}: " if among else ""))
-    return result
+            yield Comparison(factor, in_order, f"{among}: " if among else "")
 
 
 def _by_size(level: str) -> tuple[float, str]:
@@ -227,31 +219,33 @@ def _is_number(level: str) -> bool:
     return level.replace(".", "", 1).isdecimal()
 
 
-def settings(judged: Iterable[JudgedResponse]) -> dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]]:
-    """Gather runs by workload, ranks and override, and in it by tweak set and all parameters.
+def settings(judged: Iterable[JudgedResponse]) -> Settings:
+    """Group runs by workload, ranks and override, and in it by tweak set and all parameters.
 
     One of which nobody knows what it was asked for is a repeat of none.
     """
-    groups: dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]] = {}
-    for one in (one for one in judged if one.run.configured):
-        fixed = (one.run.tweakset, *(f"{name}={one.run.params[name]}" for name in sorted(one.run.params) if name not in PLACES))
-        groups.setdefault((one.run.model, one.run.processes, setting_of(one.run)), {}).setdefault(fixed, []).append(one)
+    groups: Settings = defaultdict(lambda: defaultdict(list))
+    for one in judged:
+        run = one.run
+        if run.configured:
+            fixed = (run.tweakset, *(f"{name}={run.params[name]}" for name in sorted(run.params) if name not in PLACES))
+            groups[run.model, run.processes, setting_of(run)][fixed].append(one)
     return groups
 
 
 def values_of(judged: JudgedResponse, response: str) -> Sequence[float]:
-    """The epochs of a run; steady AU as DLIO reported it, whose end stamps are nearer to its clock than those it saved."""
+    """Return the epochs of a run; steady AU as DLIO reported it, whose end stamps are nearer to its clock than those it saved."""
     reported = judged.run.reported.get("train_au_percentage")
     return reported if response == STEADY and is_numbers(reported) else judged.responses[response].per_epoch
 
 
 def run_values(runs: Iterable[JudgedResponse], response: str) -> list[float]:
-    """One number a run: the mean of its epochs."""
+    """Return one number a run: the mean of its epochs."""
     return [sum(values) / len(values) for run in runs if (values := values_of(run, response))]
 
 
 def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
-    """The mean over runs with its 95 % t interval, and the sample deviation; a single run has neither."""
+    """Return the mean over runs with its 95 % t interval, and the sample deviation; a single run has neither."""
     if len(values) < 2:
         return (Mean(1, values[0]) if values else None), None
     return Mean(len(values), *interval(values)), stdev(values)
@@ -260,22 +254,18 @@ def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
 # Tests.
 
 
-def _tests(group: Compared, error: Mapping[str, RunError | None]) -> Iterator[Tested]:
+def _tests(group: Comparison, error: Mapping[str, RunError | None]) -> Iterator[FactorTest]:
     """Test all levels of a factor, neighbours where there are three or more, and steady AU without the first epoch."""
     names = tuple(group.levels)
-    for response in (STEADY, WHOLE):
-        yield _test(group, names, response, error.get(response))
-    yield _test(group, names, STEADY, None, skipped=1)
+    requests = [(names, STEADY, 0), (names, WHOLE, 0), (names, STEADY, 1)]
     if len(names) > 2 and all(map(_is_number, names)):
-        for pair in pairwise(names):
-            yield _test(group, pair, STEADY, error.get(STEADY))
-
-
-def _test(group: Compared, names: tuple[str, ...], response: str, error: RunError | None, skipped: int = 0) -> Tested:
-    epochs = {name: [value for judged in group.levels[name] for value in values_of(judged, response)[skipped:]] for name in names}
-    means = [run_values(group.levels[name], response) for name in names]
-    runs = on_run_error(means, error) if error is not None and all(means) else None
-    return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped, group.among)
+        requests += [(pair, STEADY, 0) for pair in pairwise(names)]
+    for levels, response, skipped in requests:
+        epochs = {name: [value for judged in group.levels[name] for value in values_of(judged, response)[skipped:]] for name in levels}
+        means = [run_values(group.levels[name], response) for name in levels]
+        scatter = None if skipped else error[response]
+        runs = on_run_error(means, scatter) if scatter is not None and all(means) else None
+        yield FactorTest(group.factor, levels, response, over_epochs(epochs), runs, skipped, group.among)
 
 
 def over_epochs(levels: Mapping[str, Sequence[float]]) -> Oneway | None:
@@ -288,9 +278,9 @@ def over_epochs(levels: Mapping[str, Sequence[float]]) -> Oneway | None:
     return Oneway(f, between, error, p, f * between / (f * between + error)) if math.isfinite(f) else None
 
 
-def run_error(repeats: Mapping[object, Sequence[float]]) -> RunError | None:
+def run_error(repeats: Iterable[Sequence[float]]) -> RunError | None:
     """Pool what repeated runs of one setting scatter by; None without any. For pairs it is the root of the mean of d²/2."""
-    repeated = [values for values in repeats.values() if len(values) > 1]
+    repeated = [values for values in repeats if len(values) > 1]
     df = sum(len(values) - 1 for values in repeated)
     if not df:
         return None
@@ -309,13 +299,10 @@ def on_run_error(means: Sequence[Sequence[float]], error: RunError) -> Oneway | 
 
 
 def error_of(judged: Sequence[JudgedResponse], rows: Sequence[PublishedRow], response: str = STEADY) -> RunError | None:
-    """What repeated runs of one setting scatter by; a published row whose raw files are not there is one more run."""
-    groups: dict[object, dict[tuple[str, ...], list[float]]] = {
-        key: {fixed: run_values(runs, response) for fixed, runs in inner.items()} for key, inner in settings(judged).items()
-    }
-    if response == STEADY:
-        for row in rows:
-            same = groups.setdefault((row.model, row.processes, row.setting), {})
-            if len(same) <= 1:  # of several configurations under one name nobody knows which was published
-                same.setdefault(next(iter(same), ()), []).append(row.au_percent)
-    return run_error({(key, fixed): values for key, inner in groups.items() for fixed, values in inner.items()})
+    """Return what repeated runs of one setting scatter by; a published row whose raw files are not there is one more run."""
+    groups = {key: [run_values(runs, response) for runs in inner.values()] for key, inner in settings(judged).items()}
+    for row in rows:
+        same = groups.setdefault((row.model, row.processes, row.setting), [[]])
+        if len(same) == 1:  # of several configurations under one name nobody knows which was published
+            same[0].append(row.au_percent)
+    return run_error(values for inner in groups.values() for values in inner)

@@ -1,4 +1,4 @@
-"""What was asked for by name: results of DLIO as one study, saved runs each as its own, and one answer of all of them."""
+"""The answer about what was named: results of DLIO as one study, saved runs each as its own, and one answer of all of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Section
-from analysis.files import reason_of
+from analysis.files import reason_of, write_whole
 from analysis.load import GLOB, find
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
 from . import dlio_answer, mlperf, saved
 from .dlio_folder import SUMMARY, folders_under
-from .dlio_published import begun, is_design, is_published
+from .dlio_published import beginning, is_design, is_published
 from .dlio_study import dlio_study, excluding, settings
 from .factors import STOCK, common, configuration
 from .run_answer import answer
@@ -23,7 +23,6 @@ from .study import BY_DEFAULT, in_order, study
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .dlio_study import Excluded
     from .responses import JudgedResponse
     from .study import IoStudy
     from .terms import IoRun
@@ -33,43 +32,38 @@ KINDS = "name a saved run (a .json file of `pytest benchmarks/`), a folder of DL
 NO_RUN = "no saved run (*.json)"  # as `find` says it
 
 
-def answer_of(names: Sequence[str], excluded: Excluded, *, rules: bool = False, plot: Path | None = None) -> Answer:
-    """Read and analyse what was named; `rules` holds it against those of MLPerf Storage, `plot` is a folder for pictures.
+def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, rules: bool = False, plot: Path | None = None) -> Answer:
+    """Read and analyse what was named; `excluded` steps are left out of steady figures at an epoch's start and end.
+
+    `rules` measures it against those of MLPerf Storage, `plot` is a folder for pictures.
 
     Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
     """
-    paths = {name: Path(name) for name in names}
-    for path in paths.values():
-        _must_be_input(path)
-    of_dlio = [path for path in paths.values() if is_dlio(path)]
+    dlio = [Path(name) for name in names if _is_dlio(Path(name))]
     refused: list[str] = []
-    files = _files([name for name, path in paths.items() if path not in of_dlio])
-    ours = [one for path in files for one in _saved(path, excluded, refused)]
-    theirs = dlio_study(of_dlio, excluded) if of_dlio else None
-    if theirs is not None:
-        refused += theirs.refused
-        theirs = theirs if theirs.judged or theirs.generations or theirs.rows else None
+    own = [one for path in _files([name for name in names if Path(name) not in dlio]) for one in _saved(path, excluded, refused)]
+    results = dlio_study(dlio, *excluded) if dlio else None
+    if results is not None:
+        refused += results.refused
+        results = results if results.judged or results.generations or results.rows else None
     refused = list(dict.fromkeys(refused))
-    if theirs is None and not ours:
+    parts = [(Path(one.origin).stem, answer(one)) for one in own]
+    parts += [] if results is None else [("DLIO", dlio_answer.answer(results))]
+    if not parts:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
-    parts = [(Path(one.origin).stem, answer(one)) for one in ours]
-    parts += [] if theirs is None else [("DLIO", dlio_answer.answer(theirs))]
-    judged = [*(theirs.judged if theirs is not None else ()), *(cell for each in ours for cell in each.cells)]
+    judged = [*(results.judged if results is not None else ()), *(cell for each in own for cell in each.cells)]
     submissions = _submissions(judged) if rules else []
     drawn = {} if plot is None else pictures([one.run for one in judged], plot)
     whole = _together(parts)
-    if plot is not None or (rules and whole.next.endswith("--mlperf")):
-        whole = replace(whole, next="")
+    extra = [mlperf.section(submissions)] if submissions else []
+    extra += [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
     return replace(
         whole,
-        sections=[
-            *whole.sections,
-            *([mlperf.section(submissions)] if submissions else []),
-            *([Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []),
-        ],
+        sections=[*whole.sections, *extra],
+        next="" if plot is not None or (rules and whole.next.endswith("--mlperf")) else whole.next,
         data={
-            "dlio": None if theirs is None else dlio_answer.record_of(theirs),
-            "saved": [part.data for (_, part), _ in zip(parts, ours, strict=False)],
+            "dlio": None if results is None else parts[-1][1].data,
+            "saved": [part.data for _, part in parts[: len(own)]],
             "mlperf": submissions,
             "pictures": drawn,
         },
@@ -78,7 +72,7 @@ def answer_of(names: Sequence[str], excluded: Excluded, *, rules: bool = False, 
 
 
 def _together(parts: Sequence[tuple[str, Answer]]) -> Answer:
-    """One answer of several, each with its name before what it says."""
+    """Make one answer of several, each with its name before each line."""
     if len(parts) == 1:
         return parts[0][1]
     return Answer(
@@ -91,7 +85,7 @@ def _together(parts: Sequence[tuple[str, Answer]]) -> Answer:
 
 
 def _files(names: Sequence[str]) -> list[Path]:
-    """Find saved runs. Raises: Refused, which of a folder says that it holds no results of DLIO either."""
+    """Find saved runs. Raises: Refused; of a folder, with the reason that it holds no results of DLIO either."""
     try:
         return find(names)
     except Refused as error:
@@ -100,35 +94,30 @@ def _files(names: Sequence[str]) -> list[Path]:
         raise Refused(f"{str(error).rstrip('.')}, and no result folder of DLIO ({SUMMARY}) in it or under it.") from None
 
 
-def is_dlio(path: Path) -> bool:
+def _is_dlio(path: Path) -> bool:
     """Whether a path is a result folder of DLIO, has such under it, or is a published table; a folder with saved runs is none.
 
-    Raises: Refused, for a path that cannot be looked at.
+    Raises: Refused, for what is no input, in words that name both kinds; a glob is left to those who read saved runs.
     """
     try:
-        if not path.is_dir():
-            return path.is_file() and is_published(path)
-        return (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
-    except (OSError, ValueError) as error:
-        raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
-
-
-def _must_be_input(path: Path) -> None:
-    """Refuse what is neither kind of input, in words that name both; a glob is left to those who read saved runs."""
-    try:
-        there, a_file = path.exists(), path.is_file() and path.suffix != ".json"
+        if path.is_dir():
+            return (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
+        exists, published = path.exists(), is_published(path)
     except (OSError, ValueError) as error:
         raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
     if is_design(path):
         raise Refused(f"{path}: is a design and holds no results; {KINDS}.")
-    if (not there and not GLOB & set(str(path))) or (a_file and not is_published(path) and not begun(path).lstrip().startswith("{")):
-        raise Refused(f"{path}: {'is neither' if there else 'is not there'}; {KINDS}.")
+    if not exists and not GLOB & set(str(path)):
+        raise Refused(f"{path}: is not there; {KINDS}.")
+    if path.is_file() and path.suffix != ".json" and not published and not beginning(path).lstrip().startswith("{"):
+        raise Refused(f"{path}: is neither; {KINDS}.")
+    return published
 
 
-def _saved(path: Path, excluded: Excluded, refused: list[str]) -> list[IoStudy]:
+def _saved(path: Path, excluded: tuple[int | None, int | None], refused: list[str]) -> list[IoStudy]:
     left_out: list[str] = []
     try:
-        runs = [excluding(run, excluded) for run in saved.runs_of(path, left_out)]
+        runs = [excluding(run, *excluded) for run in saved.runs_of(path, left_out)]
     except Unreadable as error:
         refused.append(one_line(error))
         return []
@@ -139,23 +128,20 @@ def _saved(path: Path, excluded: Excluded, refused: list[str]) -> list[IoStudy]:
 
 
 def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
-    """Hold each setting against the rules, on the untouched machine."""
-    kept = [one for one in judged if one.run.tweakset == STOCK] or judged
-    same = [runs for inner in settings(in_order(kept)).values() for runs in inner.values()]
-    alike = common([one.run for one in kept if one.run.block is not None])
-    made = [mlperf.submission(_name(runs[0].run, alike), runs, mlperf.own_parameters(runs[0].run.model)) for runs in same]
+    """Measure each setting against the rules, on the untouched machine."""
+    stock = [one for one in judged if one.run.tweakset == STOCK] or judged
+    alike = common([one.run for one in stock if one.run.block is not None])
+    made = []
+    for runs in (runs for inner in settings(in_order(stock)).values() for runs in inner.values()):
+        run = runs[0].run  # called by its folder, or by what sets it apart from the other configurations
+        name = run.id if run.block is None else configuration(run, alike) or BY_DEFAULT
+        made.append(mlperf.submission(name, runs, mlperf.own_parameters(run.model)))
     return sorted(made, key=lambda submission: submission.processes)
 
 
-def _name(run: IoRun, alike: frozenset[str]) -> str:
-    """A folder's name, or what sets a configuration of ours apart, as `io` calls it everywhere."""
-    return run.id if run.block is None else configuration(run, alike) or BY_DEFAULT
-
-
 def pictures(runs: Sequence[IoRun], folder: Path, form: str = "png") -> dict[str, str]:
-    """Draw every picture of input into a folder; answers each one's file, or why there is none. Raises: OSError."""
+    """Draw every picture of input into a folder; return each one's file, or why there is none. Raises: OSError."""
     from analysis import plots  # noqa: PLC0415  # matplotlib, which a table need not wait for
-    from analysis.files import write_whole  # noqa: PLC0415  # as above
     from analysis.plots.scene import NothingToDraw, Scene  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
 

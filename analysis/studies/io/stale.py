@@ -13,13 +13,15 @@ A generation that was kept is enough by itself; throughput needs `Cached` or the
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .formulas import RATE
 from .terms import GIB, MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .dlio_published import PublishedRow
     from .responses import JudgedResponse
@@ -41,133 +43,112 @@ class Stale:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """One run as far as its data go: what it was to read, how fast it read, and the page cache it began with."""
-
-    id: str
-    origin: str
-    started_utc: str
-    folder: str
-    shape: tuple[object, ...]
-    setting: tuple[object, ...]
-    samples_per_s: float | None
-    cached_bytes: float | None
-    size_bytes: float
-    generates: bool = False
-
-
 def stale_runs(judged: Sequence[JudgedResponse], generations: Sequence[IoRun] = ()) -> list[Stale]:
     """Find result folders whose run read other data than its own."""
-    reads = [_of_run(one.run, one.formula("samples_per_s_whole")) for one in judged if one.run.configured]
-    reads += [_of_run(generation, None) for generation in generations]
-    reads.sort(key=lambda read: read.started_utc)
-    folders = dict.fromkeys(read.folder for read in reads)
-    return [stale for folder in folders for stale in _in_folder([read for read in reads if read.folder == folder])]
+    rates = {one.run.origin: one.formula(RATE) or 0.0 for one in judged}
+    runs = sorted([*(one.run for one in judged if one.run.configured), *generations], key=lambda run: run.started_utc or "")
+    folders: dict[tuple[object, object], list[IoRun]] = defaultdict(list)
+    for run in runs:
+        folders[run.dataset.get("folder"), run.dataset.get("format")].append(run)
+    return [stale for folder in folders.values() for stale in _in_folder(folder, rates)]
 
 
-def _of_run(run: IoRun, samples_per_s: float | None) -> _Read:
+def _in_folder(runs: Sequence[IoRun], rates: Mapping[str, float]) -> Iterator[Stale]:
+    written: IoRun | None = None  # the generation that was last noted there
+    sound: list[IoRun] = []
+    for at, run in enumerate(runs):
+        if run.kind == "generation":
+            written = run
+            continue
+        if written is None:
+            stale = _by_traces(run, sound, rates)
+        elif _holds(written, run):
+            stale = None
+        else:
+            pairs = zip(SHAPE, _shape(written), _shape(run), strict=True)
+            differing = ", ".join(f"{name} {there}, its own {own}" for name, there, own in pairs if there != own)
+            alike = [one for one in runs[:at] if _shape(one) == _shape(written) and _same_rate(one, run, rates)]
+            supply = f"; it has the samples/s of {alike[0].id} ({_both_rates(run, alike[0], rates)})" if alike else ""
+            evidence = f"the data set in its folder was made for {written.id} ({differing}) and not made anew{supply}"
+            stale = Stale(run.id, run.origin, written.id, evidence)
+        if stale is None:
+            sound.append(run)
+        else:
+            yield stale
+
+
+def _shape(run: IoRun) -> tuple[object, ...]:
+    return tuple(run.params.get(name) for name in SHAPE)
+
+
+def _size_bytes(run: IoRun) -> float:
     counts = [run.dataset.get(name) for name in ("files", "samples_per_file")]
-    return _Read(
-        run.id,
-        run.origin,
-        run.started_utc or "",
-        f"{run.dataset.get('folder')} {run.dataset.get('format')}",
-        tuple(run.params.get(name) for name in SHAPE),
-        (run.processes, run.batch_size or 0),
-        samples_per_s,
-        run.host.cached_bytes,
-        math.prod(count if isinstance(count, int) else 0 for count in counts) * (run.record_length_bytes or 0.0),
-        run.kind == "generation",
-    )
+    return math.prod(count if isinstance(count, int) else 0 for count in counts) * (run.record_length_bytes or 0.0)
 
 
-def _in_folder(reads: Sequence[_Read]) -> list[Stale]:
-    result: list[Stale] = []
-    lies: _Read | None = None  # what was last written there and noted
-    for at, read in enumerate(reads):
-        if read.generates:
-            lies = read
-        elif lies is not None and not _holds(lies, read):
-            what = f"the data set in its folder was made for {lies.id} ({_differing(lies, read)}) and not made anew"
-            result.append(Stale(read.id, read.origin, lies.id, what + _and_supply(read, reads[:at], lies.shape)))
-        elif lies is None:
-            suspect = _by_traces(read, [read for read in reads[:at] if read.origin not in {known.origin for known in result}])
-            result += [suspect] if suspect else []
-    return result
-
-
-def _holds(lies: _Read, read: _Read) -> bool:
+def _holds(written: IoRun, run: IoRun) -> bool:
     """Whether a data set is the one a run was to read; more files of the same kind do no harm."""
-    (there, *kind), (own, *own_kind) = lies.shape, read.shape
+    (there, *kind), (own, *own_kind) = _shape(written), _shape(run)
     return kind == own_kind and (there == own or (isinstance(there, int) and isinstance(own, int) and there >= own))
 
 
-def _and_supply(read: _Read, before: Sequence[_Read], shape: tuple[object, ...]) -> str:
-    alike = next((one for one in before if one.shape == shape and _alike(one, read)), None)
-    return "" if alike is None else f"; it has the samples/s of {alike.id} ({_rates(read, alike)})"
-
-
-def _by_traces(read: _Read, before: Sequence[_Read]) -> Stale | None:
+def _by_traces(run: IoRun, before: Sequence[IoRun], rates: Mapping[str, float]) -> Stale | None:
     """Judge by throughput and page cache, where no generation was kept."""
-    own = [one for one in before if one.shape == read.shape and one.setting == read.setting and one.samples_per_s]
-    last = next((one for one in reversed(before) if one.shape != read.shape), None)
-    if last is None or not own or not _alike(last, read) or not read.samples_per_s:
+    rate = rates[run.origin]
+    own = [one for one in before if _shape(one) == _shape(run) and _alike(one, run) and rates[one.origin]]
+    last = next((one for one in reversed(before) if _shape(one) != _shape(run)), None)
+    if last is None or not own or not _same_rate(last, run, rates):
         return None
-    if any(one.samples_per_s and abs(read.samples_per_s / one.samples_per_s - 1) <= OTHER for one in own):
+    cached, cached_before = run.host.cached_bytes, last.host.cached_bytes
+    if any(abs(rate / rates[one.origin] - 1) <= OTHER for one in own) or cached is None or cached_before is None:
         return None
-    if read.cached_bytes is None or last.cached_bytes is None:
-        return None
-    moved, would = read.cached_bytes - last.cached_bytes, read.size_bytes - last.size_bytes
-    if abs(moved) > FLAT * abs(would):
+    would = abs(_size_bytes(run) - _size_bytes(last))
+    if abs(cached - cached_before) > FLAT * would:
         return None
     evidence = (
-        f"it has the samples/s of {last.id}, which ran before it on other data ({_rates(read, last)}), and not those of {own[-1].id}, "
-        f"which read the same as it should ({own[-1].samples_per_s:.2f}); Cached is {read.cached_bytes / GIB:.1f} GiB as before "
-        f"({last.cached_bytes / GIB:.1f}), where putting its own data back would have moved it by {abs(would) / GIB:.1f} GiB"
+        f"it has the samples/s of {last.id}, which ran before it on other data ({_both_rates(run, last, rates)}), and not those of "
+        f"{own[-1].id}, which read the same as it should ({rates[own[-1].origin]:.2f}); Cached is {cached / GIB:.1f} GiB as before "
+        f"({cached_before / GIB:.1f}), where putting its own data back would have moved it by {would / GIB:.1f} GiB"
     )
-    return Stale(read.id, read.origin, last.id, evidence)
+    return Stale(run.id, run.origin, last.id, evidence)
 
 
-def _alike(read: _Read, other: _Read) -> bool:
-    if not read.samples_per_s or not other.samples_per_s:
-        return False
-    return read.setting == other.setting and abs(read.samples_per_s / other.samples_per_s - 1) <= SAME
+def _alike(run: IoRun, other: IoRun) -> bool:
+    return (run.processes, run.batch_size or 0) == (other.processes, other.batch_size or 0)
 
 
-def _rates(read: _Read, other: _Read) -> str:
-    return f"{read.samples_per_s:.2f} and {other.samples_per_s:.2f}"
+def _same_rate(run: IoRun, other: IoRun, rates: Mapping[str, float]) -> bool:
+    first, second = (rates.get(one.origin) for one in (run, other))
+    return bool(first and second and _alike(run, other) and abs(second / first - 1) <= SAME)
 
 
-def _differing(lies: _Read, read: _Read) -> str:
-    pairs = zip(SHAPE, lies.shape, read.shape, strict=True)
-    return ", ".join(f"{name} {there}, its own {own}" for name, there, own in pairs if there != own)
+def _both_rates(run: IoRun, other: IoRun, rates: Mapping[str, float]) -> str:
+    return f"{rates[run.origin]:.2f} and {rates[other.origin]:.2f}"
 
 
 def stale_rows(rows: Sequence[PublishedRow], record_bytes: float | None, changes_data: Mapping[PublishedRow, float]) -> list[Stale]:
     """Find rows of a published table that ran on other data than their own, by the order of the design and their samples/s.
 
-    `record_bytes` is the record length that MB/s of most rows were reckoned with, `changes_data` that of rows which had their data made
+    `record_bytes` is the record length that MB/s of most rows were computed with, `changes_data` that of rows which had their data made
     anew with another one. Without the former AU stands for samples/s, the same measurement at one batch and computation. Rows whose order
     is unknown are not judged.
     """
     known = sorted((row for row in rows if row.order is not None), key=lambda row: row.order or 0)
-    if record_bytes is None:
-        what, rates = "AU", {row: row.au_percent for row in known}
-    else:
+    what, rates = "AU", {row: row.au_percent for row in known}
+    if record_bytes is not None:
         what, rates = "samples/s", {row: row.mb_per_s * MIB / changes_data.get(row, record_bytes) for row in known}
-    result, lies = [], None
+    result, written = [], None
     for at, row in enumerate(known):
         if row in changes_data:
-            lies = row
+            written = row
             continue
         own = next((one for one in known[:at] if one.setting is None and one.processes == row.processes), None)
-        if lies is None or own is None or not rates[lies] or not rates[own] or lies.processes != row.processes:
+        if written is None or own is None or not rates[written] or not rates[own] or written.processes != row.processes:
             continue
-        if abs(rates[row] / rates[lies] - 1) <= SAME and abs(rates[row] / rates[own] - 1) > OTHER:
+        if abs(rates[row] / rates[written] - 1) <= SAME and abs(rates[row] / rates[own] - 1) > OTHER:
             evidence = (
-                f"in the design it comes after {lies.id}, for which the data set was made anew, and it has that one's {what} "
-                f"({rates[row]:.2f} and {rates[lies]:.2f}), not the baseline's ({rates[own]:.2f})"
+                f"in the design it comes after {written.id}, for which the data set was made anew, and it has that one's {what} "
+                f"({rates[row]:.2f} and {rates[written]:.2f}), not the baseline's ({rates[own]:.2f})"
             )
-            result.append(Stale(row.id, f"line {row.line}", lies.id, evidence))
+            result.append(Stale(row.id, f"line {row.line}", written.id, evidence))
     return result

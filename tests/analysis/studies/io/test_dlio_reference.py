@@ -12,8 +12,6 @@ import pytest
 from scipy import stats
 
 from analysis.studies.io.dlio_study import (
-    STEADY,
-    WHOLE,
     dlio_study,
     mean_over_runs,
     on_run_error,
@@ -22,6 +20,8 @@ from analysis.studies.io.dlio_study import (
     run_values,
     values_of,
 )
+from analysis.studies.io.formulas import STEADY, WHOLE
+from analysis.studies.io.responses import identity
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_each_run(study: DlioStudy, name: str) -> None:
     assert isinstance(reported_au, list)
     assert fmean(reported_au) == pytest.approx(one.formula("au_steady_percent"), abs=0.03)
     # samples/s = AU x batch x ranks / t_c x (S - 2) / (S - 1): 0.997 to 1.000, for a sleep overshoots; 1 with the measured one.
-    found = study.identities[one.run.origin]
+    found = identity(one)
     assert 0.997 <= (found.reported or 0) <= 1.000
     assert 0.997 <= (found.nominal or 0) <= 1.000
     assert found.measured == pytest.approx(1, abs=1e-5)
@@ -154,7 +154,7 @@ def test_shuffling_is_within_what_runs_scatter_by(study: DlioStudy) -> None:
     The other month's means are 33.746, 36.408, 58.098, and 0.257 and 0.710 below the published ones: root of the mean of d²/2 = 0.338.
     """
     again = {1: 33.67 - 33.746, 2: 36.37 - 36.408, 4: 58.85 - 58.098, 6: 0.257, 8: 0.710}
-    error = run_error({ranks: (0.0, apart) for ranks, apart in again.items()})
+    error = run_error((0.0, apart) for apart in again.values())
     assert error is not None
     assert error.sd == pytest.approx(0.338, abs=0.0005)
     assert error.df == 5

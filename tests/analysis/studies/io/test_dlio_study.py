@@ -12,7 +12,8 @@ from scipy import stats
 
 from analysis.__main__ import main
 from analysis.studies.io.dlio_published import is_published, rows_of
-from analysis.studies.io.dlio_study import STEADY, Excluded, RunError, dlio_study, on_run_error, over_epochs, run_error
+from analysis.studies.io.dlio_study import RunError, dlio_study, on_run_error, over_epochs, run_error
+from analysis.studies.io.formulas import STEADY
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def test_a_table_is_put_together_again_and_ordered_by_its_design(tmp_path: Path)
 def test_other_steps_can_be_left_out(tmp_path: Path) -> None:
     """The first three loads are 1 s, 0.5 s and 0.5 s: leaving all three out is leaving no waiting out of 0.02 s."""
     folder(tmp_path, Made(loads=(1.0, 0.5, 0.5, *[0.02] * 77), waits_s=0.0))
-    (usual,), (chosen,) = (dlio_study([tmp_path], excluded).judged for excluded in (Excluded(), Excluded(3, 1)))
+    (usual,), (chosen,) = (dlio_study([tmp_path], *excluded).judged for excluded in ((), (3, 1)))
     assert chosen.value("au_steady_percent") == pytest.approx(100 / 1.2)
     assert (usual.value("au_steady_percent") or 0) < 80
     assert not chosen.doubts
@@ -124,11 +125,11 @@ def test_what_gives_no_f(levels: dict[str, list[float]]) -> None:
 
 def test_pairs_scatter_by_the_root_of_half_their_mean_squared_difference() -> None:
     """Differences 1 and 3: root of (1 + 9) / 2 / 2 = 1.581 with one degree of freedom each."""
-    error = run_error({"one": [10.0, 11.0], "two": [20.0, 23.0], "alone": [5.0]})
+    error = run_error([[10.0, 11.0], [20.0, 23.0], [5.0]])
     assert error is not None
     assert error.sd == pytest.approx(math.sqrt(2.5))
     assert (error.df, error.settings) == (2, 2)
-    assert run_error({"one": [10.0], "two": [20.0]}) is None
+    assert run_error([[10.0], [20.0]]) is None
 
 
 def test_f_on_repeated_runs() -> None:
