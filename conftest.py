@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from analysis.ending import Keeper
+    from analysis.studies.gate.session import SessionGate
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -53,15 +53,15 @@ def pytest_configure(config: pytest.Config) -> None:
 class ReadSide:
     """What judges a run; the run side itself knows nothing of it. Imported where there is a gate, and for the verdicts."""
 
-    gate: Keeper | None = None
+    gate: SessionGate | None = None
 
     def read_gate(self, path: str, workloads: Collection[str], tweaksets: Collection[str]) -> None:
         """Take the limits of `--gate`. Raises: BadInput."""
-        from analysis.ending import keeper  # noqa: PLC0415
+        from analysis.studies.gate import session  # noqa: PLC0415
         from analysis.terms import Refused  # noqa: PLC0415
 
         try:
-            self.gate = keeper(path, set(workloads), set(tweaksets))
+            self.gate = session.read(path, set(workloads), set(tweaksets))
         except Refused as error:
             raise BadInput(f"--gate: {error}") from error
 

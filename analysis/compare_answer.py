@@ -9,6 +9,7 @@ import math
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,15 @@ from .answer import Answer, Column, Line, Section, Table, Word, bullets
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import amount, headline, label_of, shorten
 from .switched import outlasts
-from .unseen import unseen
-from .verdict import without_guards
+from .verdict import unseen, without_guards
 from .wording import number, probability, size, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from .answer import Tone
     from .terms import Comparison, Effect, Run
+
+    Getter = Callable[[Comparison], object]
 
 CLAIMS = ("improved", "regressed")
 FEW = 8  # contrasts that all have a row
@@ -33,6 +34,17 @@ NAMED = 6  # claims in the sentence that answers
 REASONS = 3
 ADJUSTED = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "BH", "by": "BY"}
 SPEED = ("step_time", "throughput", "samples_per_s", "mb_per_s", "duration", "latency", "wall")
+UNITS = {
+    "paired": "blocks that both arms have, of those planned.",
+    "switched": "pairs of segments inside processes, or processes where there are five or more.",
+    "two-sample": "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs.",
+}
+METRICS = {
+    "throughput_samples_per_s": ("throughput", "samples / total time, stalls included: what the user got."),
+    "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md)."),
+    "step_time_p10_s": ("p10 step", "the 10th percentile of step time: what the kernel costs where nothing interferes."),
+    "step_time_q1_s": ("q1 step", "the lower quartile of the time of a call."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +68,24 @@ class Names:
         elif names := sets - {comparison.baseline for comparison in comparisons}:
             self.common = ", ".join(filter(None, [self.common, f"tweak set {names.pop()}"]))
 
-    def workload(self, comparison: Comparison) -> str:
-        return self._workloads[comparison.workload]
+    def part(self, comparison: Comparison, head: str) -> str:
+        if head == "workload":
+            return self._workloads[comparison.workload]
+        return self._stems[comparison.candidate_run] if head == "run" else comparison.tweakset
 
-    def parts(self, comparison: Comparison) -> list[str]:
-        every = {"workload": self.workload(comparison), "run": self._stems[comparison.candidate_run], "tweak set": comparison.tweakset}
-        return [every[head] for head in self.heads]
+    def by_name(self, comparisons: Iterable[Comparison], what: Getter | None = None) -> dict[str, list[str]]:
+        """Return the last part of each name → the other parts, in brackets after what is said of each, if anything is."""
+        result: dict[str, list[str]] = {}
+        for comparison in comparisons:
+            *where, name = (self.part(comparison, head) for head in self.heads)
+            place = ", ".join(where)
+            text = place if what is None else f"{what(comparison)} ({place})" if place else str(what(comparison))
+            result.setdefault(name, []).extend([text] if text else [])
+        return result
 
-    def name(self, comparison: Comparison) -> str:
-        return ", ".join(self.parts(comparison))
-
-    def short(self, comparison: Comparison) -> str:
-        parts = self.parts(comparison)
-        return ", ".join(parts[1:]) if self.heads[0] == "workload" and len(parts) > 1 else ", ".join(parts)
+    def listed(self, comparisons: Iterable[Comparison]) -> str:
+        names = self.by_name(comparisons)
+        return ", ".join(_some([f"{name} ({', '.join(_some(where))})" if where else name for name, where in names.items()]))
 
 
 def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
@@ -80,25 +97,27 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
     refused: Sequence[str] = (),
     source: str = "",
 ) -> Answer:
-    """What is said of comparisons; `runs` are those they were made of, the baseline's first.
+    """Return what comparisons say; `runs` are those they were made of, the baseline's first.
 
     `every`: a row for each contrast, however many. `opinions`: sentences of a second test. `source`: the file, for the next command.
     """
-    asked = without_guards(comparisons)
+    contrasts = without_guards(comparisons)
     nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
     disturbed = [disturbance.sentence for run in runs for disturbance in disturbances(run)]
+    warnings = list(dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons)))
     if not comparisons:
         none = "no cell of a tweak set was measured" if runs and runs[0].interrupted else "there is no tweak set beside the baseline"
         title, *more = [f"Nothing to compare: {none}."]
     else:
-        title, *more = [nothing.sentence] if nothing else _findings(asked)
+        title, *more = [nothing.sentence] if nothing else _findings(contrasts)
     facts = headline(runs).splitlines()
-    common = Names(asked).common if asked else ""
-    if common:
+    if contrasts and (common := Names(contrasts).common):
         facts.append(f"All rows: {common}")
-    sections = [
-        section for study in dict.fromkeys(comparison.study for comparison in asked) for section in _study(study, asked, every=every)
-    ]
+    studies = dict.fromkeys(comparison.study for comparison in contrasts)
+    sections: list[Section] = []
+    for study in studies:
+        own = [comparison for comparison in contrasts if comparison.study == study]
+        sections += _study(study if len(studies) > 1 else "", own, every=every)
     if opinions:
         sections.append(Section("Without assuming a distribution (primary metric, Hodges-Lehmann gain and interval)", bullets(opinions)))
     return Answer(
@@ -109,58 +128,49 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
             *(Line(text, tone="quiet") for text in facts),
         ],
         sections=sections,
-        warnings=[line for line in dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons)) if line not in disturbed],
-        legend=[*((name, study.question) for run in runs for name, study in run.studies.items()), *_legend(asked)],
-        next=f"python -m analysis {'plan' if nothing else 'report'} {shlex.quote(source)}" if source and asked else "",
+        warnings=[line for line in warnings if line not in disturbed],
+        legend=[*((name, study.question) for run in runs for name, study in run.studies.items()), *_legend(contrasts)],
+        next=f"python -m analysis {'plan' if nothing else 'report'} {shlex.quote(source)}" if source and contrasts else "",
         data={
             "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
-            "warnings": list(dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons))),
+            "warnings": warnings,
             "unseen": nothing,
             "comparisons": list(comparisons),
         },
-        rows=_rows(comparisons),
+        rows=_table([(Column(name, name), read) for name, read in FIELDS.items()], comparisons),
         refused=refused,
     )
 
 
-def _findings(asked: Sequence[Comparison]) -> list[str]:
-    names = Names(asked)
-    claims = _claims(asked)
+def _findings(contrasts: Sequence[Comparison]) -> list[str]:
+    names, claims, words = Names(contrasts), _claims(contrasts), _words(contrasts)
     sentences = []
-    words = _words(asked)
     for verdict, word in zip(CLAIMS, words, strict=True):
-        result = [claim for claim in claims if claim.verdict == verdict]
-        if result:
-            more = f" and {len(result) - NAMED} more" if len(result) > NAMED else ""
-            sentences.append(f"{word.capitalize()}: {_effects(result[:NAMED], names)}{more}.")
-    counts = Counter(comparison.verdict for comparison in asked)
-    margins = ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in asked))
-    meanings = {
-        "improved": words[0],
-        "regressed": words[1],
-        "equivalent": f"the same within {margins}",
+        own = [claim for claim in claims if claim.verdict == verdict]
+        if own:
+            # Those of one tweak set together: `a 21.5 % (cnn_train), 3.4 % (lora_finetune); b 8 % (ddp_train)`.
+            texts = names.by_name(own[:NAMED], lambda claim: unsigned(abs(claim.primary.gain)) if claim.primary else "").items()
+            effects = "; ".join(f"{name} {', '.join(places)}" for name, places in texts)
+            more = f" and {len(own) - NAMED} more" if len(own) > NAMED else ""
+            sentences.append(f"{word.capitalize()}: {effects}{more}.")
+    counts = Counter[str](comparison.verdict for comparison in contrasts)
+    meanings = dict(zip(CLAIMS, words, strict=True)) | {
+        "equivalent": f"the same within {_margins(contrasts)}",
         "inconclusive": "undecided",
         "not comparable": "not comparable",
     }
-    text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])  # type: ignore[index]
-    total = f"{len(asked)} contrast{'s' if len(asked) != 1 else ''} {_relation(asked)}: {text}."
-    return [" ".join(sentences), total] if sentences else [f"Nothing is shown to be {' or '.join(words)}.", total]
-
-
-def _effects(claims: Sequence[Comparison], names: Names) -> str:
-    """Claims in a sentence, those of one tweak set together: `a 21.5 % (cnn_train), 3.4 % (lora_finetune); b 8 % (ddp_train)`."""
-    places: dict[str, list[str]] = {}
-    for claim in claims:
-        if claim.primary:
-            size_of = unsigned(abs(claim.primary.gain))
-            *where, name = names.parts(claim)
-            places.setdefault(name, []).append(f"{size_of} ({', '.join(where)})" if where else size_of)
-    return "; ".join(f"{name} {', '.join(texts)}" for name, texts in places.items())
+    text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])
+    total = f"{len(contrasts)} contrast{'s' if len(contrasts) != 1 else ''} {_relation(contrasts)}: {text}."
+    return [" ".join(sentences) or f"Nothing is shown to be {' or '.join(words)}.", total]
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
     claims = [comparison for comparison in comparisons if comparison.verdict in CLAIMS]
     return sorted(claims, key=lambda claim: -abs(math.log1p(claim.primary.gain)) if claim.primary else 0.0)
+
+
+def _margins(comparisons: Iterable[Comparison]) -> str:
+    return ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons))
 
 
 def _guards(comparisons: Sequence[Comparison]) -> list[str]:
@@ -169,66 +179,60 @@ def _guards(comparisons: Sequence[Comparison]) -> list[str]:
     failed = [guard.workload for guard in guards if guard.verdict == "not comparable"]
     if failed:
         return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: nothing is concluded there."]
-    if not guards or any(guard.primary.p < LEVEL for guard in guards if guard.primary):  # a warning says that
+    gains = [(abs(guard.primary.gain), guard.workload) for guard in guards if guard.primary and guard.primary.p >= LEVEL]
+    if not guards or len(gains) < len(guards):  # a warning says that
         return []
-    gain, where = max(((abs(guard.primary.gain), guard.workload) for guard in guards if guard.primary), key=lambda result: result[0])
-    under = f" ({where})" if len({guard.workload for guard in guards}) > 1 else ""
+    gain, workload = max(gains, key=lambda entry: entry[0])
+    under = f" ({workload})" if len({guard.workload for guard in guards}) > 1 else ""
     return [f"Untouched arms agree: {unsigned(gain)} apart at most{under}."]
 
 
-def _study(study: str, asked: Sequence[Comparison], *, every: bool) -> Iterable[Section]:
-    mine = [comparison for comparison in asked if comparison.study == study]
-    names = Names(mine)
-    several = len({comparison.study for comparison in asked}) > 1
-    if every or len(mine) <= FEW:
-        shown = [*_claims(mine), *(comparison for comparison in mine if comparison.verdict not in CLAIMS)]
-        rest: Sequence[Comparison] = []
+def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Iterable[Section]:
+    names, claims = Names(contrasts), _claims(contrasts)
+    if every or len(contrasts) <= FEW:
+        shown, rest = [*claims, *(comparison for comparison in contrasts if comparison.verdict not in CLAIMS)], []
     else:
-        shown = _claims(mine)[:ROWS]
-        rest = [comparison for comparison in mine if comparison not in shown]
-    parts: list[Line | Table] = [_table(shown, names)] if shown else []
-    more = sum(comparison.verdict in CLAIMS for comparison in rest)
-    if more:
-        parts.append(Line(f"… and {more} more that are faster or slower (--all)."))
-    notes = {note: [comparison for comparison in shown if note in _notes(comparison)] for one in shown for note in _notes(one)}
-    parts += bullets([note if 1 < len(of) == len(mine) else f"{_who(of, names)}: {note}" for note, of in notes.items()])
+        shown = claims[:ROWS]
+        rest = [comparison for comparison in contrasts if comparison not in shown]
+    parts: list[Line | Table] = [_shown_table(shown, names)] if shown else []
+    if rest and len(claims) > ROWS:
+        parts.append(Line(f"… and {len(claims) - ROWS} more that are faster or slower (--all)."))
+    notes: dict[str, list[Comparison]] = {}
+    for comparison in shown:
+        for note in dict.fromkeys(_notes(comparison)):
+            notes.setdefault(note, []).append(comparison)
+    parts += bullets([note if 1 < len(of) == len(contrasts) else f"{names.listed(of)}: {note}" for note, of in notes.items()])
     if parts:
-        yield Section(study if several else "", parts)
-    margins = ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in mine))
-    same = [comparison for comparison in rest if comparison.verdict == "equivalent"]
-    if same:
-        yield Section(f"The same within {margins}", bullets(_by_workload(same, names)))
-    undecided = [comparison for comparison in rest if comparison.verdict == "inconclusive"]
-    if undecided:
+        yield Section(title, parts)
+    if same := [comparison for comparison in rest if comparison.verdict == "equivalent"]:
+        yield Section(f"The same within {_margins(contrasts)}", bullets(_by_workload(same, names)))
+    if undecided := [comparison for comparison in rest if comparison.verdict == "inconclusive"]:
         alone = all(comparison.observed is not None for comparison in undecided)
         title = "Undecided: one run against one" if alone else "Can't tell; in brackets the smallest difference that would have been seen"
         yield Section(title, bullets(_by_workload(undecided, names, mde=True)))
-    refused = Counter(comparison.reason for comparison in rest if comparison.verdict == "not comparable")
-    if refused:
-        lines = [
-            f"{_who([comparison for comparison in rest if comparison.reason == reason], names)}: {reason}"
-            for reason, _ in refused.most_common(REASONS)
-        ]
-        left = len(refused) - REASONS
-        yield Section("Not comparable", bullets([*lines, *([f"{left} other reasons (--all)."] if left > 0 else [])]))
+    if refused := [comparison for comparison in rest if comparison.verdict == "not comparable"]:
+        yield Section("Not comparable", bullets(_by_reason(refused, names)))
 
 
 def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool = False) -> list[str]:
+    heads = names.heads[1:] if names.heads[0] == "workload" and len(names.heads) > 1 else names.heads
     lists: dict[str, list[str]] = {}
     for comparison in comparisons:
         suffix = f" ({size(comparison.mde)} %)" if mde and comparison.mde is not None else ""
-        lists.setdefault(names.workload(comparison), []).append(f"{names.short(comparison)}{suffix}")
-    if len(lists) > ROWS or "workload" not in names.heads or names.heads == ["workload"]:
+        text = ", ".join(names.part(comparison, head) for head in heads)
+        lists.setdefault(names.part(comparison, "workload"), []).append(f"{text}{suffix}")
+    if len(lists) > ROWS or heads is names.heads:
         return [", ".join(_some([text for texts in lists.values() for text in texts]))]
     return [f"{workload}: {', '.join(_some(texts))}" for workload, texts in lists.items()]
 
 
-def _who(comparisons: Sequence[Comparison], names: Names) -> str:
-    places: dict[str, list[str]] = {}
+def _by_reason(comparisons: Sequence[Comparison], names: Names) -> list[str]:
+    reasons: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
-        *where, name = names.parts(comparison)
-        places.setdefault(name, []).extend([", ".join(where)] if where else [])
-    return ", ".join(_some([f"{name} ({', '.join(_some(where))})" if where else name for name, where in places.items()]))
+        reasons.setdefault(comparison.reason, []).append(comparison)
+    common = sorted(reasons.items(), key=lambda entry: -len(entry[1]))[:REASONS]
+    left = [f"{len(reasons) - REASONS} other reasons (--all)."] if len(reasons) > REASONS else []
+    return [*(f"{names.listed(of)}: {reason}" for reason, of in common), *left]
 
 
 def _some(texts: Sequence[str]) -> list[str]:
@@ -242,86 +246,79 @@ def _relation(comparisons: Sequence[Comparison]) -> str:
     return f"with {comparison.baseline}" + ("" if comparison.baseline_run == comparison.candidate_run else f" of {comparison.baseline_run}")
 
 
-def _table(shown: Sequence[Comparison], names: Names) -> Table:
+def _table(columns: Iterable[tuple[Column, Getter]], comparisons: Sequence[Comparison]) -> Table:
+    heads, getters = zip(*columns, strict=True)
+    return Table(heads, [[read(comparison) for read in getters] for comparison in comparisons])
+
+
+def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
     primaries = {comparison.primary_metric.name for comparison in shown}
     seconds = {comparison.second.metric for comparison in shown if comparison.second is not None}
-    second = next(iter(seconds)) if len(seconds) == 1 else None
-    adjustment = ADJUSTED[shown[0].adjustment]
-    head = label_of(primaries.copy().pop()) if len(primaries) == 1 else "primary metric"
-    columns = [
-        *(Column(name, name.replace(" ", "_"), left=True) for name in names.heads),
-        *([Column("metric", "primary_metric", left=True)] if len(primaries) > 1 else []),
-        Column(head, "effect", left=True),
-        Column(f"95 % interval\n+ is {_words(shown)[0]}", "gain", _interval),
-        *([Column(f"{label_of(second)}\n+ % [95 %]", "second_gain", _gain, spare=3)] if second else []),
-        Column("baseline", "baseline_value", spare=2),
-        Column(f"p\n{adjustment}", "p_adjusted", probability),
-        Column("would\nsee %", "mde", size, spare=4),
-        Column("n", "units", spare=1),
+    second = label_of(next(iter(seconds))) if len(seconds) == 1 else ""
+    head = label_of(next(iter(primaries))) if len(primaries) == 1 else "primary metric"
+    columns: list[tuple[Column, Getter]] = [
+        *((Column(name, name.replace(" ", "_"), left=True), partial(names.part, head=name)) for name in names.heads),
+        *([(Column("metric", "primary_metric", left=True), _primary_label)] if len(primaries) > 1 else []),
+        (Column(head, "effect", left=True), _verdict),
+        (Column(f"95 % interval\n+ is {_words(shown)[0]}", "gain", _interval), FIELDS["gain"]),
+        *([(Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=3), FIELDS["second_gain"])] if second else []),
+        (Column("baseline", "baseline_value", spare=2), _baseline),
+        (Column(f"p\n{ADJUSTED[shown[0].adjustment]}", "p_adjusted", probability), FIELDS["p_adjusted"]),
+        (Column("would\nsee %", "mde", size, spare=4), FIELDS["mde"]),
+        (Column("n", "units", spare=1), _units),
     ]
-    rows = []
-    for comparison in shown:
-        cells: list[object] = [*names.parts(comparison)]
-        if len(primaries) > 1:
-            cells.append(label_of(comparison.primary_metric))
-        cells += [_verdict(comparison), _as_gain(comparison.primary)]
-        if second:
-            cells.append(_as_gain(comparison.second))
-        rows.append([*cells, _base(comparison), comparison.p_adjusted, comparison.mde, _units(comparison)])
-    filled = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
-    return Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows])
-
-
-def _rows(comparisons: Sequence[Comparison]) -> Table:
-    columns: dict[str, Callable[[Comparison], object]] = {
-        "study": lambda comparison: comparison.study,
-        "workload": lambda comparison: comparison.workload,
-        "run": lambda comparison: comparison.candidate_run,
-        "tweakset": lambda comparison: comparison.tweakset,
-        "baseline": lambda comparison: comparison.baseline,
-        "verdict": lambda comparison: comparison.verdict,
-        "metric": lambda comparison: comparison.primary_metric.name,
-        "baseline_value": lambda comparison: comparison.primary.baseline if comparison.primary else comparison.observed_baseline,
-        "gain": lambda comparison: _as_gain(comparison.primary),
-        "second_metric": lambda comparison: comparison.second.metric.name if comparison.second else None,
-        "second_gain": lambda comparison: _as_gain(comparison.second),
-        "p_adjusted": lambda comparison: comparison.p_adjusted,
-        "mde": lambda comparison: comparison.mde,
-        "pairs": lambda comparison: comparison.pairs,
-        "blocks": lambda comparison: comparison.blocks,
-        "reason": lambda comparison: comparison.reason,
-    }
-    return Table(
-        [Column(name, name) for name in columns], [[value(comparison) for value in columns.values()] for comparison in comparisons]
-    )
-
-
-def _verdict(comparison: Comparison) -> Word:
-    tones: Mapping[str, Tone] = {"improved": "good", "regressed": "bad", "equivalent": "", "inconclusive": "open"}
-    if comparison.observed is not None:
-        return Word(f"one run {unsigned(abs(comparison.observed))} {_words([comparison])[comparison.observed < 0]}", "open")
-    if comparison.primary is None or comparison.verdict == "not comparable":
-        return Word("not comparable", "quiet")
-    if comparison.verdict in CLAIMS:
-        return Word(_size(comparison), tones[comparison.verdict])
-    word = "same" if comparison.verdict == "equivalent" else "can't tell"
-    return Word(f"{word} ({number(comparison.primary.gain)} %)", tones[comparison.verdict])
-
-
-def _size(comparison: Comparison) -> str:
-    if comparison.primary is None:
-        return comparison.verdict
-    return f"{unsigned(abs(comparison.primary.gain))} {_words([comparison])[comparison.primary.gain < 0]}"
-
-
-def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
-    return (
-        ("faster", "slower") if all(comparison.primary_metric.name.startswith(SPEED) for comparison in comparisons) else ("better", "worse")
-    )
+    return _table([(column, read) for column, read in columns if any(read(comparison) is not None for comparison in shown)], shown)
 
 
 def _as_gain(effect: Effect | None) -> Gain | None:
     return None if effect is None else Gain(effect.gain, effect.low, effect.high)
+
+
+# The columns of `--csv`.
+FIELDS: dict[str, Getter] = {
+    "study": lambda comparison: comparison.study,
+    "workload": lambda comparison: comparison.workload,
+    "run": lambda comparison: comparison.candidate_run,
+    "tweakset": lambda comparison: comparison.tweakset,
+    "baseline": lambda comparison: comparison.baseline,
+    "verdict": lambda comparison: comparison.verdict,
+    "metric": lambda comparison: comparison.primary_metric.name,
+    "baseline_value": lambda comparison: comparison.primary.baseline if comparison.primary else comparison.observed_baseline,
+    "gain": lambda comparison: _as_gain(comparison.primary),
+    "second_metric": lambda comparison: comparison.second.metric.name if comparison.second else None,
+    "second_gain": lambda comparison: _as_gain(comparison.second),
+    "p_adjusted": lambda comparison: comparison.p_adjusted,
+    "mde": lambda comparison: comparison.mde,
+    "pairs": lambda comparison: comparison.pairs,
+    "blocks": lambda comparison: comparison.blocks,
+    "reason": lambda comparison: comparison.reason,
+}
+
+
+def _primary_label(comparison: Comparison) -> str:
+    return label_of(comparison.primary_metric)
+
+
+def _verdict(comparison: Comparison) -> Word:
+    if comparison.observed is not None:
+        return Word(f"one run {_size(comparison, comparison.observed)}", "open")
+    if comparison.primary is None or comparison.verdict == "not comparable":
+        return Word("not comparable", "quiet")
+    gain = comparison.primary.gain
+    if comparison.verdict in CLAIMS:
+        return Word(_size(comparison, gain), "good" if comparison.verdict == "improved" else "bad")
+    if comparison.verdict == "equivalent":
+        return Word(f"same ({number(gain)} %)")
+    return Word(f"can't tell ({number(gain)} %)", "open")
+
+
+def _size(comparison: Comparison, gain: float) -> str:
+    return f"{unsigned(abs(gain))} {_words([comparison])[gain < 0]}"
+
+
+def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
+    speed = all(comparison.primary_metric.name.startswith(SPEED) for comparison in comparisons)
+    return ("faster", "slower") if speed else ("better", "worse")
 
 
 def _interval(gain: Gain) -> str:
@@ -332,7 +329,7 @@ def _gain(gain: Gain) -> str:
     return f"{number(gain.value)} [{number(gain.low).lstrip('+')}, {number(gain.high).lstrip('+')}]"
 
 
-def _base(comparison: Comparison) -> str | None:
+def _baseline(comparison: Comparison) -> str | None:
     value = comparison.primary.baseline if comparison.primary else comparison.observed_baseline
     if value is None:
         return None
@@ -347,12 +344,9 @@ def _units(comparison: Comparison) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Notes, and the reason where a row does not explain itself."""
-    return (
-        [comparison.reason, *comparison.notes]
-        if comparison.primary is None or comparison.verdict == "not comparable" or outlasts(comparison)
-        else list(comparison.notes)
-    )
+    """Return notes, and the reason where a row does not explain itself."""
+    unexplained = comparison.primary is None or comparison.verdict == "not comparable" or outlasts(comparison)
+    return [comparison.reason] * unexplained + list(comparison.notes)
 
 
 def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
@@ -361,26 +355,15 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         return []
     designs = {effect.design for effect in effects}
     metrics = {effect.metric.name for comparison in comparisons for effect in (comparison.primary, comparison.second) if effect is not None}
-    margins = ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons))
     family = ", ".join(dict.fromkeys(str(comparison.family) for comparison in comparisons if comparison.family))
     paired = " Cells are paired by block." if designs & {"paired", "switched"} else ""
-    lines = [
+    return [
         ("faster, slower", f"more or less work per second than the baseline; shown with p below 0.05.{paired}"),
-        ("same", f"shown to be equal: the 90 % interval lies inside ±{margins}."),
+        ("same", f"shown to be equal: the 90 % interval lies inside ±{_margins(comparisons)}."),
         ("can't tell", "neither a difference nor equality is shown; more blocks are needed. It does not mean 'no change'."),
         ("95 % interval", "of this contrast alone."),
         ("p", f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together."),
         ("would see", "the smallest difference that this run would have shown with 80 % probability (MDE)."),
+        *(("n", text) for design, text in UNITS.items() if design in designs),
+        *(text for name, text in METRICS.items() if name in metrics),
     ]
-    units = {
-        "paired": ("n", "blocks that both arms have, of those planned."),
-        "switched": ("n", "pairs of segments inside processes, or processes where there are five or more."),
-        "two-sample": ("n", "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs."),
-    }
-    meanings = {
-        "throughput_samples_per_s": ("throughput", "samples / total time, stalls included: what the user got."),
-        "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md)."),
-        "step_time_p10_s": ("p10 step", "the 10th percentile of step time: what the kernel costs where nothing interferes."),
-        "step_time_q1_s": ("q1 step", "the lower quartile of the time of a call."),
-    }
-    return [*lines, *(units[name] for name in units if name in designs), *(meanings[name] for name in meanings if name in metrics)]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from control.names import undigested
 
 from .plain import one_line
-from .printing import unit_of
-from .wording import blocks_of, place_of
+from .wording import blocks_of, place_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -19,6 +19,8 @@ SPOKEN = {"improved": "faster", "regressed": "slower", "equivalent": "same", "in
 UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
+# Units of time: how many a second has, the name, and the seconds below which it is used.
+UNITS = ((1e9, "ns", 1e-7), (1e6, "µs", 1e-4), (1e3, "ms", 0.1))
 PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%", re.ASCII)
 NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 
@@ -163,3 +165,28 @@ def _meant(text: str) -> str:
     if 0 < value < 1:
         return f"{value * 100:g}% or {value:g}%, whichever is meant"
     return f"{value:g}%" if 1 <= value < 100 else "one such as 3%"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+    if seconds < 120 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def tiny(p: float) -> str:
+    return probability(p) if p >= 0.001 else f"{p:.1e}"
+
+
+def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
+    """Return what to multiply seconds by so that the longest time has a digit or two before its point, and the unit it then has."""
+    longest_s = max(times_s)
+    return next(((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s"))
+
+
+def measures(*values: float) -> list[str]:
+    """Write values that belong together with equally many decimals: four digits of the first."""
+    largest = abs(values[0])
+    decimals = next((decimals for decimals, limit in enumerate((1000, 100, 10, 1)) if largest >= limit), 3 if largest >= 0.1 else 5)
+    return [f"{value:.{decimals}f}" for value in values]

@@ -24,11 +24,8 @@ OF_STUDIES = {"commands", "plots", "report"}  # of the read side: each command a
 CROSSING: dict[str, set[tuple[str, str]]] = {
     "fixtures": set(),
     "analysis": {
-        ("ending.py", "gate"),
-        ("ending.py", "jobs"),
         ("gate", "monitors"),
         ("jobs", "keys"),
-        ("unseen.py", "plan"),
     },
 }
 

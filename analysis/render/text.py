@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -13,7 +15,6 @@ from rich.text import Text
 
 from analysis.answer import Line, Table, Word
 from analysis.plain import SENTENCE, inert, one_line
-from analysis.printing import WIDTH, in_lines, on_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,38 @@ if TYPE_CHECKING:
     from analysis.answer import Answer, Section, Tone
 
 STYLES: Mapping[Tone, str] = {"": "", "good": "green", "bad": "bold red", "open": "yellow", "quiet": "dim", "strong": "bold"}
+WIDTH = 100  # columns, where nothing else is known
 NARROWEST, WIDEST = 60, 160
 NAME = 40  # columns a name may take before it folds
+
+
+def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool = False) -> str:
+    """Write the parts one below the other, no line longer than `width` unless it may not be wrapped, without blanks at line ends."""
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        height=WIDTH,  # with both given, rich asks neither COLUMNS nor TERM
+        color_system="standard" if color else None,
+        force_terminal=color,
+        no_color=not color,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+    for part in parts:
+        console.print(part, crop=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
+
+
+def in_lines(name: str, width: int = WIDTH) -> str:
+    lines = [""]
+    for part in re.split(r"(?=:)", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:

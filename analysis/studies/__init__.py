@@ -58,7 +58,7 @@ def hooks(name: str) -> tuple[Callable[..., Any], ...]:
 
     `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics. `command_for(folder)`: what reads a folder
     without saved runs, or None. `blocks_for(run, gain)`: what seeing a gain takes, or None. `session_text(run, color=…)`: what a session
-    ends with in place of its verdicts, or None. `session_gate(…)`: the gate of `pytest --gate`.
+    ends with in place of its verdicts, or None.
     """
     modules = [import_module(f"analysis.studies.{study}") for study in NAMES]
     return tuple(getattr(module, name) for module in modules if hasattr(module, name))

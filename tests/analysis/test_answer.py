@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
-from analysis.printing import in_lines
 from analysis.render import csv as as_csv
 from analysis.render import data, html, markdown, text
+from analysis.render.text import in_lines
 
 
 @dataclass(frozen=True)

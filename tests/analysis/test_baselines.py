@@ -14,13 +14,14 @@ from analysis.arms import Arm as Side
 from analysis.checks import AVAILABLE, warnings_of
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
-from analysis.ending import Keeper, ending
+from analysis.ending import ending
 from analysis.load import from_json
 from analysis.render.text import render
 from analysis.report.answers import answers, control
 from analysis.studies.calibration.rates import band, baseline_rates, contrasts, guard_p
 from analysis.studies.gate.gate import judge as judge_gate
 from analysis.studies.gate.limits import Limits
+from analysis.studies.gate.session import SessionGate
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
 from analysis.summary import rows_of
@@ -236,7 +237,7 @@ def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
 @pytest.mark.parametrize(("gain", "code"), [(0.0, 0), (-0.3, 1)])
 def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float, code: int) -> None:
     made = replace(MADE, arms=(STOCK, AGAIN, replace(MINE, gain=gain)), seed=2, margin=0.1)
-    text, found = ending(saved_run(made), Keeper(Limits(0.1), before_and_after()[0]))
+    text, found = ending(saved_run(made), SessionGate(Limits(0.1), before_and_after()[0]))
     assert found == code
     assert f"relative to {NAME}" in " ".join(text.split())
 
@@ -246,7 +247,7 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
     """Their metrics are others, so nothing is compared and nothing passes; of two runs in turns it is judged."""
     made = replace(MADE, steps=12)
     old = from_json(saved_run(made) if whole else in_turns(saved_run(made)), "made up")
-    text, code = ending(in_turns(saved_run(replace(made, seed=2))), Keeper(Limits(0.3), Side("old", (old,))))
+    text, code = ending(in_turns(saved_run(replace(made, seed=2))), SessionGate(Limits(0.3), Side("old", (old,))))
     assert code == (3 if whole else 0)
     assert ("one of whole cells and one of cells that took turns" in " ".join(text.split())) == whole
 

@@ -23,7 +23,7 @@ from analysis.render.text import render
 from analysis.report.view import _measure
 from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.terms import Metric
-from analysis.unseen import unseen
+from analysis.verdict import unseen
 from analysis.wording import listed, percent, place_of, probability, size, unsigned
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.terms import Comparison, Run
-    from analysis.unseen import Unseen
+    from analysis.verdict import Unseen
 
 
 SWAPPINESS = {"vm.swappiness": "1"}

@@ -6,10 +6,9 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
-from analysis.printing import duration, measures, tiny, unit_of
 from analysis.stats.within import naive_alarms
 from analysis.verdict import ONE_RUN
-from analysis.wording import number, percent, probability, unsigned
+from analysis.wording import duration, measures, number, percent, probability, tiny, unit_of, unsigned
 
 from .describe import Inside, Sampled, averaged
 

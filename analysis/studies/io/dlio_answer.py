@@ -11,8 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
-from analysis.printing import tiny
-from analysis.wording import digits
+from analysis.wording import digits, tiny
 
 from .dlio_study import STALE, mean_over_runs, run_values, settings
 from .formulas import STEADY, WHOLE

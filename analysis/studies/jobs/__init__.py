@@ -1,1 +1,21 @@
 """Streams of jobs on a cluster: queues, schedulers, scaling, faults, and what each predicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analysis.terms import Run
+
+
+def session_text(run: Run, *, color: bool) -> str | None:
+    """Return what a session that ran streams of jobs, or lost packets, ends with; None for others."""
+    from .records import loses_packets, tells_of_jobs  # noqa: PLC0415  # only a session's end needs it
+
+    if tells_of_jobs(run) or loses_packets(run):
+        from .streams.gathered import gather  # noqa: PLC0415  # it needs numpy and scipy
+        from .streams.sentences import render  # noqa: PLC0415  # as above
+
+        if streams := gather(run):
+            return render(run, streams, color=color)
+    return None

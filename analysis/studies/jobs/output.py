@@ -52,7 +52,7 @@ def inverse(effect: Effect) -> tuple[float, float, float]:
 
 
 def unit(times_s: Iterable[float]) -> tuple[float, str]:
-    from analysis.printing import unit_of  # noqa: PLC0415  # as above
+    from analysis.wording import unit_of  # noqa: PLC0415  # as above
 
     known = [time for time in times_s if time > 0]
     return unit_of(known) if known else (1.0, "s")

@@ -1,1 +1,21 @@
 """From a pilot to a plan: blocks, time, length of a cell, and when to look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    from analysis.terms import Run
+
+
+def blocks_for(run: Run, gain: float) -> tuple[int | None, float | None, bool | None] | None:
+    """Return the blocks and seconds that seeing a gain takes, and whether this machine can be had for so long; None without a plan."""
+    from .plan import Goal, plan  # noqa: PLC0415  # it needs scipy, and only a run that saw nothing needs it
+
+    try:
+        result = plan(run, Goal(gain))
+    except (Refused, ValueError):  # no pilot for a plan, or no spread left in it: then the run says no more than its own noise
+        return None
+    return result.blocks, result.total_s, result.on_this_machine

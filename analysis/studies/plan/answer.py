@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
-from analysis.printing import duration
-from analysis.wording import studies_own, study_files, unsigned
+from analysis.wording import duration, studies_own, study_files, unsigned
 
 from .plan import DAY_S
 

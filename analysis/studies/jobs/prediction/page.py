@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.plain import one_line
-from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE
-from analysis.wording import digits, unsigned
+from analysis.wording import digits, tiny, unsigned
 
 from .models import BASELINE, WORK
 from .validation import SAME

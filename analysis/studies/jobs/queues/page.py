@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.plain import one_line
-from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE, figure, number, unit
-from analysis.wording import unsigned
+from analysis.wording import tiny, unsigned
 
 from .validation import CLOSED, RULE
 

@@ -1,0 +1,59 @@
+"""The gate of a session (`pytest --gate FILE`): read and found usable before the first cell runs, asked when the last has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from analysis.arms import BASELINE, Arm, read_arm, same_runs
+from analysis.render import text
+from analysis.terms import Refused
+
+from . import limits as limits_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from analysis.terms import Run
+
+    from .limits import Limits
+
+CONTROL = "stock"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionGate:
+    """Limits, and the run that this one must not be slower than. Without `limits` the study's own margin is the limit."""
+
+    limits: Limits | None
+    baseline: Arm | None = None
+
+    def judge(self, run: Run) -> tuple[str, int]:
+        """Return what the gate says of a run, and its exit code. Raises: Refused, where it cannot judge it."""
+        from .gate import EXIT, answer, judge  # noqa: PLC0415  # scipy's tests take a second to import
+
+        own = Arm(run.origin, (run,))
+        base = self.baseline or own
+        limits = self.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
+        # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
+        control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
+        result = judge(base, own, limits, control)
+        return text.render(answer(result)), EXIT[result.ruling]
+
+
+def read(file: str, workloads: Collection[str], tweaksets: Collection[str]) -> SessionGate:
+    """Read what `--gate FILE` names: a limits file, or a saved run (a folder of them) that this one must not be slower than.
+
+    Raises: Refused, for a file that cannot be used: that must be known before hours of measuring.
+    """
+    refused: list[str] = []
+    if not file.endswith((".yaml", ".yml")):
+        result = SessionGate(None, read_arm(file, refused))
+    else:
+        limits = limits_file.read(file)
+        result = SessionGate(limits, read_arm(limits.baseline_run, refused) if limits.baseline_run else None)
+        planned = replace(limits, metrics=(), of_metric=dict.fromkeys(((workload, "") for workload, _ in limits.of_metric), 0.0))
+        refused += limits_file.unknown(planned, workloads, {CONTROL, *tweaksets}, {""})
+    if refused:
+        raise Refused(refused[0])
+    return result
