@@ -10,10 +10,12 @@ from analysis.compare_answer import answer_of
 from analysis.files import damaged
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.terms import Refused, UnknownName
+from analysis.wording import percent, probability
+from control.t_test import ALPHA
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from analysis.answer import Answer
     from analysis.arms import Arm
@@ -72,7 +74,7 @@ def run(args: argparse.Namespace) -> Answer:
     with damaged(args.base, "compared"):
         comparisons = _compare(base, candidates, args.baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
-        opinions = _robust(comparisons) if args.robust else ()
+        opinions = tuple(_robust(comparisons)) if args.robust else ()
         return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=args.base)
 
 
@@ -100,7 +102,22 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
     return compare(base.runs[0], baseline or base.tweakset, options)
 
 
-def _robust(comparisons: Sequence[Comparison]) -> list[str]:
-    from analysis.robust import lines
+def _robust(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Write the second opinions, one line a contrast; where the two tests part ways at the 5 % level the line says so."""
+    from analysis.stats.ranks import opinion
 
-    return lines(comparisons)
+    for comparison in comparisons:
+        effect = comparison.primary
+        if effect is None:
+            continue
+        name = f"{comparison.workload}, {comparison.tweakset}"
+        if effect.design == "two-sample" and comparison.relative_to is None:
+            yield f"{name}: none: ranks take runs to be independent, and at different times they may not be."
+            continue
+        other = opinion(effect)
+        yield (
+            f"{name}: {percent(other.gain)} [{percent(other.low)}, {percent(other.high)}], {other.test} p {probability(other.p)}"
+            + (f", sign-flip p {probability(other.flip_p)}" if other.flip_p is not None else "")
+            + f" (t: {probability(effect.p)})"
+            + (": the two part ways, look at the blocks" if (other.p < ALPHA) != (effect.p < ALPHA) else "")
+        )

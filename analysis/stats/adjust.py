@@ -6,63 +6,49 @@ the few contrasts of a study; the last two let at most that share of all alarms 
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    Adjustment = Callable[[Sequence[float]], list[float]]
 
 
-def bonferroni(ps: Sequence[float]) -> list[float]:
-    return [min(1.0, len(ps) * p) for p in ps]
+def _adjustment(factors: Callable[[int], Iterable[float]], *, step_up: bool) -> Adjustment:
+    """Make an adjustment that multiplies m p-values, the smallest first, by these factors; none exceeds 1.
 
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Adjust p-values for their number (Holm 1979, step-down): each may be read against the level itself.
-
-    The smallest is multiplied by m, the next by m-1 and so on, none falls below a smaller one's, none exceeds 1.
+    Then none falls below a smaller one's (step-down), or none exceeds a larger one's (step-up).
     """
-    m = len(ps)
-    adjusted = [1.0] * m
-    floor = 0.0
-    for rank, index in enumerate(sorted(range(m), key=lambda i: ps[i])):
-        floor = max(floor, min(1.0, (m - rank) * ps[index]))
-        adjusted[index] = floor
-    return adjusted
+
+    def adjust(ps: Sequence[float]) -> list[float]:
+        order = sorted(range(len(ps)), key=lambda index: ps[index])
+        raised = [min(1.0, factor * ps[index]) for index, factor in zip(order, factors(len(ps)), strict=True)]
+        ordered = list(accumulate(reversed(raised), min))[::-1] if step_up else list(accumulate(raised, max))
+        by_index = dict(zip(order, ordered, strict=True))
+        return [by_index[index] for index in range(len(ps))]
+
+    return adjust
 
 
-def hochberg(ps: Sequence[float]) -> list[float]:
-    """Adjust with Holm's factors from the largest p-value down (Hochberg 1988): a little stronger, for independent contrasts.
-
-    Contrasts with one baseline hang together positively, which is as good (Sarkar 1998).
-    """
-    return _step_up(ps, lambda rank, m: m - rank + 1)
+def _by_rank(m: int) -> Iterable[float]:
+    return (m / rank for rank in range(1, m + 1))
 
 
-def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
-    """Adjust p-values so that of all that is called different at most the level is expected to be false (1995, step-up).
-
-    The i-th smallest of m is multiplied by m/i, none exceeds a larger one's, none exceeds 1.
-    """
-    return _step_up(ps, lambda rank, m: m / rank)
+def _by_rank_under_dependence(m: int) -> Iterable[float]:
+    harmonic = sum(1 / rank for rank in range(1, m + 1))
+    return (harmonic * m / rank for rank in range(1, m + 1))
 
 
-def benjamini_yekutieli(ps: Sequence[float]) -> list[float]:
-    harmonic = sum(1 / rank for rank in range(1, len(ps) + 1))
-    return _step_up(ps, lambda rank, m: harmonic * m / rank)
+bonferroni = _adjustment(lambda m: [m] * m, step_up=False)
+holm = _adjustment(lambda m: range(m, 0, -1), step_up=False)  # Holm 1979
+# Hochberg 1988: a little stronger, for independent contrasts; those with one baseline hang together positively, which is as good
+# (Sarkar 1998).
+hochberg = _adjustment(lambda m: range(m, 0, -1), step_up=True)
+benjamini_hochberg = _adjustment(_by_rank, step_up=True)  # 1995
+benjamini_yekutieli = _adjustment(_by_rank_under_dependence, step_up=True)  # 2001, whatever hangs together
 
-
-def _step_up(ps: Sequence[float], factor: Callable[[int, int], float]) -> list[float]:
-    """Multiply the p-value of each rank (1 is the smallest) by its factor; from the largest down, none exceeds its larger neighbour's."""
-    m = len(ps)
-    adjusted = [1.0] * m
-    ceiling = 1.0
-    for rank, index in sorted(enumerate(sorted(range(m), key=lambda i: ps[i]), start=1), reverse=True):
-        ceiling = min(ceiling, ps[index] * factor(rank, m))
-        adjusted[index] = ceiling
-    return adjusted
-
-
-ADJUSTMENTS: dict[str, Callable[[Sequence[float]], list[float]]] = {
+ADJUSTMENTS: dict[str, Adjustment] = {
     "holm": holm,
     "hochberg": hochberg,
     "bonferroni": bonferroni,

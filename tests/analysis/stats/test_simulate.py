@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.robust import opinion
 from analysis.stats import adjust, many
+from analysis.stats.ranks import opinion
 from analysis.stats.simulate import BLOCKS, STEPS, Machine, Sessions, few_runs, history_and_newest, pooled, run_means, simulate
 from analysis.studies.gate.gate import gate
 from analysis.studies.gate.limits import Limits
