@@ -58,7 +58,7 @@ def test_list_names_all_that_can_be_named(call: Callable[..., Done]) -> None:
     described += [(name, workloads.load(name).description) for name in workloads.names()]
     described += [(name, designs.load(name).DESCRIPTION) for name in designs.names()[1:]]
     assert [pair for pair in described if not any(pair[1] in line for line in done.lines(f"  {pair[0]} "))] == []
-    for names in (monitor.names(), arrivals.names(), classes.names(), engines.names(), faults.FAULTS):
+    for names in (monitor.names(), arrivals.names(), classes.names(), engines.ENGINES, faults.FAULTS):
         assert done.lines(", ".join(names))
 
 

@@ -26,7 +26,7 @@ OWNED = studies.owned()
 NAMES = {
     "arrivals": arrivals.names(),
     "policies": policies(),
-    "engine": engines.names(),
+    "engine": tuple(engines.ENGINES),
     "algorithms": algorithms.names(),
     "power_backend": backends.names(),
     "profile_grid": points.GRIDS,

@@ -14,14 +14,14 @@ import yaml
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes import job_streams
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.studies.jobs.engines import Wanted, load
+from fixtures.studies.jobs.engines import EngineRequest, opened
 from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fixtures.studies.jobs.engines._k8s import KubernetesJobs
+    from fixtures.studies.jobs.engines.kubernetes import KubernetesJobs
     from tests.cluster.runs import Here
 
 PATIENCE_S = 120.0
@@ -94,15 +94,17 @@ class Streams:
         path.write_text(yaml.safe_dump({**common, **more}))
         return path
 
-    def wanted(self, *, slots: int = 2, checkpoint_s: float = 0.0, classes: tuple[JobClass, ...] = (CLASS,), **more: object) -> Wanted:
+    def wanted(
+        self, *, slots: int = 2, checkpoint_s: float = 0.0, classes: tuple[JobClass, ...] = (CLASS,), **more: object
+    ) -> EngineRequest:
         """What an engine is asked to be."""
-        return Wanted(slots, 1, classes, self.folder, checkpoint_s, files={"job_cluster": self.settings(**more)})
+        return EngineRequest(slots, 1, classes, self.folder, checkpoint_s, files={"job_cluster": self.settings(**more)})
 
     @contextlib.contextmanager
     def play(self, engine: str = "jobs", **wanted: Any) -> Iterator[Play]:  # noqa: ANN401
         """An engine for the block."""
-        with load(engine).opened(self.wanted(**wanted)) as opened:
-            yield Play(opened)
+        with opened(engine, self.wanted(**wanted)) as at_work:
+            yield Play(at_work)  # type: ignore[arg-type]  # one of a cluster
 
 
 def left(cluster: Cluster) -> dict[str, list[str]]:

@@ -126,10 +126,11 @@ def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster
 def test_what_a_killed_stream_has_left_restore_takes_away(streams: Streams, cluster: Cluster) -> None:
     """A running and a waiting Job, a cordoned node, the lease; a second `restore` finds nothing, and so does one beside a living stream."""
     script = (
-        "import os, signal, sys, time; from tests.cluster.streams import job; from fixtures.studies.jobs.engines import load, Wanted\n"
+        "import os, signal, sys, time; from tests.cluster.streams import job\n"
+        "from fixtures.studies.jobs.engines import EngineRequest, opened\n"
         "from pathlib import Path; from tests.cluster.streams import CLASS, Play\n"
-        "wanted = Wanted(2, 1, (CLASS,), Path(), files={'job_cluster': Path(sys.argv[1])})\n"
-        "with load('jobs').opened(wanted) as engine:\n"
+        "wanted = EngineRequest(2, 1, (CLASS,), Path(), files={'job_cluster': Path(sys.argv[1])})\n"
+        "with opened('jobs', wanted) as engine:\n"
         "    play = Play(engine); play.start(job(0, 1000.0)); engine.submit(job(1, 1.0)); engine.lose(engine.nodes[0])\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -241,11 +241,11 @@ def test_a_stream_of_jobs_needs_no_more(
     allowed: Callable[[list[Object]], Cluster], here: Here, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Carried out with the file's rights: a Job with a checkpoint, its node drained and back, all taken away."""
-    from fixtures.studies.jobs.engines import _k8s  # noqa: PLC0415 as streams, for this test alone
+    from fixtures.studies.jobs.engines import kubernetes  # noqa: PLC0415 as streams, for this test alone
     from tests.cluster.streams import LONG_S, Streams, job  # noqa: PLC0415
 
     cluster = allowed(documents("job streams"))
-    monkeypatch.setattr(_k8s, "connect", lambda _: cluster)
+    monkeypatch.setattr(kubernetes, "connect", lambda _: cluster)
     with Streams(here, namespace, tmp_path).play(checkpoint_s=0.2, volume=str(tmp_path / "volume")) as play:
         play.start(job(0, LONG_S))
         play.until(lambda: play.happened("checkpoint"))

@@ -16,7 +16,8 @@ import pytest
 
 from fixtures.node import cgroups
 from fixtures.studies.jobs import engines, zygote
-from fixtures.studies.jobs.engines import Wanted, pool
+from fixtures.studies.jobs.engines import EngineRequest, unavailable_reason
+from fixtures.studies.jobs.engines.pool import Pool
 from fixtures.studies.jobs.kinds import complete
 from fixtures.studies.jobs.terms import Event, Planned
 from fixtures.terms import BadInput, Refused
@@ -27,7 +28,6 @@ from tests.waiting import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fixtures.studies.jobs.engines.pool import Pool
     from fixtures.studies.jobs.terms import JobClass
 
 HOUSE = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ HELD = {name: place for name in ("cpu", "memory") if isinstance(place := cgroups
 
 @contextmanager
 def opened(folder: Path, class_: JobClass = PLAIN, slots: int = 2, nodes: int = 2, checkpoint_s: float = 0.0) -> Iterator[Pool]:
-    with pool.opened(Wanted(slots, nodes, (class_,), folder, checkpoint_s)) as engine:
+    with Pool.opened(EngineRequest(slots, nodes, (class_,), folder, checkpoint_s)) as engine:
         yield engine
 
 
@@ -261,9 +261,9 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
-    assert pool.unavailable_reason({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
-    assert pool.unavailable_reason({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
-    assert pool.unavailable_reason({}, [a_class()]) is None
+    assert unavailable_reason("pool", {}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
+    assert unavailable_reason("pool", {}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
+    assert unavailable_reason("pool", {}, [a_class()]) is None
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -300,9 +300,9 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
     """The kernel kills what starts jobs, and that takes the jobs with it; a keeper removes the groups."""
     script = (
         "import sys, tempfile, time; from pathlib import Path\n"
-        "from fixtures.studies.jobs.engines import Wanted, pool; from tests.jobs.made_jobs import a_class, planned\n"
+        "from fixtures.studies.jobs.engines import EngineRequest, opened; from tests.jobs.made_jobs import a_class, planned\n"
         "class_ = a_class('spin', cores=float(sys.argv[1]) or None)\n"
-        "with tempfile.TemporaryDirectory() as folder, pool.opened(Wanted(1, 1, (class_,), Path(folder))) as engine:\n"
+        "with tempfile.TemporaryDirectory() as folder, opened('pool', EngineRequest(1, 1, (class_,), Path(folder))) as engine:\n"
         "    engine.admit(planned(0.0, work=600.0, class_=class_)[0], 1, 0.0)\n"
         "    while not engine.events(time.monotonic() + 300): pass\n"
         "    print(vars(vars(engine)['_forker'])['_process'].pid, flush=True); time.sleep(600)"
@@ -354,21 +354,12 @@ def test_hundreds_that_are_admitted_at_once_are_all_heard(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("slots", "nodes", "each"), [(5, 2, [3, 2]), (2, 2, [1, 1]), (1, 3, [1, 0, 0])])
 def test_slots_are_dealt_onto_nodes_evenly(slots: int, nodes: int, each: list[int]) -> None:
     names = [f"n{number}" for number in range(nodes)]
-    assert engines.dealt(slots, names) == dict(zip(names, each, strict=True))
-
-
-@pytest.mark.parametrize("name", engines.names())
-def test_every_engine_says_what_it_is(name: str) -> None:
-    """Contract of the plug-in point."""
-    module = engines.load(name)
-    assert module.DESCRIPTION
-    assert callable(module.unavailable_reason)
-    assert callable(module.opened)
+    assert engines.slots_of_nodes(slots, names) == dict(zip(names, each, strict=True))
 
 
 def test_unknown_names_are_answered_with_those_that_exist() -> None:
     with pytest.raises(BadInput, match=r"No engine 'pol'. Did you mean 'pool'\?"):
-        engines.load("pol")
+        engines.entry("pol")
 
 
 def test_what_a_job_tells_has_no_number_that_json_lacks() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.jobs.engines._k8s_life import Life, Lives
+from fixtures.studies.jobs.engines.job_states import AttemptState, JobStates
 from fixtures.studies.jobs.terms import Used
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def job(*, suspend: bool = False, failed: str = "") -> Json:
     return {"metadata": {"name": NAME}, "spec": {"suspend": suspend}, "status": {"conditions": conditions}}
 
 
-def lives(*, replicas: int = 1, admitted: bool = True, lines: tuple[Json, ...] = ()) -> Lives:
-    made = Lives(lambda _life, _pod: lines)
-    made.by_name[NAME] = Life(0, 1, NAME, WORK, replicas, node=NODE, admitted=admitted)
+def lives(*, replicas: int = 1, admitted: bool = True, lines: tuple[Json, ...] = ()) -> JobStates:
+    made = JobStates(lambda _life, _pod: lines)
+    made.by_name[NAME] = AttemptState(0, 1, NAME, WORK, replicas, node=NODE, admitted=admitted)
     return made
 
 

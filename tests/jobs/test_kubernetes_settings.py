@@ -10,9 +10,9 @@ import pytest
 
 from fixtures import studies
 from fixtures.kubernetes import job_streams
-from fixtures.studies.jobs import kinds
-from fixtures.studies.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
-from fixtures.studies.jobs.engines._k8s_settings import Settings
+from fixtures.studies.jobs import engines, kinds
+from fixtures.studies.jobs.engines import EngineRequest, cluster, kubernetes
+from fixtures.studies.jobs.engines.cluster import Settings
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
 
@@ -33,7 +33,7 @@ def written(tmp_path: Path, text: str) -> Path:
 def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None:
     (tmp_path / "overlay.yaml").write_text("spec: {priorityClassName: low}\n")
     text = "kubeconfig: c.kubeconfig\nnamespace: team\noverlay: overlay.yaml\nvolume: claim\nstop: ssh {node} halt\nstart: wake {node}\n"
-    found = _k8s_settings.read(written(tmp_path, text))
+    found = cluster.read(written(tmp_path, text))
     assert found.kubeconfig == str(tmp_path / "c.kubeconfig")
     assert (found.namespace, found.volume, found.context) == ("team", "claim", None)
     assert found.overlay.spec == {"priorityClassName": "low"}
@@ -53,22 +53,25 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
                 raise Refused("nobody answers there")
             return True
 
-    engine, held = object.__new__(_k8s.KubernetesJobs), object.__new__(job_streams.StreamHeld)
-    vars(engine).update(_nodes=Nodes(), _held=held)
+    engine, held = object.__new__(kubernetes.KubernetesJobs), object.__new__(job_streams.StreamHeld)
+    vars(engine).update(_nodes=Nodes(), _lease=held)
     with pytest.raises(Refused, match="node a: nobody answers there"):
-        engine._bring_back()
+        engine._return_nodes()
     assert asked == ["a", "b", "c"]
     held._give_back()  # has no cluster that it could ask
     assert held.stays
 
 
 def test_a_policy_is_not_recorded_where_kueue_decides() -> None:
-    assert "it is Kueue's to say which job is next" in (kueue.unavailable_reason({"policy": "sjf"}, [CLASS]) or "")
-    assert (kueue.unavailable_reason({"policy": "fifo"}, [CLASS]), jobs.unavailable_reason({"policy": "sjf"}, [CLASS])) == (None, None)
+    assert "it is Kueue's to say which job is next" in (engines.unavailable_reason("kueue", {"policy": "sjf"}, [CLASS]) or "")
+    assert (
+        engines.unavailable_reason("kueue", {"policy": "fifo"}, [CLASS]),
+        engines.unavailable_reason("jobs", {"policy": "sjf"}, [CLASS]),
+    ) == (None, None)
 
 
 def test_without_a_file_the_cluster_is_kubectl_s() -> None:
-    assert _k8s_settings.read(None) == Settings()
+    assert cluster.read(None) == Settings()
     assert Settings().image == "deeptweak:latest"
 
 
@@ -86,23 +89,23 @@ def test_without_a_file_the_cluster_is_kubectl_s() -> None:
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(BadInput) as error:
-        _k8s_settings.read(written(tmp_path, text))
+        cluster.read(written(tmp_path, text))
     assert words in str(error.value)
     assert "--job-cluster=" in str(error.value)
 
 
 def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
     path = written(tmp_path, "namespace: team\n")
-    wanted = Wanted(1, 1, (CLASS,), tmp_path, 1.0, files={_k8s_settings.FILE: path})
+    wanted = EngineRequest(1, 1, (CLASS,), tmp_path, 1.0, files={cluster.FILE: path})
     with pytest.raises(Refused, match="Name a volume"):
-        _k8s_settings.of(wanted)
-    assert _k8s_settings.of(replace(wanted, checkpoint_s=0.0)).namespace == "team"
+        cluster.settings_of(wanted)
+    assert cluster.settings_of(replace(wanted, checkpoint_s=0.0)).namespace == "team"
 
 
 def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert jobs.unavailable_reason({}, ()) is kueue.unavailable_reason({}, ()) is None
-    monkeypatch.setattr(_k8s_settings, "find_spec", lambda _: None)
-    assert "pip install kubernetes" in str(jobs.unavailable_reason({}, ()))
+    assert engines.unavailable_reason("jobs", {}, ()) is engines.unavailable_reason("kueue", {}, ()) is None
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
+    assert "pip install kubernetes" in str(engines.unavailable_reason("jobs", {}, ()))
 
 
 def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path: Path) -> None:
@@ -119,13 +122,13 @@ def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path
         studies.apply(given, on_cluster, workloads=None)
 
 
-def stream(**settings: Any) -> _k8s_manifest.Stream:  # noqa: ANN401
-    return _k8s_manifest.Stream("0123456789ab", Settings(**settings), 0.5, LEASE, "team")
+def stream(**settings: Any) -> cluster.StreamJobs:  # noqa: ANN401
+    return cluster.StreamJobs("0123456789ab", Settings(**settings), 0.5, LEASE, "team")
 
 
 def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_requests() -> None:
     """What the API server thinks of it is said by the cluster's tests."""
-    made = _k8s_manifest.job(stream(), JOB, 3, 0.25, ("node-a",), suspend=False)
+    made = cluster.manifest(stream(), JOB, 3, 0.25, ("node-a",), suspend=False)
     assert made["metadata"]["name"] == "deeptweak-0123456789ab-7-3"
     assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
     assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
@@ -152,7 +155,7 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
 
 def test_a_job_without_limits_asks_for_nothing_and_one_without_a_node_goes_anywhere() -> None:
     free = replace(JOB, class_=replace(CLASS, cores=None, memory_mib=None))
-    spec = _k8s_manifest.job(stream(), free, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
+    spec = cluster.manifest(stream(), free, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
     assert "resources" not in spec["containers"][0]
     assert "affinity" not in spec
 
@@ -166,7 +169,7 @@ def test_a_job_without_limits_asks_for_nothing_and_one_without_a_node_goes_anywh
     ],
 )
 def test_checkpoints_lie_on_the_volume_that_is_named(volume: str, means: dict[str, object]) -> None:
-    spec = _k8s_manifest.job(stream(volume=volume), JOB, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
+    spec = cluster.manifest(stream(volume=volume), JOB, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
     assert spec["volumes"] == [{"name": "jobs", **means}]
 
 
@@ -175,8 +178,8 @@ def node(name: str, *, ready: bool = True, cordoned: bool = False) -> dict[str, 
     return {"metadata": {"name": name}, "spec": {"unschedulable": cordoned}, "status": {"conditions": conditions}}
 
 
-def nodes(slots: int, *names: str) -> _k8s_nodes.Nodes:
-    return _k8s_nodes.Nodes(None, "0123456789ab", Settings(), slots, names)  # type: ignore[arg-type]  # no cluster is asked
+def nodes(slots: int, *names: str) -> kubernetes.Nodes:
+    return kubernetes.Nodes(None, "0123456789ab", Settings(), slots, names)  # type: ignore[arg-type]  # no cluster is asked
 
 
 def test_a_job_runs_where_most_slots_are_free() -> None:
@@ -186,11 +189,11 @@ def test_a_job_runs_where_most_slots_are_free() -> None:
     with pytest.raises(Refused, match="Job 4 takes 1 slots at once, and 0 of 3 are free"):
         made.take(replace(JOB, job=4, replicas=1))
     made.leave(1)
-    assert made.holds(2)
-    assert not made.holds(1)
+    assert made.has(2)
+    assert not made.has(1)
     assert made.take(replace(JOB, job=4, replicas=1)) == ("a",)
     made.leave(2)
-    assert made.seen("MODIFIED", node("a", ready=False)) is False
+    assert made.update("MODIFIED", node("a", ready=False)) is False
     with pytest.raises(Refused, match="0 of 3 are free"):
         made.take(replace(JOB, job=5, replicas=1))
 
@@ -203,8 +206,8 @@ def test_replicas_of_a_job_take_slots_of_as_few_nodes_as_can_be() -> None:
 def test_a_node_that_is_lost_or_back_is_told_once() -> None:
     made = nodes(2, "a")
     stages = [node("a"), node("a", cordoned=True), node("a", ready=False), node("a", cordoned=True), node("a"), node("a"), node("other")]
-    assert [made.seen("MODIFIED", one) for one in stages] == [None, False, None, None, True, None, None]
-    assert made.seen("DELETED", node("a")) is False
+    assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, None, True, None, None]
+    assert made.update("DELETED", node("a")) is False
 
 
 @pytest.mark.parametrize("key", ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"])
@@ -215,16 +218,16 @@ def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> Non
     tainted["spec"]["taints"] = [{"key": key, "effect": "NoExecute"}]
     owned["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
     stages = [owned, node("a", ready=False), tainted, owned]
-    assert [made.seen("MODIFIED", one) for one in stages] == [None, False, None, True]
+    assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, True]
 
 
 def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> None:
     made = nodes(2, "a")
     made.lost.add("a")
     made.away.add("a")
-    assert made.seen("MODIFIED", node("a")) is None
+    assert made.update("MODIFIED", node("a")) is None
     made.away.remove("a")
-    assert made.seen("MODIFIED", node("a")) is True
+    assert made.update("MODIFIED", node("a")) is True
 
 
 @pytest.mark.parametrize(
@@ -237,4 +240,4 @@ def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> No
 )
 def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...], words: str) -> None:
     with pytest.raises(Refused, match=f"{words}.*Correct `stop` and `start`"):
-        _k8s_nodes._command(command, "a")
+        kubernetes.run_command(command, "a")
