@@ -287,22 +287,33 @@ def test_an_on_start_that_fails_leaves_no_process(play: Callable[..., WorkloadRu
     assert gone(started[0])
 
 
-def test_a_killed_harness_takes_the_workload_with_it(tmp_path: Path) -> None:
-    """SIGKILL gives the harness no time for anything: the kernel does it."""
+@pytest.mark.parametrize("workload", ["fake", "idle:wait_s=9"])
+def test_a_killed_harness_takes_the_workload_with_it(workload: str, tmp_path: Path) -> None:
+    """SIGKILL gives the harness no time for anything: the kernel does it, for another's program and for a workload of ours."""
+    program = ("sh", "-c", "exec sleep 600") if workload == "fake" else None
     harness = f"""
-import sys
+import os, time
 from pathlib import Path
 from fixtures.targets._process import run
 from fixtures.terms import Order
-run(Order("fake", 1, 0, 0, Path({str(tmp_path)!r})), on_start=lambda pid: print(pid, flush=True), program=("sh", "-c", "exec sleep 600"))
+def on_start(pid):
+    reader = os.fork()  # keeps the pipes open, so that no broken one ends the workload
+    if not reader:
+        time.sleep(60)
+        os._exit(0)
+    print(pid, reader, flush=True)
+run(Order({workload!r}, 99, 0, 0, Path({str(tmp_path)!r})), on_start=on_start, program={program!r})
 """
     root = Path(__file__).parents[2]
     process = subprocess.Popen((sys.executable, "-c", harness), stdout=subprocess.PIPE, text=True, cwd=root)
     with process:
         assert process.stdout is not None
-        pid = int(process.stdout.readline())
+        pid, reader = map(int, process.stdout.readline().split())
         process.kill()
-    assert gone(pid)
+    try:
+        assert gone(pid)
+    finally:
+        os.kill(reader, signal.SIGKILL)
 
 
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
