@@ -69,8 +69,8 @@ class Bisection:
         self._logs.append(log(cost) if cost is not None and isfinite(cost) and cost > 0 else None)
 
     def _measured(self, cells: int | None = None) -> tuple[list[Keys], list[int], list[float]]:
-        told = [(self._asked[at], self.blocks[at], value) for at, value in enumerate(self._logs[:cells]) if value is not None]
-        return [keys for keys, _, _ in told], [block for _, block, _ in told], [value for _, _, value in told]
+        measured = [(self._asked[at], self.blocks[at], value) for at, value in enumerate(self._logs[:cells]) if value is not None]
+        return [keys for keys, _, _ in measured], [block for _, block, _ in measured], [value for _, _, value in measured]
 
     def _after(self, cells: int) -> Belief:
         if cells not in self._beliefs:
@@ -106,8 +106,8 @@ class Bisection:
         count = len(self.factors)
         subsets = dice.permuted(np.tile(np.arange(count) < count // 2, (SPLITS, 1)), axis=1)
         guilt = np.asarray(self._now().keys)
-        asked = np.asarray(self._asked)
-        parted = asked.T @ (1 - asked)
+        trials = np.asarray(self._asked)
+        parted = trials.T @ (1 - trials)
         weight = (np.outer(guilt, guilt) + (0.05 / count) ** 2) / (1 + parted + parted.T)
         for best in np.argsort(-((subsets @ weight) * ~subsets).sum(axis=1), kind="stable"):
             keys = tuple(int(on) for on in subsets[best])
@@ -145,7 +145,7 @@ class Bisection:
         keys, never = self._now().keys, set(self._unknown())
         return max(range(len(keys)), key=lambda key: (key not in never, keys[key]))
 
-    def _told_enough(self) -> bool:
+    def _enough_measured(self) -> bool:
         return comparisons(self._measured()[1]) >= LEAST
 
     def _verdict(self) -> str | None:
@@ -154,7 +154,7 @@ class Bisection:
         if inside or not block:
             return None
         last = block == self._most
-        if not self._told_enough():
+        if not self._enough_measured():
             return "not measured" if last else None
         suspect = self._suspect()
         if self._now().keys[suspect] >= NAMED:
@@ -183,12 +183,12 @@ class Bisection:
         arms = {(0, 0): "stock", (1, 0): "alone", (0, 1): "rest", (1, 1): "whole"}
         cells: list[dict[str, float]] = []
         for block in (number for number, about in self._suspects.items() if about == suspect):
-            mine = range(block * PER_BLOCK, min((block + 1) * PER_BLOCK, len(self._asked)))
-            named = {cell: (self._asked[cell][suspect], self._asked[cell][suspect - 1]) for cell in mine}
-            cells.append({arms[named[cell]]: value for cell in mine if (value := self._logs[cell]) is not None})
-        wanted = {"key": ("whole", "rest"), "alone": ("alone", "stock"), "rest": ("rest", "stock"), "profile": ("whole", "stock")}
-        result = differences(cells, list(wanted.values()))
-        return {what: result[arms] for what, arms in wanted.items()}
+            cells_of_block = range(block * PER_BLOCK, min((block + 1) * PER_BLOCK, len(self._asked)))
+            named = {cell: (self._asked[cell][suspect], self._asked[cell][suspect - 1]) for cell in cells_of_block}
+            cells.append({arms[named[cell]]: value for cell in cells_of_block if (value := self._logs[cell]) is not None})
+        pairs = {"key": ("whole", "rest"), "alone": ("alone", "stock"), "rest": ("rest", "stock"), "profile": ("whole", "stock")}
+        result = differences(cells, list(pairs.values()))
+        return {what: result[arms] for what, arms in pairs.items()}
 
     def smallest(self, noise: float | None = None) -> float:
         """Effect, as a fraction, that these blocks name in about four of five runs at the noise reckoned with."""
@@ -200,7 +200,7 @@ class Bisection:
 
         Where too little was measured there are no beliefs and no noise: they would be those from before the first cell.
         """
-        verdict, suspect, belief, enough = self._verdict(), self._suspect(), self._now(), self._told_enough()
+        verdict, suspect, belief, enough = self._verdict(), self._suspect(), self._now(), self._enough_measured()
         effects, names, profile = self._effects(suspect), [factor.name for factor in self.factors], self._profile()
         never = [names[key] for key in self._unknown()]
         state = {
@@ -230,17 +230,17 @@ class Bisection:
             "profile": profile.saved() if profile and enough else None,
             "small": enough and self._each_is_small(),
             "uneven": enough and uneven(*self._measured()),
-            "noise": belief.seen if enough else None,
+            "noise": belief.cell_noise if enough else None,
             "smallest": self.smallest() if enough else None,
             "failing": failing(self._asked, self._logs, names),
         }
         return state | {"text": sentence(self.profile, state, effects | {"profile": profile}, belief, self.margin)}
 
 
-def failing(asked: Sequence[Sequence[int]], logs: Sequence[float | None], names: Sequence[str]) -> list[str]:
+def failing(trials: Sequence[Sequence[int]], logs: Sequence[float | None], names: Sequence[str]) -> list[str]:
     """Keys that were set in each cell that failed and in none that was measured: what to look at first if cells fail."""
-    failed = [keys for keys, value in zip(asked, logs, strict=True) if value is None]
-    passed = [keys for keys, value in zip(asked, logs, strict=True) if value is not None]
+    failed = [keys for keys, value in zip(trials, logs, strict=True) if value is None]
+    passed = [keys for keys, value in zip(trials, logs, strict=True) if value is not None]
     if not failed:
         return []
     return [name for at, name in enumerate(names) if all(keys[at] for keys in failed) and not any(keys[at] for keys in passed)]
@@ -260,7 +260,7 @@ def sentence(profile: str, state: Json, effects: Mapping[str, Difference | None]
         "named": lambda: _named(profile, suspect, effects, f"belief {sure:.3f}, {cells} cells", margin),
         "clear": lambda: (
             f"No key of {profile}, each taken for the only one that matters, changes the cost of a step by {margin:.0%} or more "
-            f"(no more than {expm1(belief.bound):.1%}, 95 % one-sided; {cells} cells, run-to-run noise {belief.seen:.1%})."
+            f"(no more than {expm1(belief.bound):.1%}, 95 % one-sided; {cells} cells, run-to-run noise {belief.cell_noise:.1%})."
         ),
         "undecided": lambda: (
             f"No key of {profile} is named after {cells} cells: the most suspected, {suspect}, has a belief of {sure:.2f}, no key at all "
@@ -292,7 +292,7 @@ def _missed(state: Json, whole: Difference | None, belief: Belief, margin: float
     lost = any(cell["cost"] is None for cell in state["cells"])
     which = " that was compared and" if state["unknown"] else " that"
     return (
-        f"At the noise seen ({belief.seen:.1%} from run to run), one key{which} changes the cost "
+        f"At the noise seen ({belief.cell_noise:.1%} from run to run), one key{which} changes the cost "
         f"by {state['smallest']:.0%} or more would have been named in about four of five such runs"
         f"{' if no cell had failed' if lost else ''}; a smaller one may be there (--trials gives more cells)."
     )

@@ -150,9 +150,9 @@ class Search:
             value = self._logs[cell]
             if value is not None:
                 blocks.setdefault(self.blocks[cell], {})[self._name(self._asked[cell], cell)] = value
-        wanted = [(self._name(point, self._exploring), "stock") for point in self._candidates]
-        result = differences(list(blocks.values()), wanted, alpha=0.05 / len(CANDIDATES))
-        return [result[arms] for arms in wanted]
+        pairs = [(self._name(point, self._exploring), "stock") for point in self._candidates]
+        result = differences(list(blocks.values()), pairs, alpha=0.05 / len(CANDIDATES))
+        return [result[arms] for arms in pairs]
 
     # Words.
 
@@ -196,7 +196,7 @@ class Search:
         order = sorted((value, at) for at, value in enumerate(after) if value is not None and confirmed[at] is not None)
         pick = order[0][1] if order else None
         gains = pick is not None and (best := confirmed[pick]) is not None and best.high < 0
-        seen = [point for point, value in zip(self._asked, self._logs, strict=True) if value is not None]
+        measured = [point for point, value in zip(self._asked, self._logs, strict=True) if value is not None]
         state: Json = {
             "done": done,
             "unmeasured": done and pick is None,
@@ -204,7 +204,7 @@ class Search:
                 f"{factor.name} = {'as found' if level is None else level}"
                 for at, factor in enumerate(self.factors)
                 for number, level in enumerate(factor.levels)
-                if not any(point[at] == number for point in seen)
+                if not any(point[at] == number for point in measured)
             ],
             "verdict": ("gain" if gains else "no gain" if pick is not None else "not measured") if done else "going on",
             "pick": candidates[pick]["name"] if gains and pick is not None else None,

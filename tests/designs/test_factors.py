@@ -8,7 +8,7 @@ import pytest
 
 from control.adaptive import slugs
 from fixtures.designs import Factor
-from fixtures.designs._factors import factors, found, own, remarks
+from fixtures.designs._factors import factors, own, remarks, stock_levels
 from fixtures.terms import BadInput
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import parse, read
@@ -32,7 +32,7 @@ def test_each_setting_and_each_script_is_a_factor_between_the_machine_as_found_a
 
 def test_the_set_itself_and_stock_are_points_of_every_design() -> None:
     varied = factors(sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": "7"}))
-    assert (own(varied), found(varied)) == ({"vm.a": "1", "vm.b": "1"}, {"vm.a": None, "vm.b": None})
+    assert (own(varied), stock_levels(varied)) == ({"vm.a": "1", "vm.b": "1"}, {"vm.a": None, "vm.b": None})
 
 
 @pytest.mark.parametrize(

@@ -146,9 +146,9 @@ def test_the_noise_said_is_that_of_the_cells() -> None:
     """Four blocks that repeat themselves exactly: no noise, whatever was thought of it beforehand (2 %)."""
     on = [[0, 0], [1, 1], [1, 0], [0, 1]] * 4
     blocks = [1] * 4 + [2] * 4 + [3] * 4 + [4] * 4
-    assert weigh(on, blocks, [0.0] * 16).seen == pytest.approx(0.0, abs=1e-9)
+    assert weigh(on, blocks, [0.0] * 16).cell_noise == pytest.approx(0.0, abs=1e-9)
     noisy = weigh(on, blocks, np.random.default_rng(1).normal(0.0, 0.02, 16).tolist())
-    assert noisy.seen == pytest.approx(0.02, rel=0.4)
+    assert noisy.cell_noise == pytest.approx(0.02, rel=0.4)
     said = bisected(lambda _: 0.0, 1, noise=0.0)
     assert said["noise"] == pytest.approx(0.0, abs=1e-9)
     assert "run-to-run noise 0.0%" in said["text"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures import designs
 from fixtures.designs import Laid, Options
-from fixtures.designs._factors import factors, found, own
+from fixtures.designs._factors import factors, own, stock_levels
 from fixtures.terms import BadInput
 from fixtures.tweaks.derive import derived
 from tests.designs.profiles import sysctls
@@ -55,7 +55,7 @@ def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(n
     for point in laid.points:
         assert [level in factor.levels for factor, level in zip(varied, point.levels.values(), strict=True)] == [True] * count
         assert list(point.levels) == names
-        assert dict(point.levels) != found(varied)
+        assert dict(point.levels) != stock_levels(varied)
         assert (point.name == "p") == (dict(point.levels) == own(varied))
         assert re.fullmatch(r"p(\.[a-z0-9._-]+)?", point.name)
         made = derived(profile, point.levels, point.name)

@@ -91,37 +91,37 @@ def gate(
     passes, for the reason given.
     """
     unquiet = unquiet or {}
-    asked = [question for comparison in comparisons for question in _questions(comparison, limits)]
-    tried = [index for index, (_, _, effect) in enumerate(asked) if effect is not None]
-    adjusted = dict(zip(tried, holm([effect.p for _, _, effect in asked if effect is not None]), strict=True))
+    questions = [question for comparison in comparisons for question in _questions(comparison, limits)]
+    tried = [index for index, (_, _, effect) in enumerate(questions) if effect is not None]
+    adjusted = dict(zip(tried, holm([effect.p for _, _, effect in questions if effect is not None]), strict=True))
     rulings = tuple(
-        _held(
+        _ruling_or_doubt(
             _ruled(comparison, metric, effect, limits.limit_of(comparison.workload, metric.name), adjusted.get(index, 1.0)),
             unquiet.get(comparison.workload),
         )
-        for index, (comparison, metric, effect) in enumerate(asked)
+        for index, (comparison, metric, effect) in enumerate(questions)
     )
-    words = {ruling.ruling for ruling in rulings}
-    overall: Ruling = "regression" if "regression" in words else "pass" if words == {"pass"} else "undecided"
+    outcomes = {ruling.ruling for ruling in rulings}
+    overall: Ruling = "regression" if "regression" in outcomes else "pass" if outcomes == {"pass"} else "undecided"
     return Gate(*arms, rulings, overall, tuple(warnings))
 
 
-def _held(ruled: Ruled, reason: str | None) -> Ruled:
+def _ruling_or_doubt(ruled: Ruled, reason: str | None) -> Ruled:
     return ruled if reason is None or ruled.ruling != "pass" else replace(ruled, ruling="undecided", reason=f"{ruled.reason} {reason}")
 
 
 def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
     effects = {effect.metric.name: effect for effect in (comparison.primary, comparison.second, *comparison.others) if effect is not None}
-    asked: list[Question] = []
+    questions: list[Question] = []
     for word in limits.metrics_of(comparison.workload):
         if word == "primary":
-            asked.append((comparison, comparison.primary_metric, comparison.primary))
+            questions.append((comparison, comparison.primary_metric, comparison.primary))
         elif word == "second":
-            asked.append((comparison, comparison.second.metric if comparison.second else Metric("second", "lower"), comparison.second))
+            questions.append((comparison, comparison.second.metric if comparison.second else Metric("second", "lower"), comparison.second))
         else:
             effect = effects.get(word)
-            asked.append((comparison, effect.metric if effect else Metric(word, "lower"), effect))
-    return list({(metric.name): (one, metric, effect) for one, metric, effect in asked}.values())
+            questions.append((comparison, effect.metric if effect else Metric(word, "lower"), effect))
+    return list({(metric.name): (comparison, metric, effect) for comparison, metric, effect in questions}.values())
 
 
 def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit: float, p: float) -> Ruled:
@@ -150,8 +150,8 @@ def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit:
 
 
 def _units(effect: Effect) -> str:
-    words = {"paired": "blocks", "switched": "processes, or pairs of segments where they are few", "two-sample": "runs an arm"}
-    return words[effect.design]
+    units = {"paired": "blocks", "switched": "processes, or pairs of segments where they are few", "two-sample": "runs an arm"}
+    return units[effect.design]
 
 
 def blocks_needed(effect: Effect, limit: float) -> int | None:
@@ -235,16 +235,17 @@ def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
     if same_runs(base, candidate):
         return gone
     for study in studies([base]):
-        there = met(candidate, study)
+        arms = met(candidate, study)
         controls = _controls(base, candidate, study, options)
         for workload, names in met(base, study).items():
             if options.workloads and workload not in options.workloads:
                 continue
             # Where a side names its tweak set only the workload must be there; else each tweak set with its like.
-            wanted = [candidate.tweakset] if candidate.tweakset else [name for name in names if base.tweakset in (None, name)]
-            for name in wanted:
+            tweaksets = [candidate.tweakset] if candidate.tweakset else [name for name in names if base.tweakset in (None, name)]
+            for name in tweaksets:
                 left_out = name in controls or (options.tweaksets and name not in options.tweaksets)
-                if left_out or (name in there.get(workload, ()) or (base.tweakset and not candidate.tweakset and workload in there)):
+                whole = base.tweakset and not candidate.tweakset
+                if left_out or name in arms.get(workload, ()) or (whole and workload in arms):
                     continue
                 reason = "the baseline has it and the candidate has not."
                 gone.append(replace(_unjudged(base, candidate, workload, reason), baseline=base.tweakset or name, tweakset=name))
@@ -351,11 +352,11 @@ def subject(ruled: Ruled) -> str:
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:
     """Write loss, its upper bound and the limit in percent, to as many decimals as show which is larger; empty where unknown."""
-    known = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
+    amounts = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
     for decimals in range(1, MOST_DECIMALS + 1):
-        limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *known))
+        limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *amounts))
         exact = math.isclose(limit, 100 * ruled.limit, rel_tol=1e-9)
-        if exact and all(short != limit or value == ruled.limit for short, value in zip(rounded, known, strict=True)):
+        if exact and all(short != limit or value == ruled.limit for short, value in zip(rounded, amounts, strict=True)):
             break
     loss, high = ("" if value is None else number(value, decimals) for value in (ruled.loss, ruled.loss_high))
     return loss, high, number(ruled.limit, decimals).lstrip("+")

@@ -86,8 +86,8 @@ def _limits(top: Value, path: Path, max_regression: float | None) -> Limits:
     if default is None:
         raise Refused(f"{path}: max_regression is missing; write max_regression: 3%, or give --max-regression.")
     places: dict[str, str] = {}
-    metrics = _texts(values["metrics"], "metric", places) if "metrics" in values else ["primary"]
-    tweaksets = _texts(values["tweaksets"], "tweak set", places) if "tweaksets" in values else None
+    metrics = _names(values["metrics"], "metric", places) if "metrics" in values else ["primary"]
+    tweaksets = _names(values["tweaksets"], "tweak set", places) if "tweaksets" in values else None
     baseline_tweakset, baseline_run = _baseline(values["baseline"], path, places) if "baseline" in values else (None, None)
     of_workload, of_metric = _workloads(values["workloads"], places) if "workloads" in values else ({}, {})
     return Limits(
@@ -109,7 +109,7 @@ def _percent(value: Value) -> float:
         value.refuse(f"{value.name}: {str(error).removesuffix('.')}")
 
 
-def _texts(value: Value, noun: str, places: dict[str, str]) -> list[str]:
+def _names(value: Value, noun: str, places: dict[str, str]) -> list[str]:
     entries = value.each()
     places |= {f"{noun} {entry.text()}": entry.place for entry in entries}
     return [entry.text() for entry in entries]
@@ -145,8 +145,8 @@ def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[st
         "metric": ({*limits.metrics, *(metric for _, metric in limits.of_metric)} - DECLARED.keys(), metrics),
     }
     lines = []
-    for noun, (names, there) in named.items():
-        for name in sorted(names - set(there)):
+    for noun, (names, available) in named.items():
+        for name in sorted(names - set(available)):
             place = limits.places.get(f"{noun} {name}")
-            lines.append(f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {', '.join(sorted(there))}.")
+            lines.append(f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {', '.join(sorted(available))}.")
     return lines

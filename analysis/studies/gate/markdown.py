@@ -108,9 +108,9 @@ def text(words: object, longest: int = LONGEST_SENTENCE) -> str:
     return MARKS.sub(_escaped, one_line(words, longest))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    first, rest = f"&#{ord(found[0][0])};", found[0][1:]
-    return f"{first}{BREAK}{rest}" if found[0].lower() in BROKEN_UP else first
+def _escaped(match: re.Match[str]) -> str:
+    first, rest = f"&#{ord(match[0][0])};", match[0][1:]
+    return f"{first}{BREAK}{rest}" if match[0].lower() in BROKEN_UP else first
 
 
 def code(name: object) -> str:
@@ -170,7 +170,7 @@ def _run(run: Run, site: Site | None) -> str:
 def _fitted(fixed: Sequence[str], parts: Sequence[_Part]) -> str:
     """Join what fits: parts by rank, each from its start."""
     room = LONGEST_BYTES - _bytes(fixed) - 500  # for the line that says what was left out
-    kept: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for part in sorted(parts, key=lambda part: part.rank):
         left = room - _bytes([part.before, part.after])
         count = 0
@@ -179,9 +179,9 @@ def _fitted(fixed: Sequence[str], parts: Sequence[_Part]) -> str:
             if left < 0:
                 break
             count, room = count + 1, left
-        kept[part.noun] = count
-    pages = ["\n".join(filter(None, [part.before, *part.lines[: kept[part.noun]], part.after])) for part in parts if kept[part.noun]]
-    missing = [f"{len(part.lines) - kept[part.noun]} {part.noun}" for part in parts if kept[part.noun] < len(part.lines)]
+        counts[part.noun] = count
+    pages = ["\n".join(filter(None, [part.before, *part.lines[: counts[part.noun]], part.after])) for part in parts if counts[part.noun]]
+    missing = [f"{len(part.lines) - counts[part.noun]} {part.noun}" for part in parts if counts[part.noun] < len(part.lines)]
     if missing:
         pages.append(
             f"Left out, because GitHub takes {LONGEST_BYTES:,} characters and no more: {', '.join(missing)}. The gate's log has them."
@@ -189,8 +189,8 @@ def _fitted(fixed: Sequence[str], parts: Sequence[_Part]) -> str:
     return "\n\n".join([*fixed, *pages]) + "\n"
 
 
-def _bytes(texts: Iterable[str]) -> int:
-    return sum(len(one.encode()) + 2 for one in texts)  # 2 for the line breaks around it
+def _bytes(lines: Iterable[str]) -> int:
+    return sum(len(line.encode()) + 2 for line in lines)  # 2 for the line breaks around it
 
 
 LONGEST_MESSAGE = 2000
@@ -235,8 +235,8 @@ def _answer(case: ET.Element, ruling: str, message: str) -> None:
 
 
 def _numbers(ruled: Ruled) -> dict[str, str]:
-    known = {"loss": ruled.loss, "loss_high": ruled.loss_high, "limit": ruled.limit, "blocks_needed": ruled.blocks_needed}
-    return {name: repr(value) for name, value in known.items() if value is not None} | {
+    numbers = {"loss": ruled.loss, "loss_high": ruled.loss_high, "limit": ruled.limit, "blocks_needed": ruled.blocks_needed}
+    return {name: repr(value) for name, value in numbers.items() if value is not None} | {
         "units": units(ruled),
         "verdict": ruled.comparison.verdict,
         "ruling": ruled.ruling,
@@ -270,10 +270,10 @@ def workflow_commands(gate: Gate) -> list[str]:
     return [line for level in LEVELS.values() for line in _commands(level, [words for of, *words in lines if of == level])]
 
 
-def _commands(level: str, said: Sequence[Sequence[str]]) -> Iterator[str]:
-    shown = said if len(said) <= SHOWN else said[: SHOWN - 1]
+def _commands(level: str, notices: Sequence[Sequence[str]]) -> Iterator[str]:
+    shown = notices if len(notices) <= SHOWN else notices[: SHOWN - 1]
     for title, message in shown:
         escaped = one_line(title).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
         yield f"::{level} title={escaped}::{one_line(message, LONGEST_MESSAGE).replace('%', '%25')}"
-    if len(shown) < len(said):
-        yield f"::{level} title=Gate::{len(said) - len(shown)} more are in the step summary."
+    if len(shown) < len(notices):
+        yield f"::{level} title=Gate::{len(notices) - len(shown)} more are in the step summary."

@@ -101,10 +101,10 @@ def _unjudged(run: Run, gate: Gate, *, same: bool) -> str | None:
     controls = {*NEVER_JUDGED, *(ruling.comparison.relative_to for ruling in gate.rulings)}
     if same:  # else the file's own cells under the baseline's name are nobody's baseline yet
         controls |= {ruling.comparison.baseline for ruling in gate.rulings}
-    held = dict.fromkeys((cell.study, cell.workload, cell.tweakset) for cell in run.cells if cell.outcome != "skipped")
+    combinations = dict.fromkeys((cell.study, cell.workload, cell.tweakset) for cell in run.cells if cell.outcome != "skipped")
     left = [
         f"{tweakset} under {workload}"
-        for study, workload, tweakset in held
+        for study, workload, tweakset in combinations
         if tweakset not in controls and (study, workload, tweakset) not in judged
     ]
     if not left:

@@ -132,15 +132,15 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
     rows = []
     for event in events:
         change = event[0]
-        series, known = change.series, [change.acknowledged for change in event if change.acknowledged]
-        marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in dict.fromkeys(known))
-        tone = "quiet" if len(known) == len(event) else TONES[change.verdict]
+        series, notes_known = change.series, [change.acknowledged for change in event if change.acknowledged]
+        marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in dict.fromkeys(notes_known))
+        tone = "quiet" if len(notes_known) == len(event) else TONES[change.verdict]
         rows.append(
             [
                 f"{series.name} on {series.machine}" if machines else series.name,
                 _spark(series, plain=plain),
                 change.first.started_utc[:10],
-                f"{_called(change.last_before)}{arrow}{_called(change.first)}",
+                f"{_label(change.last_before)}{arrow}{_label(change.first)}",
                 change,
                 event[1] if len(event) > 1 else None,
                 Word(change.verdict, tone),
@@ -167,7 +167,7 @@ def _gain(change: LevelChange) -> str:
     return f"{label}{number(change.gain)} [{number(change.low).lstrip('+')}, {number(change.high).lstrip('+')}]"
 
 
-def _called(mark: ChangeMark) -> str:
+def _label(mark: ChangeMark) -> str:
     """The commit a run measured, where it is known, with a star where it was edited; else the name of its file."""
     if mark.commit:
         commit, _, edited = mark.commit.partition("+")
@@ -275,8 +275,9 @@ class Acknowledgement:
     note: str
 
     def speaks_of(self, series: RunSeries) -> bool:
-        theirs = (series.workload, series.tweakset, series.metric.name)
-        return all(mine in (None, other) for mine, other in zip((self.workload, self.tweakset, self.metric), theirs, strict=True))
+        keys = (series.workload, series.tweakset, series.metric.name)
+        filters = (self.workload, self.tweakset, self.metric)
+        return all(choice in (None, name) for choice, name in zip(filters, keys, strict=True))
 
     def index_in(self, series: RunSeries) -> int | None:
         """Find the run that is named in a series: by its id, or the first of that date or later; None where there is none."""
@@ -304,14 +305,14 @@ def _entry(entry: Value) -> Acknowledgement:
             entry.refuse(f"an acknowledgement needs a {name}")
     if ("run" in values) == ("date" in values):
         entry.refuse("an acknowledgement needs either a run or a date, and not both")
-    texts = {name: value.text() for name, value in values.items()}
-    if "date" in texts:
+    values_by_name = {name: value.text() for name, value in values.items()}
+    if "date" in values_by_name:
         try:
-            texts["date"] = date.fromisoformat(texts["date"]).isoformat()
+            values_by_name["date"] = date.fromisoformat(values_by_name["date"]).isoformat()
         except ValueError:
-            values["date"].refuse(f"{texts['date']!r} is no date; write it as 2026-11-03")
-    wanted = {name: texts.get(name) for name in ("tweakset", "metric", "run", "date")}
-    return Acknowledgement(entry.place, texts["workload"], note=texts["note"], **wanted)
+            values["date"].refuse(f"{values_by_name['date']!r} is no date; write it as 2026-11-03")
+    wanted = {name: values_by_name.get(name) for name in ("tweakset", "metric", "run", "date")}
+    return Acknowledgement(entry.place, values_by_name["workload"], note=values_by_name["note"], **wanted)
 
 
 def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
@@ -319,12 +320,12 @@ def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
     notes = list(history.notes)
     for entry in entries:
         matched = False
-        for key, one in judged.items():
-            nearest = _nearest(entry, one)
+        for key, series in judged.items():
+            nearest = _nearest(entry, series)
             if nearest is not None:
                 matched = True
-                changes = (replace(change, acknowledged=entry.note) if change is nearest else change for change in one.changes)
-                judged[key] = replace(one, changes=tuple(changes))
+                changes = (replace(change, acknowledged=entry.note) if change is nearest else change for change in series.changes)
+                judged[key] = replace(series, changes=tuple(changes))
         if not matched:
             when = f"run {entry.run}" if entry.run else str(entry.date)
             notes.append(f"{entry.place}: acknowledges nothing: no change of {entry.workload} was found within {NEAR} runs of {when}.")
@@ -335,5 +336,5 @@ def _nearest(entry: Acknowledgement, judged: JudgedSeries) -> LevelChange | None
     at = entry.index_in(judged.series) if entry.speaks_of(judged.series) else None
     if at is None:
         return None
-    near = [change for change in judged.changes if abs(change.found.index - at) <= NEAR]
-    return min(near, key=lambda change: abs(change.found.index - at), default=None)
+    candidates = [change for change in judged.changes if abs(change.found.index - at) <= NEAR]
+    return min(candidates, key=lambda change: abs(change.found.index - at), default=None)

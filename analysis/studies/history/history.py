@@ -174,12 +174,12 @@ def gather(runs: Iterable[Run], metric: str | None = None, relative_to: str | No
     gatherer = _Gatherer((metric,) if metric else (THROUGHPUT, *STEP_TIMES), relative_to)
     for run in runs:
         gatherer.add(run)
-    return gatherer.gathered()
+    return gatherer.history()
 
 
 class _Gatherer:
-    def __init__(self, wanted: tuple[str, ...], relative_to: str | None) -> None:
-        self.wanted, self.relative_to = wanted, relative_to
+    def __init__(self, metrics: tuple[str, ...], relative_to: str | None) -> None:
+        self.requested, self.relative_to = metrics, relative_to
         self.machines = Machines()
         self.marks: dict[tuple[str, str], ChangeMark] = {}
         self.points: dict[_Key, list[RunPoint]] = {}
@@ -220,11 +220,11 @@ class _Gatherer:
             if self.relative_to and beside is None:
                 self._leave_out(f"cells without {self.relative_to} in their block", f"{run.origin}: {cell.id}")
                 continue
-            for name in self.wanted:
-                value, other = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
-                if value > 0 and other > 0:
+            for name in self.requested:
+                value, denominator = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
+                if value > 0 and denominator > 0:
                     key = _Key(cell.study, cell.workload, params[cell.workload, bool(cell.slices_s)], cell.tweakset, name, machine)
-                    logs.setdefault(key, []).append(math.log(value / other))
+                    logs.setdefault(key, []).append(math.log(value / denominator))
         return logs
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
@@ -244,11 +244,11 @@ class _Gatherer:
         count, first = self.left_out.get(what, (0, example))
         self.left_out[what] = count + 1, first
 
-    def gathered(self) -> GatheredHistory:
+    def history(self) -> GatheredHistory:
         if self.relative_to and self.relative_to not in self.tweaksets:
             raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; they have {_listed(self.tweaksets)}.")
-        if len(self.wanted) == 1 and self.metrics and self.wanted[0] not in self.metrics:
-            raise Refused(f"no run has a metric {self.wanted[0]!r}; they have {_listed(self.metrics)}.")
+        if len(self.requested) == 1 and self.metrics and self.requested[0] not in self.metrics:
+            raise Refused(f"no run has a metric {self.requested[0]!r}; they have {_listed(self.metrics)}.")
         marks = sorted(self.marks.values(), key=_when)
         keys = sorted(key for key in self.points if not self._stands_behind(key))
         variants = _variants({(key.workload, key.params) for key in keys})
@@ -262,7 +262,7 @@ class _Gatherer:
 
     def _stands_behind(self, key: _Key) -> bool:
         """Whether another step time is there for more runs, or for as many and comes first."""
-        if len(self.wanted) == 1 or key.metric not in STEP_TIMES:
+        if len(self.requested) == 1 or key.metric not in STEP_TIMES:
             return False
         return key.metric != max(STEP_TIMES, key=lambda name: len(self.points.get(key._replace(metric=name), ())))
 
@@ -317,28 +317,28 @@ def _variants(result: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _differing(text: str, others: list[str]) -> str:
-    mine: Mapping[str, object] = json.loads(text)
-    theirs = [json.loads(other) for other in others]
-    return ", ".join(f"{key}={value}" for key, value in mine.items() if any(other.get(key) != value for other in theirs))
+    record: Mapping[str, object] = json.loads(text)
+    records = [json.loads(params) for params in others]
+    return ", ".join(f"{key}={value}" for key, value in record.items() if any(params.get(key) != value for params in records))
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def judge(gathered: GatheredHistory, refused: Iterable[str] = ()) -> History:
+def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
     """Look for changes in every series that is long enough.
 
     A hundred quiet series would raise five alarms at 5 % each. So the series are one screen: one is called changed only if it is so
     after Benjamini and Hochberg's adjustment for all of them.
     """
-    judged = [_judged(series) for series in gathered.series]
-    asked = [at for at, one in enumerate(judged) if one.p is not None]
-    adjusted = benjamini_hochberg([one.p for one in judged if one.p is not None])
-    for at, p_adjusted in zip(asked, adjusted, strict=True):
+    judged = [_judged(series) for series in history.series]
+    indices = [at for at, series in enumerate(judged) if series.p is not None]
+    adjusted = benjamini_hochberg([series.p for series in judged if series.p is not None])
+    for at, p_adjusted in zip(indices, adjusted, strict=True):
         changes = judged[at].changes if p_adjusted <= LEVEL else ()
         judged[at] = replace(judged[at], changes=changes, p_adjusted=p_adjusted)
-    return History(gathered.runs, gathered.first_utc, gathered.last_utc, tuple(judged), tuple(refused), gathered.notes)
+    return History(history.runs, history.first_utc, history.last_utc, tuple(judged), tuple(refused), history.notes)
 
 
 def _judged(series: RunSeries) -> JudgedSeries:

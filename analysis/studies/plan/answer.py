@@ -79,13 +79,13 @@ def _needs(plan: Plan) -> Iterator[Section]:
     for study in dict.fromkeys(need.study for need in plan.needs):
         needs = [need for need in plan.needs if need.study == study]
         counts = sorted({need.mde_blocks for need in needs})
-        seen = "-".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        span = "-".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
         columns = (
             Column("workload", left=True),
             Column("metric", left=True),
             Column("noise", "log_sd", unsigned),
             Column("A/A", "aa_log_sd", unsigned),
-            Column(f"seen with\n{seen} blocks", "mde", unsigned),
+            Column(f"seen with\n{span} blocks", "mde", unsigned),
             Column(f"blocks for\n{unsigned(plan.goal.gain)}", "blocks", _count),
             Column("[95 %]", "blocks_95"),
             Column("a block\ntakes", "block_s", duration),
@@ -114,7 +114,7 @@ def _together(plan: Plan) -> str:
     if plan.blocks is None or not plan.on_this_machine:
         day = "" if plan.seen_in_a_day is None else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
         return f"Not on this machine: the noise of {most.workload} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
-    whose = f", as many as {most.workload} needs" if len(plan.needs) > 1 else ""
+    why_so_many = f", as many as {most.workload} needs" if len(plan.needs) > 1 else ""
     time = (
         "of unknown length: the pilot keeps no durations"
         if plan.block_s is None
@@ -122,14 +122,14 @@ def _together(plan: Plan) -> str:
     )
     apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
     runs = f" A run for each workload, with the blocks that it needs, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
-    return f"{plan.blocks} blocks {time}{whose}.{runs}"
+    return f"{plan.blocks} blocks {time}{why_so_many}.{runs}"
 
 
 def _cell_lengths(plan: Plan) -> Iterator[Section]:
-    known = [(need.workload, need.cell_length) for need in plan.needs if need.cell_length is not None]
-    if known:
+    lengths = [(need.workload, need.cell_length) for need in plan.needs if need.cell_length is not None]
+    if lengths:
         columns = [Column(head, write=write, left=at == 0) for at, (head, write, _) in enumerate(CELL_LENGTH)]
-        rows = [[workload, *(value(length) for _, _, value in CELL_LENGTH[1:])] for workload, length in known]
+        rows = [[workload, *(value(length) for _, _, value in CELL_LENGTH[1:])] for workload, length in lengths]
         title = "Longer cells or more blocks? The steps a cell that use time best, for mean step time:"
         yield Section(title, [Table(columns, rows)])
 
@@ -196,5 +196,5 @@ def _named(pilot: Run, name: str) -> str:
 
 
 def _crossed(pilot: Run, sets: list[str]) -> bool:
-    met = {(cell.workload, cell.tweakset) for cell in pilot.cells}
-    return all((workload, name) in met for workload in pilot.workloads for name in sets)
+    pairs = {(cell.workload, cell.tweakset) for cell in pilot.cells}
+    return all((workload, name) in pairs for workload in pilot.workloads for name in sets)

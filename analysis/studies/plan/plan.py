@@ -91,8 +91,8 @@ class Plan:
 
     @property
     def blocks(self) -> int | None:
-        wanted = [need.blocks for need in self.needs]
-        return None if None in wanted else max(filter(None, wanted))
+        blocks = [need.blocks for need in self.needs]
+        return None if None in blocks else max(filter(None, blocks))
 
     @property
     def block_s(self) -> float | None:
@@ -138,12 +138,12 @@ def plan(pilot: Run, goal: Goal) -> Plan:
     comparisons = compare(pilot)
     needs, unplanned = [], []
     for study, workload in dict.fromkeys((comparison.study, comparison.workload) for comparison in comparisons):
-        mine = [comparison for comparison in comparisons if (comparison.study, comparison.workload) == (study, workload)]
-        usable = [comparison for comparison in mine if comparison.primary is not None]
+        own = [comparison for comparison in comparisons if (comparison.study, comparison.workload) == (study, workload)]
+        usable = [comparison for comparison in own if comparison.primary is not None]
         if usable:
             needs.append(_need(pilot, usable, goal))
         else:
-            unplanned.append(f"{workload}: {mine[0].reason}")
+            unplanned.append(f"{workload}: {own[0].reason}")
     if not needs:
         reason = ONE_RUN if not pilot.replicated else unplanned[0].rstrip(".") if unplanned else "nothing beside its baseline was measured"
         raise Refused(f"{pilot.origin}: nothing to plan from: {reason}. A pilot needs 3 blocks or more (`--blocks=3`).")
@@ -184,15 +184,15 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
 
 
 def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list[Cell]:
-    mine = [
+    own = [
         cell
         for cell in pilot.cells
         if (cell.study, cell.workload) == (contrast.study, contrast.workload) and cell.tweakset in arms and cell.outcome == "measured"
     ]
-    base = {cell.block: cell for cell in mine if cell.tweakset == stock}
+    base = {cell.block: cell for cell in own if cell.tweakset == stock}
     return [
         cell
-        for cell in mine
+        for cell in own
         if cell.metrics.get(contrast.primary_metric.name, 0.0) > 0 and different_data(base.get(cell.block, cell), cell) is None
     ]
 
