@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import __main__ as commands
-from fixtures.studies.io.dataset import MANIFEST, Spec
-from fixtures.studies.io.generate import ensure
+from fixtures.studies.io.dataset import MANIFEST, Spec, ensure
 
 Command = Callable[..., tuple[int, str, str]]
 HOUSE = Path(__file__).parents[2]

@@ -14,8 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.io import formats, parameters
-from fixtures.studies.io.dataset import MANIFEST, Manifest, Spec, check, contents, dimensions, read_manifest, sizes_sha256
-from fixtures.studies.io.generate import UNFINISHED, ensure
+from fixtures.studies.io.dataset import (
+    MANIFEST,
+    UNFINISHED,
+    Manifest,
+    Spec,
+    check,
+    contents,
+    dimensions,
+    ensure,
+    read_manifest,
+    sizes_sha256,
+)
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:

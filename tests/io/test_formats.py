@@ -151,7 +151,7 @@ def test_large_samples_are_drawn_in_pieces() -> None:
 def test_a_missing_library_is_said_with_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, package = formats.load(name).needs or ("", "")
     monkeypatch.setattr(importlib.util, "find_spec", lambda wanted: None if wanted == module else object())
-    assert formats.load(name).missing() == f"format {name}: this Python has no module {module}; pip install {package}"
+    assert formats.load(name).unavailable_reason() == f"format {name}: this Python has no module {module}; pip install {package}"
 
 
 @pytest.mark.parametrize("name", [one for name, one in NEEDING.items() if not formats.load(name).one_image_a_file])

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.studies.io import formats, generate
-from fixtures.studies.io.dataset import Spec, check, contents, estimate_bytes
-from fixtures.studies.io.generate import ensure
+from fixtures.studies.io import dataset, formats
+from fixtures.studies.io.dataset import Spec, check, contents, ensure, estimate_bytes
 from fixtures.terms import Refused
 from tests.waiting import PATIENCE_S, until
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[2]
-SETS = [Spec(name, 4, 1, 5000.0, 900.0) for name in formats.names() if not formats.load(name).missing()]
+SETS = [Spec(name, 4, 1, 5000.0, 900.0) for name in formats.names() if not formats.load(name).unavailable_reason()]
 
 
 def silent(_line: str) -> None:
@@ -97,7 +96,7 @@ def test_what_this_machine_cannot_count_through_is_said_in_a_line(
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(generate, "_write_files", fails)
+    monkeypatch.setattr(dataset, "_write_files", fails)
     with pytest.raises(Refused, match=rf"more samples than this machine can count through \({error.__name__}\)\. Free some space"):
         ensure(SETS[:1], tmp_path, silent)
     assert sets_in(tmp_path) == []
@@ -106,7 +105,7 @@ def test_what_this_machine_cannot_count_through_is_said_in_a_line(
 def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: Path) -> None:
     """2 x 100 x 100 bytes; a folder that is not there yet is on the file system of its parent."""
     root, (one, two) = tmp_path / "not" / "yet", (Spec("raw", 2, 1, 1e4), Spec("raw", 3, 1, 1e4))
-    lines = list(generate.outlook([one, two, one], root))
+    lines = list(dataset.outlook([one, two, one], root))
     assert lines[:2] == [
         f"Data set {one.folder_name}: 0.02 MB, is not there",
         f"Data set {two.folder_name}: 0.03 MB, is not there",
@@ -114,13 +113,13 @@ def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: P
     assert re.fullmatch(rf"0\.05 MB to be made in {root} before the first cell, \d+\.\d\d GB free", lines[2])
     assert not root.exists()
     ensure([one], root, silent)
-    assert next(line.split(":")[0] for line in generate.outlook([one, two], root)) == f"Data set {two.folder_name}"
-    assert list(generate.outlook([one], root)) == []
+    assert next(line.split(":")[0] for line in dataset.outlook([one, two], root)) == f"Data set {two.folder_name}"
+    assert list(dataset.outlook([one], root)) == []
 
 
 def test_too_little_room_is_said_beforehand(tmp_path: Path) -> None:
     huge = [Spec("raw", 10, 1, 1e14), SETS[0]]
-    *_, last = generate.outlook(huge, tmp_path)
+    *_, last = dataset.outlook(huge, tmp_path)
     says = r"2 data sets need 1000000\.\d\d GB, \d+\.\d\d GB are free there"
     assert re.match(f"Not enough room: .* {says}", last)
     with pytest.raises(Refused, match=says):
@@ -141,7 +140,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("name", formats.names())
 def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "require_room", lambda _specs, _root: None)
+    monkeypatch.setattr(dataset, "require_room", lambda _specs, _root: 0)
     with small_disk(2) as root:
         with pytest.raises(Refused, match=r"img_\d_of_9.*: No space left on device; what was begun is removed again") as refused:
             ensure([Spec(name, 9, 1, 500_000.0)], root, silent)
@@ -156,7 +155,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats.Format, "missing", lambda _form: "no h5py")
+    monkeypatch.setattr(formats.Format, "unavailable_reason", lambda _form: "no h5py")
     with pytest.raises(Refused, match="no h5py"):
         ensure(SETS, tmp_path, silent)
     assert list(tmp_path.iterdir()) == []
@@ -226,9 +225,9 @@ def test_one_process_at_a_time_writes_and_another_waits(tmp_path: Path) -> None:
 
 
 def test_progress_is_said_while_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "_SAY_EVERY_S", 0.0)
+    monkeypatch.setattr(dataset, "_REPORT_EVERY_S", 0.0)
     # Else all of it may be written before anybody looks for the first time.
-    monkeypatch.setattr(generate, "_sync", lambda _: time.sleep(0.02))
+    monkeypatch.setattr(dataset, "_sync", lambda _: time.sleep(0.02))
     spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)
     assert sum(samples.total_bytes for samples in contents(spec)) == 30000

@@ -26,7 +26,7 @@ SIDE, FILES, EACH = 30, 6, 2
 def reading(folder: Path, name: str, *, sample_bytes: int, threads: int, batch: int = 3) -> tuple[loader.Reading, NDArray[np.uint8]]:
     """Six files of two samples of 900 bytes. Returns: how they are read, and what is in them, shape (12, 900)."""
     there = formats.load(name)
-    if reason := there.missing():
+    if reason := there.unavailable_reason():
         pytest.skip(reason)
     each = 1 if there.one_image_a_file else EACH
     files = []

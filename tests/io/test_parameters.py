@@ -216,5 +216,5 @@ def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
 
 def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parameters.unavailable_reason(complete({})) is None
-    monkeypatch.setattr(formats.Format, "missing", lambda form: f"no {form.name}")
+    monkeypatch.setattr(formats.Format, "unavailable_reason", lambda form: f"no {form.name}")
     assert parameters.unavailable_reason(complete({"format": "hdf5"})) == "no hdf5"

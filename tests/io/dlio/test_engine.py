@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.studies.io import dlio, dlio_engine, generate, parameters
-from fixtures.studies.io.dataset import Spec
+from fixtures.studies.io import dlio, dlio_engine, parameters
+from fixtures.studies.io.dataset import Spec, ensure
 from fixtures.studies.io.parameters import PARAMETERS
 from fixtures.studies.io.workloads.io_train import _engine
 from fixtures.targets import _process
@@ -45,7 +45,7 @@ def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN
         here = program(tmp_path, recording, act)
         monkeypatch.setattr(dlio, "find", lambda: here)
         params = parameters.complete({**GIVEN, **more})
-        generate.ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
+        ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
         scratch = tmp_path / "a folder, with signs={of hydra}"
         scratch.mkdir(exist_ok=True)
         asked = Asked(steps or int(str(params["steps"])), 0, 1, scratch, data=tmp_path / "sets")
@@ -211,7 +211,7 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
     }
     name = ":".join(["io_train", *(f"{key}={value}" for key, value in {**given, "processes": processes}.items())])
     params = parameters.complete({**given, "processes": f"{processes}"})
-    generate.ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
+    ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
     ran = _process.run(Order(name, int(str(params["steps"])), 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"))
     assert ran.error is None, (ran.error, ran.last_lines)
     assert len(ran.steps) == 24 // 2 // processes
