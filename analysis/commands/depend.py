@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
-    from analysis.studies.jobs.dependability.intervals import Advice
+    from analysis.studies.jobs.checkpoints import Advice, CheckpointTrial
 
 GROUP = "study"
 HELP = "faults: report, checkpoint intervals, packet loss, simulate"
@@ -47,8 +46,8 @@ def report(args: argparse.Namespace) -> Answer:
     Hogs and floods have a verdict on isolation; poisoned clients what accuracy they cost. Streams of one block met the same jobs; those
     without a fault are what the others are held against.
     """
-    from analysis.studies.jobs.dependability.page import reported
-    from analysis.studies.jobs.replicates import streams_of
+    from analysis.studies.jobs.faults import reported
+    from analysis.studies.jobs.records import streams_of
 
     margin = parse_percent(args.margin)
     refused: list[str] = []
@@ -77,8 +76,7 @@ def checkpoint(args: argparse.Namespace) -> Answer:
 
     With runs, cost and mean time between failures are those measured, unless they are given. The MTBF is that of one job while it runs.
     """
-    from analysis.studies.jobs.dependability.intervals import advise
-    from analysis.studies.jobs.dependability.page import advised
+    from analysis.studies.jobs.checkpoints import advise, advised
 
     given = args.cost_s is not None and args.mtbf_s is not None
     if not args.runs and not given:
@@ -90,8 +88,8 @@ def checkpoint(args: argparse.Namespace) -> Answer:
 
 
 def _trials(args: argparse.Namespace, refused: list[str]) -> list[tuple[CheckpointTrial, Advice | None]]:
-    from analysis.studies.jobs.dependability.checkpoints import trials as trials_of
-    from analysis.studies.jobs.replicates import streams_of
+    from analysis.studies.jobs.checkpoints import trials as trials_of
+    from analysis.studies.jobs.records import streams_of
 
     trials = trials_of(streams_of(args.runs, refused))
     if not trials:
@@ -100,7 +98,7 @@ def _trials(args: argparse.Namespace, refused: list[str]) -> list[tuple[Checkpoi
 
 
 def _advice(args: argparse.Namespace, trial: CheckpointTrial) -> Advice | None:
-    from analysis.studies.jobs.dependability.intervals import advise
+    from analysis.studies.jobs.checkpoints import advise
 
     cost_s = args.cost_s if args.cost_s is not None else trial.cost_s
     mtbf_s = args.mtbf_s if args.mtbf_s is not None else trial.mtbf_s and trial.mtbf_s.value
@@ -123,9 +121,8 @@ def network(args: argparse.Namespace) -> Answer:
     A line is all that was asked for but the loss: delay, MTU, congestion control. Says where it is not that law that decides: arithmetic,
     the line itself, timeouts.
     """
-    from analysis.studies.jobs.dependability.network import lines as lines_of
-    from analysis.studies.jobs.dependability.network import trained
-    from analysis.studies.jobs.dependability.page import lossy
+    from analysis.studies.jobs.network import lines as lines_of
+    from analysis.studies.jobs.network import lossy, trained
 
     refused: list[str] = []
     lines = lines_of(trained(args.runs, refused))
@@ -160,8 +157,7 @@ def simulate(args: argparse.Namespace) -> Answer:
 
     Every interval meets the same failures. Without --intervals those around Daly's are played.
     """
-    from analysis.studies.jobs.dependability.intervals import CheckpointPlan
-    from analysis.studies.jobs.dependability.page import simulated
+    from analysis.studies.jobs.checkpoints import CheckpointPlan, simulated
 
     try:
         intervals_s = tuple(float(part) for part in args.intervals_s.split(",")) if args.intervals_s else ()

@@ -38,7 +38,7 @@ def profile(args: argparse.Namespace) -> Answer:
     replicas).
     """
     from analysis.studies.jobs.profile import answer
-    from analysis.studies.jobs.replicates import replicates_of
+    from analysis.studies.jobs.records import replicates_of
 
     refused: list[str] = []
     return answer(replicates_of(args.runs, refused), refused)
@@ -61,7 +61,7 @@ def hyper(args: argparse.Namespace) -> Answer:
     whose jobs do not all reach the accuracy has no mean time to it, and never wins. Effects and their analysis of variance are of ratios.
     """
     from analysis.studies.jobs.hyper import answer
-    from analysis.studies.jobs.replicates import replicates_of
+    from analysis.studies.jobs.records import replicates_of
 
     refused: list[str] = []
     return answer(replicates_of(args.runs, refused), refused)

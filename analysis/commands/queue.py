@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analysis.answer import Answer
-    from analysis.studies.jobs.queues.fitting import Fit
-    from analysis.studies.jobs.queues.formulas import Inputs
-    from analysis.studies.jobs.queues.page import Answers
-    from analysis.studies.jobs.queues.validation import PredictedWaits
+    from analysis.studies.jobs.queue_fits import Fit
+    from analysis.studies.jobs.queue_formulas import Inputs
+    from analysis.studies.jobs.queues import PredictedWaits, Prediction
 
 GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
@@ -51,15 +50,15 @@ def fit(args: argparse.Namespace) -> Answer:
     whether the data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal
     conditions are each other's replicates. What is wrong with a job's times is named.
     """
-    from analysis.studies.jobs.queues.page import fitted
+    from analysis.studies.jobs.queues import fitted
 
     refused: list[str] = []
     return fitted(_fits(args.runs, args.servers, refused), refused)
 
 
 def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list[Fit]:
-    from analysis.studies.jobs.queues.fitting import fit as fit_group
-    from analysis.studies.jobs.queues.reading import groups
+    from analysis.studies.jobs.csv_file import groups
+    from analysis.studies.jobs.queue_fits import fit as fit_group
 
     fits = []
     for group in groups(names, refused):
@@ -97,10 +96,10 @@ def validate(args: argparse.Namespace) -> Answer:
     The interval is from runs where there are three or more, else from busy cycles or batches of jobs, and it says which. With --rate and
     --service the prediction is of what was planned. Little's law is held against every run.
     """
-    from analysis.studies.jobs.queues.fitting import fit as fit_group
-    from analysis.studies.jobs.queues.page import validated
-    from analysis.studies.jobs.queues.reading import groups
-    from analysis.studies.jobs.queues.validation import validate as validate_fit
+    from analysis.studies.jobs.csv_file import groups
+    from analysis.studies.jobs.queue_fits import fit as fit_group
+    from analysis.studies.jobs.queues import validate as validate_fit
+    from analysis.studies.jobs.queues import validated
 
     margin = parse_percent(args.margin)
     if (args.rate is None) != (args.service is None):
@@ -119,7 +118,7 @@ def validate(args: argparse.Namespace) -> Answer:
 
 
 def _planned(args: argparse.Namespace, servers: int | None) -> Inputs | None:
-    from analysis.studies.jobs.queues.formulas import Inputs
+    from analysis.studies.jobs.queue_formulas import Inputs
 
     return None if args.rate is None or servers is None else Inputs(args.rate, args.service, servers)
 
@@ -189,23 +188,23 @@ def predict(args: argparse.Namespace) -> Answer:
     scatter then gives the answers intervals; several --servers answer what if. With as much work as can be done there is no stationary
     figure, and that is said.
     """
-    from analysis.studies.jobs.queues.page import predicted
+    from analysis.studies.jobs.queues import predictions
 
     if args.kinds:
         return _priorities(args)
     refused: list[str] = []
-    return predicted(_of_runs(args, refused) if args.runs else _of_typed(args), refused)
+    return predictions(_of_runs(args, refused) if args.runs else _of_typed(args), refused)
 
 
-def _of_typed(args: argparse.Namespace) -> Answers:
-    from analysis.studies.jobs.queues.formulas import Inputs, Unstable
+def _of_typed(args: argparse.Namespace) -> list[Prediction]:
+    from analysis.studies.jobs.queue_formulas import Inputs, Unstable
 
     missing = [name for name, value in (("--rate", args.rate), ("--service", args.service)) if value is None]
     if missing or args.preemptive:
         lacking = "--preemptive is of several --class" if args.preemptive else f"{', '.join(missing)}: missing"
         raise Refused(f"{lacking}; name runs to fit, or type --rate and --service, or several --class.")
     scv_arrivals, scv_service = (1.0 if scv is None else scv for scv in (args.scv_arrivals, args.scv_service))
-    answers: Answers = []
+    answers: list[Prediction] = []
     for servers in args.servers or (1,):
         inputs = Inputs(args.rate, args.service, servers, scv_arrivals, scv_service)
         varied = f", ca² {inputs.scv_arrivals:g}, cs² {inputs.scv_service:g}"
@@ -219,8 +218,8 @@ def _of_typed(args: argparse.Namespace) -> Answers:
 
 def _of_inputs(inputs: Inputs, args: argparse.Namespace) -> list[PredictedWaits]:
     from analysis.studies.jobs.estimates import Figure
-    from analysis.studies.jobs.queues.formulas import mmck, mmck_wait_quantile, mmck_wait_within
-    from analysis.studies.jobs.queues.validation import PredictedWaits, models, tails
+    from analysis.studies.jobs.queue_formulas import mmck, mmck_wait_quantile, mmck_wait_within
+    from analysis.studies.jobs.queues import PredictedWaits, models, tails
 
     if args.room is None:
         bare = [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s)) for queue in models(inputs)]
@@ -231,15 +230,15 @@ def _of_inputs(inputs: Inputs, args: argparse.Namespace) -> list[PredictedWaits]
     return [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s), waits, wait_within=within)]
 
 
-def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:
-    from analysis.studies.jobs.queues.formulas import Unstable
-    from analysis.studies.jobs.queues.validation import CLOSED, chosen, predicted, tails
+def _of_runs(args: argparse.Namespace, refused: list[str]) -> list[Prediction]:
+    from analysis.studies.jobs.queue_formulas import Unstable
+    from analysis.studies.jobs.queues import CLOSED, chosen, predicted, tails
 
     typed = {"--rate": args.rate, "--service": args.service, "--scv-arrivals": args.scv_arrivals, "--scv-service": args.scv_service}
     both = [name for name, value in (*typed.items(), ("--room", args.room)) if value is not None]
     if both:
         raise Refused(f"{both[0]}: is of typed inputs, and runs to fit are named; give either.")
-    answers: Answers = []
+    answers: list[Prediction] = []
     for fitted in _fits(args.runs, None if args.servers is None else args.servers[0], refused):
         if fitted.closed:
             answers.append((fitted.group, [], CLOSED))
@@ -265,8 +264,8 @@ def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:
 
 
 def _priorities(args: argparse.Namespace) -> Answer:
-    from analysis.studies.jobs.queues.page import prioritised
-    from analysis.studies.jobs.queues.priorities import non_preemptive, parse, preemptive
+    from analysis.studies.jobs.queue_formulas import non_preemptive, parse, preemptive
+    from analysis.studies.jobs.queues import prioritised
 
     classes = [parse(text) for text in args.kinds]
     others = (args.rate, args.service, args.room, args.scv_arrivals, args.scv_service, args.within or None)
@@ -306,8 +305,8 @@ def closed(args: argparse.Namespace) -> Answer:
 
     Answers requests a second, response, jobs and utilisation of every station, with the bounds that no system of these demands can pass.
     """
-    from analysis.studies.jobs.queues.formulas import mva
-    from analysis.studies.jobs.queues.page import closed as answer
+    from analysis.studies.jobs.queue_formulas import mva
+    from analysis.studies.jobs.queues import closed as answer
 
     demands_s: dict[str, float] = {}
     for text in args.demand:

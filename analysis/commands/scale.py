@@ -45,7 +45,7 @@ def fit(args: argparse.Namespace) -> Answer:
     differ, work. The better law, by AICc, comes first. The error is that of jobs whose number of replicas and size were left out of the
     fit.
     """
-    from analysis.studies.jobs.scaling.measured import fitted
+    from analysis.studies.jobs.scaling import fitted
 
     return fitted(args.runs)
 
@@ -73,7 +73,7 @@ Exit code 0: chosen; a size that no number of replicas fits is said. 2: bad usag
 )
 def choose(args: argparse.Namespace) -> Answer:
     """Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted."""
-    from analysis.studies.jobs.scaling.measured import choices, law
+    from analysis.studies.jobs.scaling import choices, law
 
     fitted = law(args.law)
     if not (0 < args.target_s < float("inf") and 1 <= args.most <= 1_000_000):
@@ -119,8 +119,7 @@ def simulate(args: argparse.Namespace) -> Answer:
     The law that chooses is fitted to a small profile with the noise of --noise, not given. Sizes have the mean 1 and --sizes-cv2; jobs come
     at random (Poisson), so that the nodes are busy to --load under the way of scaling that asks most of them. A seed is one stream of jobs.
     """
-    from analysis.studies.jobs.scaling.measured import law
-    from analysis.studies.jobs.scaling.study import ScalingStudy, simulated
+    from analysis.studies.jobs.scaling import ScalingStudy, law, simulated
 
     if not (20 <= args.jobs <= 10_000_000 and 1 <= args.seeds <= 10_000 and 3 <= args.most <= args.nodes <= 10_000_000):
         raise Refused("--jobs is 20 or more, --seeds 1 or more, --most 3 or more and no more than --nodes.")
@@ -146,7 +145,7 @@ def report(args: argparse.Namespace) -> Answer:
     Reads saved runs of streams of jobs, some with `target_s`. Says how many jobs ran for the target ±10 %, what they took of the nodes, how
     far the law was off that chose, and what was measured to fit it. Streams are paired by their jobs.
     """
-    from analysis.studies.jobs.scaling.measured import reported
+    from analysis.studies.jobs.scaling import reported
 
     return reported(args.runs)
 

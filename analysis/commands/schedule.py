@@ -49,10 +49,9 @@ def report(args: argparse.Namespace) -> Answer:
     each held its slot.
     """
     from analysis.load import load_each
+    from analysis.studies.jobs.policies import measured, played_streams
+    from analysis.studies.jobs.policies import places as places_of
     from analysis.studies.jobs.records import streams as streams_of
-    from analysis.studies.jobs.schedulers.measured import places as places_of
-    from analysis.studies.jobs.schedulers.measured import played_streams
-    from analysis.studies.jobs.schedulers.page import measured
 
     refused: list[str] = []
     streams = []
@@ -101,8 +100,7 @@ def simulate(args: argparse.Namespace) -> Answer:
     Slots are busy to --load if each class of jobs runs where it should. A policy knows predicted times, off by --prediction-error;
     how long a job really takes it learns when that ends. Nothing is interrupted. A seed is one stream of jobs, its first tenth left out.
     """
-    from analysis.studies.jobs.schedulers.measured import PolicyStudy
-    from analysis.studies.jobs.schedulers.page import simulated
+    from analysis.studies.jobs.policies import PolicyStudy, simulated
     from analysis.studies.jobs.simulation import JobClass, JobSource, read_classes
     from control.scheduling import policies
 

@@ -79,8 +79,8 @@ def serve(lines: Iterable[str], write: Callable[[Json], None]) -> int:
 
 
 def _schedule(first: Json) -> Served:
+    from control.scheduling.policies import Job
     from control.scheduling.scheduler import Scheduler
-    from control.scheduling.terms import Job
 
     policy, slots = _fields(first, {"policy": str, "slots": Mapping[str, int]})
     scheduler = Scheduler(policy, slots)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.studies.jobs.dependability.study import poisonings
-from analysis.studies.jobs.estimates import mean
+from analysis.studies.jobs.estimates import figure, inverse, mean
+from analysis.studies.jobs.faults import poisonings
 from analysis.studies.jobs.hyper import hyper
-from analysis.studies.jobs.output import figure, inverse
-from analysis.studies.jobs.replicates import in_order
-from analysis.studies.jobs.scaling.measured import arm_of, of_run, reports
+from analysis.studies.jobs.records import in_order
+from analysis.studies.jobs.scaling import of_run, reports
 from analysis.terms import Refused
 from analysis.wording import digits, spoken, unsigned
 from control.scaling import TOLERANCE, time_s
@@ -49,10 +48,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.dependability.study import Poisoning
+    from analysis.studies.jobs.faults import Poisoning
     from analysis.studies.jobs.hyper import GridPoint, Hyper
     from analysis.studies.jobs.records import Stream, Unit
-    from analysis.studies.jobs.scaling.measured import MeasuredStream, TargetReport
+    from analysis.studies.jobs.scaling import MeasuredStream, TargetReport
     from analysis.studies.jobs.streams.gathered import Gathered
     from analysis.studies.keys.terms import Term
 
@@ -355,7 +354,7 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
     laws = {stream.record.unit: stream.laws for stream in streams if stream.laws}
     faster: dict[int, dict[Unit, list[float]]] = {}
     for stream in streams:
-        for job, times in stream.done:
+        for job, times in stream.record.done_with_times:
             law = laws.get(stream.record.unit, {}).get(job.class_)
             if law is not None and job.work is not None and times.ran_s > 0:
                 faster.setdefault(job.replicas, {}).setdefault(stream.record.unit, []).append(float(time_s(law, job.work, 1)) / times.ran_s)
@@ -379,7 +378,13 @@ def _targets(axes: Axes, streams: Sequence[MeasuredStream], report: TargetReport
     every = []
     for at, arm in reversed(list(enumerate(report.arms))):
         color, marker = look_of(at)
-        jobs = [(job.work, times.ran_s) for stream in streams if arm_of(stream) == arm.name for job, times in stream.done if job.work]
+        jobs = [
+            (job.work, times.ran_s)
+            for stream in streams
+            if stream.arm == arm.name
+            for job, times in stream.record.done_with_times
+            if job.work
+        ]
         dots(axes, [work for work, _ in jobs], [ran for _, ran in jobs], color, marker=marker, markersize=3, alpha=0.7)
         every += jobs
     works, rans = zip(*every, strict=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.studies.jobs.dependability.intervals import daly_s, time_per_work, young_s
-from analysis.studies.jobs.output import figure, number, unit
+from analysis.studies.jobs.checkpoints import daly_s, time_per_work, young_s
+from analysis.studies.jobs.estimates import figure, number, unit
 from analysis.studies.jobs.streams.sentences import in_order, names
 from analysis.wording import digits, probability, unsigned
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
-    from analysis.studies.jobs.dependability.network import LossyLine
-    from analysis.studies.jobs.dependability.study import FaultArm
+    from analysis.studies.jobs.checkpoints import CheckpointTrial
+    from analysis.studies.jobs.faults import FaultArm
+    from analysis.studies.jobs.network import LossyLine
     from analysis.terms import Run
 
     from .marks import Style

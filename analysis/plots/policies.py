@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analysis.studies.jobs.estimates import Figure as Estimate
-from analysis.studies.jobs.output import figure, inverse, unit
-from analysis.studies.jobs.schedulers.page import METRIC_HEADS
+from analysis.studies.jobs.estimates import figure, inverse, unit
+from analysis.studies.jobs.policies import METRIC_HEADS
 from analysis.wording import digits, probability
 
 from .labels import fitted, joined, room_for
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from analysis.studies.jobs.policies import Place
     from analysis.studies.jobs.records import Stream
-    from analysis.studies.jobs.schedulers.measured import Place
     from analysis.terms import Run
 
     from .marks import Style

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.queue_times import columns
 from analysis.studies.jobs.streams.gathered import busiest, holds, lanes, last_moment, waiting
 from analysis.studies.jobs.streams.sentences import called, in_order, names
 from analysis.wording import digits

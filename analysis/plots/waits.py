@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.studies.jobs.output import figure, unit
-from analysis.studies.jobs.queues.formulas import Inputs, Unstable, mmc
-from analysis.studies.jobs.queues.valid_times import columns
-from analysis.studies.jobs.queues.validation import RULE, predicted
+from analysis.studies.jobs.estimates import figure, unit
+from analysis.studies.jobs.queue_formulas import Inputs, Unstable, mmc
+from analysis.studies.jobs.queue_times import columns
+from analysis.studies.jobs.queues import RULE, predicted
 from analysis.studies.jobs.streams.sentences import FIRST_COME, called, settings
 from analysis.wording import unsigned
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.queues.formulas import Queue
-    from analysis.studies.jobs.queues.validation import ModelCheck as Judged
+    from analysis.studies.jobs.queue_formulas import Queue
+    from analysis.studies.jobs.queues import ModelCheck as Judged
     from analysis.studies.jobs.streams.gathered import Gathered, GroupWaits
 
     from .marks import Ends, Style

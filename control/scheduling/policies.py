@@ -1,4 +1,4 @@
-"""Which job next: the policies by name. Each is a pure function: it knows what it is given, and no job's true duration.
+"""Which job next: the policies by name, and the terms they speak in. Each is a pure function: it knows no job's true duration.
 
 A policy has a `description` of one line, and one of
 
@@ -9,19 +9,79 @@ A policy has a `description` of one line, and one of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf, isfinite
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import inf, isfinite, log2
 from typing import TYPE_CHECKING, Any
 
 from control.errors import UnknownName
 
-from .allocation import plan
-from .terms import Start
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .terms import Job, State
+    Shares = dict[str, dict[str, float]]  # the part of each class of jobs, by kind of slot
+
+STEPS = 8  # of a factor of two: how far demand may change before the shares are sought again
+NOTHING = 1e-9  # a smaller share is none
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that waits. How long it will really take is not here.
+
+    `predicted_s` by kind of slot; empty where nothing is known, and it may then run on any. A kind that is missing beside others cannot
+    run it. `priority`: the lower number goes first. `replicas` are started together or not at all, on slots of one kind.
+    `due_s` is on the clock of `submit_s`, None where nothing is promised. `tenant` is who shares the slots fairly with others.
+    """
+
+    number: int
+    submit_s: float
+    predicted_s: Mapping[str, float] = field(default_factory=dict)
+    class_: str = ""
+    priority: int = 0
+    replicas: int = 1
+    due_s: float | None = None
+    tenant: str = ""
+
+    @property
+    def shortest_s(self) -> float:
+        """The prediction where it runs fastest; infinite where there is none."""
+        return min(self.predicted_s.values(), default=inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start this job now, on slots of this kind."""
+
+    number: int
+    kind: str
+
+
+@dataclass(slots=True)
+class State:
+    """What is known of the slots, for a policy to read and never to change. All by kind of slot unless said otherwise.
+
+    `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has had (`scheduler.Shares`), both by tenant.
+    `ends_s` are the predicted ends of what runs, ascending, once a slot. `demand_s`, by class of jobs and kind of slot, sums the predicted
+    slot-seconds of all jobs that came, were each run there.
+    """
+
+    slots: Mapping[str, int]
+    free: dict[str, int]
+    now_s: float = 0.0
+    running: dict[str, int] = field(default_factory=dict)
+    served_s: dict[str, float] = field(default_factory=dict)
+    ends_s: dict[str, list[float]] = field(default_factory=dict)
+    demand_s: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def kinds(self, job: Job) -> Sequence[str]:
+        """The kinds of slots that could run a job, if they were all free."""
+        return [kind for kind, many in self.slots.items() if many >= job.replicas and (not job.predicted_s or kind in job.predicted_s)]
+
+    def fastest(self, job: Job) -> str | None:
+        """The kind that runs a job fastest of those that are free now; None where none is."""
+        free = [kind for kind in self.kinds(job) if self.free[kind] >= job.replicas]
+        return min(free, key=lambda kind: job.predicted_s.get(kind, 0.0), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +124,7 @@ def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
 def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
     """Each class of jobs where it gains most: slots of different speed shared out so that all together get through the most work.
 
-    Which kinds are for a class is `allocation.plan`'s, from predicted times and from what came so far. A job goes to the fastest free one
+    Which kinds are for a class is `shares_of`'s, from predicted times and from what came so far. A job goes to the fastest free one
     of these, elsewhere only if none of these is free; and nowhere if it is predicted to be done sooner by waiting for another of these.
     Jobs are looked at in the order of submission; one that waits for its slots may be overtaken.
 
@@ -73,7 +133,7 @@ def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
     """
     if not any(state.free.values()):
         return None
-    shares = plan(state.demand_s, state.slots)
+    shares = shares_of(state.demand_s, state.slots)
     before: dict[str, int] = {}
     for job in waiting:
         planned = [kind for kind in state.kinds(job) if shares[job.class_].get(kind, 0.0) > 0]
@@ -125,3 +185,54 @@ POLICIES = {
     # predictions hold (Conway, Maxwell and Miller, 1967); long jobs pay for it, with the longest waits there are.
     "sjf": Policy("the shortest predicted time first", lambda job: (job.shortest_s, job.submit_s)),
 }
+
+
+def shares_of(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> Shares:
+    """Return which part of each class of jobs is to run on which kind of slot, so that the most work is got through.
+
+    `demand_s` are slot-seconds by class and kind, infinite where it cannot run. The load of the busiest kind is least: one over it is by
+    how much more could come before the queues grow without end, whatever the policy. Demand is rounded to a twelfth or so, so that the
+    shares of a long stream are found in its beginning and kept.
+    Source: Harrison and López, Queueing Systems 33, 1999 (the static planning problem).
+    """
+    if len(slots) == 1:
+        return {class_: dict.fromkeys(slots, 1.0) for class_ in demand_s}
+    total = sum(min(row.values()) for row in demand_s.values()) or 1.0
+    rounded = tuple((class_, tuple(_rounded(row[kind] / total) for kind in slots)) for class_, row in demand_s.items())
+    return _solved(rounded, tuple(slots.items()))[0]
+
+
+def least_load(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> float:
+    """Return the load of the busiest kind under the best shares: 1 where demand is a second's slot-seconds and all slots are busy."""
+    exact = tuple((class_, tuple(row[kind] for kind in slots)) for class_, row in demand_s.items())
+    return _solved(exact, tuple(slots.items()))[1]
+
+
+def _rounded(part: float) -> float:
+    return part if part <= 0 or not isfinite(part) else 2.0 ** (round(log2(part) * STEPS) / STEPS)
+
+
+@lru_cache(maxsize=1024)
+def _solved(demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tuple[str, int], ...]) -> tuple[Shares, float]:
+    """Solve the linear program; its unknowns are the share of class c on kind k at c·K + k, and the load last."""
+    import numpy as np  # noqa: PLC0415  # a policy of one kind of slot need not wait for it
+    from scipy.optimize import linprog  # noqa: PLC0415  # as above
+
+    classes, kinds = len(demand), len(slots)
+    seconds = np.array([row for _, row in demand])
+    possible = np.isfinite(seconds)
+    busy = np.zeros((kinds, classes * kinds + 1))
+    for k, (_, many) in enumerate(slots):
+        busy[k, k:-1:kinds] = np.where(possible[:, k], seconds[:, k], 0.0) / many
+    busy[:, -1] = -1.0
+    whole = np.hstack([np.kron(np.eye(classes), np.ones(kinds)), np.zeros((classes, 1))])
+    bounds = [*((0.0, float(can)) for can in possible.ravel()), (0.0, inf)]
+    cost = np.append(np.zeros(classes * kinds), 1.0)
+    result = linprog(cost, A_ub=busy, b_ub=np.zeros(kinds), A_eq=whole, b_eq=np.ones(classes), bounds=bounds, method="highs-ds")
+    parts = result.x[:-1].reshape(classes, kinds).tolist()
+    names = [kind for kind, _ in slots]
+    shares = {
+        class_: {kind: part for kind, part in zip(names, row, strict=True) if part > NOTHING}
+        for (class_, _), row in zip(demand, parts, strict=True)
+    }
+    return shares, float(result.x[-1])

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from control.errors import Refused
 
 from . import policies
-from .terms import Start, State
+from .policies import Start, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .terms import Job
+    from .policies import Job
 
 
 class Scheduler:
@@ -44,7 +44,7 @@ class Scheduler:
         if job.number in self._waiting or job.number in self._running:
             raise Refused(f"Job {job.number} waits or runs already; a number is one job's until that has ended.")
         if not self.state.kinds(job):
-            raise Refused(f"Job {job.number} needs {job.replicas} slots{self._on(job)} at once; there are {_said(self.state.slots)}.")
+            raise Refused(f"Job {job.number} needs {job.replicas} slots{self._on(job)} at once; there are {_described(self.state.slots)}.")
         self._at(now_s)
         self._shares.came(job)
         self._waiting[job.number] = job
@@ -74,7 +74,7 @@ class Scheduler:
         """
         for kind, many in slots.items():
             if not 0 <= many <= self.state.slots.get(kind, -1):
-                raise Refused(f"{many} slots of {kind} cannot be away; there are {_said(self.state.slots)}.")
+                raise Refused(f"{many} slots of {kind} cannot be away; there are {_described(self.state.slots)}.")
             self.state.free[kind] += self._away[kind] - many
             self._away[kind] = many
 
@@ -156,5 +156,5 @@ class Shares:
         self._present[job.tenant] -= 1
 
 
-def _said(slots: Mapping[str, int]) -> str:
+def _described(slots: Mapping[str, int]) -> str:
     return ", ".join(f"{many} of {kind}" for kind, many in slots.items())

@@ -19,7 +19,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.load import load, parsed
-from analysis.studies.jobs.queues.formulas import erlang_c
+from analysis.studies.jobs.queue_formulas import erlang_c
 
 HOUSE = Path(__file__).parents[2]
 RUNS = HOUSE / "data" / "runs"

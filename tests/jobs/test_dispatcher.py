@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues.valid_times import columns, little, most_held
+from analysis.studies.jobs.queue_times import columns, little, most_held
 from analysis.studies.jobs.records import Job, Stream
 from fixtures.studies.jobs.course import Course, attempt_rows, job_row
 from fixtures.studies.jobs.dispatcher import Dispatcher, Rules

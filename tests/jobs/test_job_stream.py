@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.metrics import metrics_of
-from analysis.studies.jobs.queues.valid_times import columns, little, most_held
+from analysis.studies.jobs.queue_times import columns, little, most_held
 from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Steps
 from control.scheduling.policies import names as policies

@@ -1,19 +1,37 @@
-"""CSV as a foreign file: refused with the line that is wrong."""
+"""Files of jobs by name: CSV as a foreign file, and groups of streams out of saved runs (.json) and lists of jobs (.csv).
+
+A list of jobs has the columns job,submit_s and, where they were measured, admit_s, start_s, end_s; a run a value of the column `run`. Also
+read are class, priority, replicas, attempts, outcome, reason and slots; other columns are ignored.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.files import read_whole
+from analysis.load import load_each
+from analysis.machine import Machines
 from analysis.plain import one_line
-from analysis.terms import Unreadable
+from analysis.terms import Refused, Unreadable
+
+from .records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, distinct, plan, streams
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     Lines = list[tuple[str, dict[str, str]]]  # where it stands, and its cells by column
+
+NEEDED = ("job", "submit_s")
+HEAD = "job,submit_s,start_s,end_s"
+MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
 def text_of(path: Path) -> str:
@@ -24,7 +42,7 @@ def text_of(path: Path) -> str:
 
 
 def parse(text: str, where: object) -> tuple[list[str], Lines]:
-    """Columns, and lines but for blank ones; `where` begins what is said of it. Raises: Unreadable."""
+    """Return columns, and lines but for blank ones; messages begin with `where`. Raises: Unreadable, with the line that is wrong."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines: Lines = []
     try:
@@ -42,3 +60,103 @@ def parse(text: str, where: object) -> tuple[list[str], Lines]:
     except csv.Error as error:
         raise Unreadable(f"{where}: line {reader.line_num}: is no CSV ({error}).") from None
     return names, lines
+
+
+def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
+    """Read every stream, those of equal conditions together; each file or stream that cannot be used adds a line to `refused`.
+
+    Runs of different machines are never of one group, and a copy of a stream is left out. Raises: Refused, where nothing can be used.
+    """
+    on_machine: list[tuple[Stream, int | None]] = []  # with the number of its machine
+    machines = Machines()
+    for name in names:
+        if name.endswith(".csv"):
+            try:
+                on_machine += [(stream, None) for stream in parse_jobs(text_of(Path(name)), name)]
+            except Unreadable as error:
+                refused.append(" ".join(str(error).splitlines()))
+            continue
+        for run in load_each([name], refused):
+            machine = machines.number_of(run.machine)
+            try:
+                on_machine += [(stream, machine) for stream in streams(run, refused)]
+            except Refused as error:
+                refused.append(str(error))
+    several = len(machines.known) > 1
+    every = [
+        replace(stream, group=f"{stream.group} on {machines.known[machine]}") if several and machine is not None else stream
+        for stream, machine in on_machine
+    ]
+    by_group: dict[str, list[Stream]] = {}
+    for stream in distinct(every, refused):
+        by_group.setdefault(stream.group, []).append(stream)
+    if not by_group:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
+    return list(by_group.values())
+
+
+def parse_jobs(text: str, where: str) -> list[Stream]:
+    names, lines = parse(text, where)
+    missing = ", ".join(name for name in NEEDED if name not in names)
+    if missing:
+        columns = one_line(", ".join(names)) or "nothing"
+        raise Unreadable(f"{where}: no column {missing}; it has {columns}. A list of jobs begins with {HEAD}.")
+    runs: dict[str, list[Job]] = {}
+    slots: dict[str, int | None] = {}
+    for at, row in lines:
+        run = row.get("run", "")
+        runs.setdefault(run, []).append(_job(row, at))
+        of_run = _whole(row, "slots", at)
+        if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
+            raise Unreadable(f"{at}: slots {of_run}; a stream has one number of them, 1 to {MOST_SLOTS}.")
+    if not runs:
+        raise Unreadable(f"{where}: has no job.")
+    measured = not {"admit_s", "start_s", "end_s"}.isdisjoint(names)
+    result = []
+    for run, jobs in runs.items():
+        drawn = plan("", [job.submit_s for job in jobs], ())  # no clock reads two streams alike
+        name = f"{where} {run}".strip()
+        result.append(Stream(name, where, tuple(jobs), slots[run], measured=measured, drawn=(("plan", drawn),) if drawn else ()))
+    return result
+
+
+def _job(row: Mapping[str, str], at: str) -> Job:
+    number = _whole(row, "job", at)
+    if number is None or number < 0:
+        raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it is a number that counts jobs.")
+    submit_s, admit_s, start_s, end_s = (_time(row, name, at) for name in TIMES)
+    outcome = row.get("outcome", "")
+    if outcome and outcome not in OUTCOMES:
+        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
+    replicas, attempts = (max(1, _whole(row, name, at) or 1) for name in ("replicas", "attempts"))
+    return Job(
+        number,
+        submit_s,
+        admit_s,
+        start_s,
+        end_s,
+        outcome=outcome,
+        reason=row.get("reason", ""),
+        class_=row.get("class", ""),
+        priority=_whole(row, "priority", at),
+        replicas=replicas,
+        attempts=attempts,
+    )
+
+
+def _time(row: Mapping[str, str], name: str, at: str) -> float | None:
+    text = row.get(name, "")
+    if text.lower() in MISSING:
+        return None
+    if not NUMBER.fullmatch(text) or not math.isfinite(float(text)) or abs(float(text)) > LONGEST:
+        raise Unreadable(f"{at}: {name} is {one_line(text, 60)!r}, no time in seconds; leave it empty where it is missing.")
+    return float(text)
+
+
+def _whole(row: Mapping[str, str], name: str, at: str) -> int | None:
+    text = row.get(name, "")
+    if text.lower() in MISSING:
+        return None
+    if not WHOLE.fullmatch(text):
+        raise Unreadable(f"{at}: {name} is {one_line(text, 60)!r}, no whole number.")
+    return int(text)

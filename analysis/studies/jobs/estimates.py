@@ -1,28 +1,34 @@
-"""Values with their intervals: means over blocks or runs, ratios of pairs, gains. A block is the unit; what is in one counts once."""
+"""Values with their intervals, and how they are written: means over blocks or runs, ratios of pairs, gains. A block counts once."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from analysis.answer import text_table
 from analysis.stats.adjust import holm
 from analysis.stats.effect import ROUNDING, moments, paired_effect
 from analysis.terms import Metric, NotComparable
+from analysis.wording import digits, probability
 from control.t_test import ALPHA, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from analysis.answer import Table
     from analysis.terms import Effect
 
     from .records import Unit
+
+    Document = dict[str, Any]
 
 Key = TypeVar("Key")
 FEWEST = 3  # blocks or runs that carry an interval
 FEW = f"fewer than {FEWEST} blocks: no interval"
 FEW_RUNS = f"fewer than {FEWEST} runs: no interval"
 SAME = "the same in every block: no interval"
+NONE = "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +71,23 @@ def average(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+def average_of_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return average(known) if known else None
+
+
 def mean(values: Mapping[Unit, Sequence[float]]) -> Figure | None:
-    """Mean over blocks of the means inside each; a block is the unit. None where there is no value."""
+    """Return the mean over blocks of the means inside each, None where there is no value."""
     units = [average(inside) for inside in values.values() if inside]
     if len(units) >= FEWEST:
         value, spread = moments(units)
         if spread <= ROUNDING * abs(value):
             return Figure(value, why=SAME)
-    return _over(units, FEW)
+    return over_runs(units, FEW)
 
 
-def over_runs(values: Sequence[float]) -> Figure | None:
-    """One value a run → their mean; None where there is none, without an interval where there are fewer than three."""
-    return _over(values, FEW_RUNS)
-
-
-def _over(values: Sequence[float], few: str) -> Figure | None:
+def over_runs(values: Sequence[float], few: str = FEW_RUNS) -> Figure | None:
+    """Return the mean of one value a run; None where there is none, without an interval where there are fewer than three."""
     if not values:
         return None
     value, spread = moments(values)
@@ -92,16 +99,14 @@ def _over(values: Sequence[float], few: str) -> Figure | None:
 
 
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
-    """Second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
+    """Return second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
     units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]
     if not units:
         return None
     log, spread = moments(units)
     n = len(units)
-    if n < FEWEST:
-        return Ratio(math.exp(log), n, why=FEW)
-    if spread < ROUNDING:
-        return Ratio(math.exp(log), n, why=SAME)
+    if n < FEWEST or spread < ROUNDING:
+        return Ratio(math.exp(log), n, why=FEW if n < FEWEST else SAME)
     se = spread / math.sqrt(n)
     low, high, low90, high90 = (
         math.exp(log + sign * t_quantile(1 - tail, n - 1) * se) for tail in (ALPHA / 2, ALPHA) for sign in (-1.0, 1.0)
@@ -109,26 +114,84 @@ def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
     return Ratio(math.exp(log), n, low, high, low90, high90, 2 * t_tail(abs(log) / se, n - 1))
 
 
-def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
-    """Each ratio's p after Holm over all that have one; None for those without."""
-    known = {at: ratio.p for at, ratio in enumerate(ratios) if ratio is not None and ratio.p is not None}
-    return [*map(holm_by_key(known).get, range(len(ratios)))]
+def adjusted(ratios: Mapping[Key, Ratio | None]) -> dict[Key, float]:
+    """Return each ratio's p after Holm over all that have one."""
+    return holm_by_key({key: ratio.p for key, ratio in ratios.items() if ratio is not None and ratio.p is not None})
 
 
 def holm_by_key(p: Mapping[Key, float]) -> dict[Key, float]:
     return dict(zip(p, holm(list(p.values())), strict=True))
 
 
-def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float]) -> Effect | None:
-    """How much lower is better in `after`, run by run of those that both have; None where fewer than three do, or nothing varies."""
+def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float]) -> tuple[Effect | None, str]:
+    """Return how much lower, which is better, `after` is over the runs that have both; or None, and why."""
     shared = [unit for unit in before if unit in after]
     if len(shared) < FEWEST:
-        return None
+        return None, "by too few runs for an interval"
     try:
-        return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0)
+        return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0), ""
     except NotComparable:
-        return None
+        return None, "by the very same share in every run"
 
 
-def unknown_gain(before: Mapping[Unit, float], after: Mapping[Unit, float]) -> str:
-    return "by too few runs for an interval" if len(before.keys() & after.keys()) < FEWEST else "by the very same share in every run"
+def inverse(effect: Effect) -> tuple[float, float, float]:
+    """Return a gain as a ratio of times, candidate over baseline, with its interval."""
+    return 1 / (1 + effect.gain), 1 / (1 + effect.high), 1 / (1 + effect.low)
+
+
+def number(value: float | None, most: int = 3) -> str:
+    return NONE if value is None else digits(value, most)
+
+
+def figure(value: Figure | Ratio | None, scale: float = 1.0) -> str:
+    """Write a value with its interval: `0.612 [0.58, 0.645]`, without one where it has none."""
+    if value is None:
+        return NONE
+    if value.low is None or value.high is None:
+        return number(value.value * scale)
+    return f"{number(value.value * scale)} [{number(value.low * scale)}, {number(value.high * scale)}]"
+
+
+def value_of(figure: Figure | Ratio | None, scale: float = 1.0) -> float | None:
+    return None if figure is None else figure.value * scale
+
+
+def share(value: float | Figure | None, decimals: int = 0) -> str:
+    """Write a fraction as a percentage: `12%`."""
+    value = value.value if isinstance(value, Figure) else value
+    return NONE if value is None else f"{value:.{decimals}%}"
+
+
+def p_value(p: float | None) -> str:
+    return NONE if p is None else probability(p)
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> Table:
+    """Make a table; a cell may be a text, a number (three digits), a value with its interval, or None for what is missing."""
+    return text_table(heads, [[_cell(value) for value in row] for row in rows], left)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Figure | Ratio):
+        return figure(value)
+    return number(value) if value is None or isinstance(value, float) else str(value)
+
+
+def faster(effect: Effect | None, unknown: str) -> str:
+    """Write a gain before the name of what it is over: `+12.0 % faster [+8.1, +16.0], p 0.001, than`; `unknown` is why there is none."""
+    if effect is None:
+        return f"{unknown}, before"
+    shown = f"{100 * effect.gain:+.1f} % faster [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(effect.p)}"
+    return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"
+
+
+def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
+    """Return what to multiply seconds by, and the unit that they then have, so that the longest reads well."""
+    from analysis.wording import unit_of  # noqa: PLC0415  # rich, which no computation needs
+
+    known = [time for time in times_s if time is not None and time > 0]
+    return unit_of(known) if known else (1.0, "s")

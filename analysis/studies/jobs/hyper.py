@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from analysis.answer import marked, of_parts, text_table, together
+from analysis.answer import marked, of_parts, together
 from analysis.studies.keys.answers import answer as effects_answer
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import letters
@@ -14,8 +14,7 @@ from analysis.studies.keys.terms import DesignFactor, LostPoint, Observed
 from analysis.studies.keys.terms import EffectRow as Cell
 from analysis.terms import Refused
 
-from .estimates import average, gain, over_runs, unknown_gain
-from .output import NONE, faster, figure
+from .estimates import NONE, average, faster, gain, over_runs, share, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,6 +65,9 @@ class Hyper:
     why: str
     why_no_gain: str = ""
 
+    def named(self, point: GridPoint) -> str:
+        return ", ".join(f"{name} {level}" for name, level in zip(self.factors, point.levels, strict=True))
+
 
 def hyper(streams: Sequence[Stream]) -> Hyper:
     learning = [stream for stream in streams if any(ACCURACY in job.result for job in stream.jobs)]
@@ -81,8 +83,7 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
     whole = sorted((point for point in points if point.time_s is not None and point.reached == point.jobs), key=_soon)
     best, after = [*whole[:2], None, None][:2]
     pair = (_known(times[after.levels]), _known(times[best.levels])) if best and after else None
-    effect = gain(TIME, *pair) if pair else None
-    why_no_gain = unknown_gain(*pair) if pair and effect is None else ""
+    effect, why_no_gain = gain(TIME, *pair) if pair else (None, "")
     effects, why = _effects(factors, order, times)
     return Hyper(tuple(factor.name for factor in factors), points, best, after, effect, effects, why, why_no_gain)
 
@@ -177,7 +178,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-HYPER_LEGEND = (
+LEGEND = (
     (
         "time s",
         "until the first epoch whose accuracy on images left out is what was asked for; means of runs in which all jobs came there.",
@@ -189,38 +190,27 @@ HYPER_LEGEND = (
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     """The points, and effects of a factorial below them; in its data effects are gains as fractions of speed."""
     result = hyper(streams)
-    points = of_parts(asdict(result), _page(result), refused)
+    heads = [*result.factors, "runs", "reached", "time s [95 %]", "epochs", "accuracy"]
+    rows = [
+        (
+            *(*point.levels, point.runs, f"{point.reached}/{point.jobs}", point.time_s),
+            *(NONE if point.epochs is None else f"{point.epochs.value:.1f}", share(point.accuracy, 1)),
+        )
+        for point in result.points
+    ]
+    parts: list[Part] = [*_lines(result), "", table(heads, rows, left=len(result.factors)), *marked(LEGEND, "quiet")]
+    points = of_parts(asdict(result), parts, refused)
     if result.effects is None:
         return points
     return replace(together([points, effects_answer([result.effects])]), data=points.data, refused=refused)
 
 
-def _page(hyper: Hyper) -> Iterator[Part]:
-    yield from _lines(hyper)
-    yield ""
-    yield text_table(
-        [*hyper.factors, "runs", "reached", "time s [95 %]", "epochs", "accuracy"], map(_point_row, hyper.points), left=len(hyper.factors)
-    )
-    yield from marked(HYPER_LEGEND, "quiet")
-
-
-def _point_row(point: GridPoint) -> list[str]:
-    accuracy = NONE if point.accuracy is None else f"{point.accuracy.value:.1%}"
-    epochs = NONE if point.epochs is None else f"{point.epochs.value:.1f}"
-    return [*point.levels, f"{point.runs}", f"{point.reached}/{point.jobs}", figure(point.time_s), epochs, accuracy]
-
-
-def _lines(hyper: Hyper) -> Iterator[str]:
-    def named(point: GridPoint) -> str:
-        return ", ".join(f"{name} {level}" for name, level in zip(hyper.factors, point.levels, strict=True))
-
-    if hyper.best is None:
+def _lines(result: Hyper) -> Iterator[str]:
+    if result.best is None:
         yield "At no point did all jobs of all runs reach the accuracy: none can be called the best."
-    elif hyper.next is None:
-        yield f"Soonest: {named(hyper.best)}, the only point that all jobs reach."
-    elif hyper.effect is None:
-        yield f"Soonest: {named(hyper.best)}, before {named(hyper.next)} {hyper.why_no_gain}."
+    elif result.next is None:
+        yield f"Soonest: {result.named(result.best)}, the only point that all jobs reach."
     else:
-        yield f"Soonest: {named(hyper.best)}, {faster(hyper.effect, '').replace(', than', ' than')} {named(hyper.next)}."
-    if hyper.why:
-        yield f"No effects: {hyper.why.rstrip('.')}."
+        yield f"Soonest: {result.named(result.best)}, {faster(result.effect, result.why_no_gain)} {result.named(result.next)}."
+    if result.why:
+        yield f"No effects: {result.why.rstrip('.')}."

@@ -2,23 +2,23 @@
 
 The time from submission to end is divided: waiting for a slot, starting up (from admission until the job's own work begins, by its own word
 `startup_s` where it gives one), and then computing, held back by its CPU limit, and neither. Computing is CPU time over wall time of its
-replicas, at most 1: a job of several threads is not more than busy.
+replicas, at most 1: a job of several threads is not more than busy. In data parts and gains are fractions.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from analysis.answer import Line, bullets, marked, of_parts, text_table
-from analysis.plain import one_line
 from analysis.terms import Refused
 
-from .estimates import average, gain, over_runs, unknown_gain
-from .output import NONE, faster, figure, value_of
+from .estimates import NONE, average, faster, figure, gain, over_runs, share, table, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from analysis.answer import Answer, Part
     from analysis.terms import Effect
@@ -28,13 +28,22 @@ if TYPE_CHECKING:
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
-AT_WORK = "at work"  # the last three together, where CPU time was not told
+AT_WORK = "at work"  # the last three together, where CPU time is not known
 TIME = "job_time_s"
+UNDER = " under "
+NOTED = 0.05  # a share of waiting that somebody will ask about
+LEGEND = (
+    ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
+    ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
+    ("CPU", "CPU time over what the limit gives, or the machine has where there is none."),
+    ("memory", "the peak of what counts against the limit, files in memory too, over it."),
+    ("core s", "a job: its time times the CPUs it was given, used or not."),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassProfile:
-    """One class on one system, each figure the mean over `runs` of a run's mean over its jobs. None: not told.
+    """One class on one system, each figure the mean over `runs` of a run's mean over its jobs. None: not known.
 
     `time_s` is how long a job held its slots, `response_s` from submission on; `core_s` is time times the CPUs it was given (its limits, or
     the slots' share of the machine where it has none). `parts` are shares of the response time and sum to 1 where all are known. `cpu` is
@@ -82,89 +91,92 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSys
     classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
     rows = [row for class_ in classes for system, its in by_system.items() if (row := _row(class_, system, its)) is not None]
     if not rows:
-        raise Refused("No job was done in its first attempt and told all its times: nothing can be profiled.")
+        raise Refused("No job was done in its first attempt with all its times: nothing can be profiled.")
     rows.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
     return rows, [_best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)]
 
 
-def done_with_times(jobs: Iterable[Job]) -> list[tuple[Job, Times]]:
-    return [(job, times) for job in jobs if job.done_at_once and (times := job.times) is not None]
-
-
 def _row(class_: str, system: str, streams: Sequence[Stream]) -> ClassProfile | None:
-    jobs = {stream.unit: [job for job in stream.jobs if job.class_ == class_] for stream in streams}
-    done = {unit: ended for unit, of_run in jobs.items() if (ended := done_with_times(of_run))}
-    if not done:
+    done: dict[Unit, list[dict[str, float | None]]] = {}
+    lost: list[Job] = []
+    for stream in streams:
+        ended = {id(job): _measures(stream, job, times) for job, times in stream.done_with_times if job.class_ == class_}
+        lost += [job for job in stream.jobs if job.class_ == class_ and id(job) not in ended]
+        if ended:
+            done[stream.unit] = list(ended.values())
+
+    def mean(of: Callable[[dict[str, float | None]], float | None], of_run: Callable[[Sequence[float]], float] = average) -> Figure | None:
+        runs = [[of(job) for job in jobs] for jobs in done.values()]
+        return over_runs([of_run([value for value in run if value is not None]) for run in runs if None not in run])
+
+    known = {name: mean(methodcaller("get", name)) for name in (*PARTS, AT_WORK, *MEASURES)}
+    time_s, response_s = known["time_s"], known["response_s"]
+    if time_s is None or response_s is None:
         return None
-    cpus = {stream.unit: stream.cpus for stream in streams}
-    share = {stream.unit: None if stream.cpus is None or not stream.slots else stream.cpus / stream.slots for stream in streams}
-
-    def figure(of: Callable[[Job, Times, Unit], float | None], of_run: Callable[[Sequence[float]], float] = average) -> Figure | None:
-        values = [[of(job, times, unit) for job, times in ended] for unit, ended in done.items()]
-        return over_runs([of_run([value for value in run if value is not None]) for run in values if None not in run])
-
-    times_s, responses_s = figure(lambda _, times, __: times.held_s), figure(lambda _, times, __: times.response_s)
-    assert times_s is not None  # noqa: S101 some job is done
-    assert responses_s is not None  # noqa: S101 as above
-    parts = {part: its for part in PARTS if (its := figure(_part(part))) is not None}
-    counted = {id(job) for ended in done.values() for job, _ in ended}
-    lost = [job for of_run in jobs.values() for job in of_run if id(job) not in counted]
+    parts = {part: its for part in PARTS if (its := known[part]) is not None}
     closed = all(stream.closed for stream in streams)
     inside = {part: its.value for part, its in parts.items() if not (closed and part == WAITING)}
-    at_work = figure(_part(AT_WORK)) if COMPUTING not in parts else None
-    inside |= {} if at_work is None else {AT_WORK: at_work.value}
+    if COMPUTING not in parts and (at_work := known[AT_WORK]) is not None:
+        inside[AT_WORK] = at_work.value
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
+
+    def of_bottleneck(job: dict[str, float | None]) -> float | None:
+        part, whole = job.get(bottleneck), 1 - (job.get(WAITING) or 0.0) * closed
+        return None if part is None or whole <= 0 else part / whole
+
     return ClassProfile(
         class_=class_,
         system=system,
         runs=len(done),
         jobs=sum(map(len, done.values())),
         lost=len(lost),
-        why_lost=_why(lost),
-        time_s=times_s,
-        response_s=responses_s,
-        work_per_s=figure(lambda job, times, _: job.work / times.held_s if job.work is not None and times.held_s else None),
-        core_s=figure(lambda job, times, unit: _core_s(job, times, share[unit])),
+        why_lost=", ".join(f"{count} {name}" for name, count in Counter(map(_why_lost, lost)).items()),
+        time_s=time_s,
+        response_s=response_s,
+        work_per_s=known["work_per_s"],
+        core_s=known["core_s"],
         parts=parts,
-        cpu=figure(lambda job, times, unit: _cpu(job, times, cpus[unit])),
-        memory=figure(lambda job, _, __: _memory(job), max),
+        cpu=known["cpu"],
+        memory=mean(lambda job: job["memory"], max),
         bottleneck=bottleneck,
-        share=figure(lambda job, times, _: _share(job, times, bottleneck, closed=closed)),
+        share=mean(of_bottleneck),
         closed=closed,
-        values={unit: average([times.held_s for _, times in ended]) for unit, ended in done.items()},
+        values={unit: average([job["time_s"] or 0.0 for job in jobs]) for unit, jobs in done.items()},
     )
 
 
-def _best(rows: Sequence[ClassProfile]) -> BestSystem:
-    costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
-    cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
-    if len(rows) < 2:
-        return BestSystem(rows[0].class_, rows[0].system, "", None, cheapest)
-    first, second = rows[:2]
-    effect = gain(TIME, second.values, first.values)
-    why = unknown_gain(second.values, first.values) if effect is None else ""
-    return BestSystem(first.class_, first.system, second.system, effect, cheapest, why)
+MEASURES = ("time_s", "response_s", "work_per_s", "core_s", "cpu")
 
 
-def _why(lost: Iterable[Job]) -> str:
-    counts: dict[str, int] = {}
-    for job in lost:
-        name = job.outcome if job.outcome != "done" else "done only in a later attempt" if job.attempts > 1 else "told no times"
-        counts[name] = counts.get(name, 0) + 1
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+def _measures(stream: Stream, job: Job, times: Times) -> dict[str, float | None]:
+    """What is measured of one job, None or missing where it is not known: its measures and the parts of its response time."""
+    used, cores = job.used, job.used.get("cores")
+    slots_cores = None if stream.cpus is None or not stream.slots else stream.cpus / stream.slots
+    given = cores or slots_cores
+    limit = cores * job.replicas if cores else stream.cpus
+    memory_mib, peak_mib = used.get("memory_mib"), used.get("memory_peak_mib")
+    parts = parts_of(job, times)
+    return {
+        "time_s": times.held_s,
+        "response_s": times.response_s,
+        "work_per_s": job.work / times.held_s if job.work is not None and times.held_s else None,
+        "core_s": None if given is None else given * job.replicas * times.held_s,
+        "cpu": None if limit is None or "cpu_s" not in used or times.ran_s <= 0 else used["cpu_s"] / (times.ran_s * limit),
+        "memory": peak_mib / (memory_mib * job.replicas) if memory_mib and peak_mib is not None else None,
+        AT_WORK: max(0.0, 1 - parts[WAITING] - parts[STARTING]) if parts else None,
+        **parts,
+    }
 
 
-def _parts(job: Job, times: Times) -> dict[str, float]:
-    """The shares of a job's response time; empty where it took none, without what happens at work where that is not told."""
+def parts_of(job: Job, times: Times) -> dict[str, float]:
+    """Return the shares of a job's response time; empty where it took none, without what happens at work where that is not known."""
     whole_s, runs_s = times.response_s, times.ran_s
     if whole_s <= 0:
         return {}
     startup_s = min(runs_s, max(0.0, job.result.get("startup_s", 0.0)))
-    before = {
-        WAITING: (times.admit_s - times.submit_s) / whole_s,
-        STARTING: (times.start_s - times.admit_s + startup_s) / whole_s,
-    }
-    at_work = max(0.0, 1 - sum(before.values()))
+    waiting, starting = (times.admit_s - times.submit_s) / whole_s, (times.start_s - times.admit_s + startup_s) / whole_s
+    at_work = max(0.0, 1 - (waiting + starting))
+    before = {WAITING: waiting, STARTING: starting}
     if "cpu_s" not in job.used or runs_s <= 0:
         return before
     replica_s = runs_s * job.replicas
@@ -173,104 +185,82 @@ def _parts(job: Job, times: Times) -> dict[str, float]:
     return {**before, COMPUTING: busy * at_work, LIMITED: limited * at_work, OTHER: max(0.0, 1 - busy - limited) * at_work}
 
 
-def _part(name: str) -> Callable[[Job, Times, Unit], float | None]:
-    return lambda job, times, _: _of(_parts(job, times), name)
+def _why_lost(job: Job) -> str:
+    return job.outcome if not job.done else "done only in a later attempt" if job.attempts > 1 else "without all times"
 
 
-def _of(parts: dict[str, float], name: str) -> float | None:
-    return max(0.0, 1 - parts[WAITING] - parts[STARTING]) if name == AT_WORK and parts else parts.get(name)
-
-
-def _share(job: Job, times: Times, part: str, *, closed: bool) -> float | None:
-    parts = _parts(job, times)
-    whole = 1 - parts[WAITING] if closed and parts else 1.0
-    value = _of(parts, part)
-    return value / whole if value is not None and whole > 0 else None
-
-
-def _core_s(job: Job, times: Times, share: float | None) -> float | None:
-    cores = job.used.get("cores") or share
-    return None if cores is None else cores * job.replicas * times.held_s
-
-
-def _cpu(job: Job, times: Times, cpus: int | None) -> float | None:
-    limit = job.used["cores"] * job.replicas if job.used.get("cores") else cpus
-    return None if limit is None or "cpu_s" not in job.used or times.ran_s <= 0 else job.used["cpu_s"] / (times.ran_s * limit)
-
-
-def _memory(job: Job) -> float | None:
-    limit, peak = job.used.get("memory_mib"), job.used.get("memory_peak_mib")
-    return peak / (limit * job.replicas) if limit and peak is not None else None
-
-
-UNDER = " under "
+def _best(rows: Sequence[ClassProfile]) -> BestSystem:
+    costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
+    cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
+    first, *others = rows
+    if not others:
+        return BestSystem(first.class_, first.system, "", None, cheapest)
+    effect, why = gain(TIME, others[0].values, first.values)
+    return BestSystem(first.class_, first.system, others[0].system, effect, cheapest, why)
 
 
 def short(systems: Sequence[str]) -> dict[str, str]:
-    names = list(dict.fromkeys(systems))
-    split = {name: name.partition(UNDER) for name in names}
+    """Name systems by what sets them apart, where that is enough."""
+    split = {name: name.partition(UNDER) for name in systems}
     parts = {name: [part for part in workload.split(":")[1:] if "=" in part] for name, (workload, _, _) in split.items()}
     same = set.intersection(*map(set, parts.values())) if parts else set()
     shorter = {}
     for name, (workload, under, tweakset) in split.items():
         own = " ".join(part for part in parts[name] if part not in same)
-        shorter[name] = f"{own or (workload.partition(':')[0] if len(names) == 1 else 'as classes have it')}{under}{tweakset}"
-    return shorter if len(set(shorter.values())) == len(names) else {name: name for name in names}
-
-
-PROFILE_LEGEND = (
-    ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
-    ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
-    ("CPU", "CPU time over what the limit gives, or the machine has where there is none."),
-    ("memory", "the peak of what counts against the limit, files in memory too, over it."),
-    ("core s", "a job: its time times the CPUs it was given, used or not."),
-)
-NOTED = 0.05  # a share of waiting that somebody will ask about
+        shorter[name] = f"{own or (workload.partition(':')[0] if len(split) == 1 else 'as classes have it')}{under}{tweakset}"
+    return shorter if len(set(shorter.values())) == len(split) else {name: name for name in split}
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
-    """In its data parts are fractions, effects gains as fractions, `values` by run."""
+    """Return a table a class and the best system of each."""
     rows, best = profile(streams)
     profiles = [
         {**asdict(row), "values": [{"run": run, "block": block, "time_s": time_s} for (run, block), time_s in row.values.items()]}
         for row in rows
     ]
-    return of_parts({"profile": profiles, "best": [*map(asdict, best)]}, _page(rows, best), refused)
-
-
-def _page(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> Iterator[Part]:
-    """A table a class, and the best system of each."""
-    called = short([row.system for row in rows])
+    names = short([row.system for row in rows])
+    parts: list[Part] = []
     for system in best:
         own = [row for row in rows if row.class_ == system.class_]
         jobs, runs = sum(row.jobs for row in own), max(row.runs for row in own)
-        yield Line(f"{one_line(system.class_) or 'jobs'}: {jobs} jobs in {runs} runs", tone="strong")
-        yield text_table(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], [_figures(row, called) for row in own])
-        yield text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], [_shares(row, called) for row in own])
-        yield from bullets(_profile_lines(system, own, called))
-        yield ""
-    yield from marked(PROFILE_LEGEND, "quiet")
+        parts.append(Line(f"{system.class_ or 'jobs'}: {jobs} jobs in {runs} runs", tone="strong"))
+        figures = [
+            [names[row.system], row.time_s, value_of(row.work_per_s), value_of(row.core_s), share(row.cpu), share(row.memory)]
+            for row in own
+        ]
+        parts.append(table(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], figures))
+        shares = [
+            [names[row.system], *(f"{100 * row.parts[part].value:.0f}" if part in row.parts else NONE for part in PARTS), row.bottleneck]
+            for row in own
+        ]
+        parts.append(text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], shares))
+        parts += [*bullets(_lines(system, own, names)), ""]
+    return of_parts({"profile": profiles, "best": [*map(asdict, best)]}, [*parts, *marked(LEGEND, "quiet")], refused)
 
 
-def _figures(row: ClassProfile, called: Mapping[str, str]) -> list[str]:
-    shares = [NONE if share is None else f"{share.value:.0%}" for share in (row.cpu, row.memory)]
-    return [called[row.system], figure(row.time_s), value_of(row.work_per_s), value_of(row.core_s), *shares]
-
-
-def _shares(row: ClassProfile, called: Mapping[str, str]) -> list[str]:
-    shares = [NONE if part not in row.parts else f"{100 * row.parts[part].value:.0f}" for part in PARTS]
-    return [called[row.system], *shares, row.bottleneck]
-
-
-def _profile_lines(best: BestSystem, rows: Sequence[ClassProfile], called: Mapping[str, str]) -> Iterator[str]:
-    waiting = [called[row.system] for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
+def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Iterator[str]:
+    waiting = [names[row.system] for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
     if waiting:
         others = "jobs wait for others of the stream, which are as many as its slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if best.next:
-        yield f"Soonest on {called[best.system]}, {faster(best.effect, best.why)} {called[best.next]}."
+        yield f"Soonest on {names[best.system]}, {faster(best.effect, best.why)} {names[best.next]}."
     if best.cheapest and best.next and best.cheapest != best.system:
-        yield f"Fewest core seconds a job: {called[best.cheapest]}."
-    for row in rows:
-        if row.lost:
-            yield f"{called[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}."
+        yield f"Fewest core seconds a job: {names[best.cheapest]}."
+    yield from (
+        f"{names[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}." for row in rows if row.lost
+    )
+
+
+def best_sentences(streams: Sequence[Stream]) -> Iterator[str]:
+    """Return of each class which system is soonest and where its time goes there. Raises: Refused, as `profile`."""
+    rows, best = profile(streams)
+    names = short([row.system for row in rows])
+    for system in best:
+        first = next(row for row in rows if row.class_ == system.class_)
+        where = f"{system.class_}: {figure(first.time_s)} s a job"
+        if system.next:
+            than = f"{faster(system.effect, system.why)} {names[system.next]}"
+            where = f"{system.class_}: soonest on {names[system.system]} ({figure(first.time_s)} s a job), {than}"
+        of = "of it" if first.closed else "of the time from submission on"
+        yield f"{where}; there most {of} is {first.bottleneck}{'' if first.share is None else f' ({100 * first.share.value:.0f} %)'}."

@@ -1,7 +1,7 @@
-"""Streams of jobs out of saved runs: the one reader, for all that is said of jobs.
+"""Streams of jobs out of saved runs: the one reader, for every question about jobs, and streams as replicates of each other.
 
 Rows are read as a foreign file is: a field is what it must be, or missing, or its cell is refused by name. What a study needs beyond that
-(times in order, enough jobs) it asks of the records.
+(times in order, enough jobs) it checks itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from analysis.arms import times_of
 from analysis.formats.fields import Fields
+from analysis.load import load_each
+from analysis.machine import Machines
 from analysis.terms import Refused, Unreadable
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ Unit = tuple[str, int]  # run and block: what is replicated
 
 
 class Times(NamedTuple):
+    """All times of one job."""
+
     submit_s: float
     admit_s: float
     start_s: float
@@ -57,7 +62,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job as it was told; None where it never came to that, or it was not told. Times are those of one monotonic clock, as read.
+    """One job; None is what never happened or was not recorded. Times are those of one monotonic clock, as read.
 
     A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies between admission and start is start-up.
     `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than one of `attempts`, admission and start
@@ -97,13 +102,17 @@ class Job:
         return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
 
     @property
+    def done(self) -> bool:
+        return self.outcome == "done"
+
+    @property
     def done_at_once(self) -> bool:
         """Whether it ended well in its first attempt: what a later one took is not what a job takes."""
-        return self.outcome == "done" and self.attempts == 1
+        return self.done and self.attempts == 1
 
     @property
     def response_s(self) -> float | None:
-        if self.outcome != "done" or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
+        if not self.done or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
             return None
         return self.end_s - self.submit_s
 
@@ -142,10 +151,10 @@ class Outage:
 class Stream:
     """One run of a stream of jobs. `group` names those of equal conditions, which are each other's replicates.
 
-    `slots` is None, and `engine` and `policy` empty, where they were not told. `measured`: it was told when jobs started and ended; a
-    trace of arrivals has none of that. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's.
-    `fault` names what struck it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. Streams of one `unit`
-    and tweak set met the same jobs. `params` are its workload's, `cpus` how many CPUs the machine had, `classes` those of its jobs.
+    `slots` is None, and `engine` and `policy` empty, where they are not known. `measured`: starts and ends are recorded; a trace of
+    arrivals has none. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's. `fault` names
+    what struck it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. Streams of one `unit` and tweak set
+    met the same jobs. `params` are its workload's, `cpus` how many CPUs the machine had, `classes` those of its jobs.
     """
 
     name: str
@@ -174,9 +183,17 @@ class Stream:
     origin: str = ""
 
     @property
+    def arrival_kind(self) -> str:
+        return str(self.arrivals.get("kind", ""))
+
+    @property
     def closed(self) -> bool:
         """Whether a job comes when another ends: an open queue's rate and waits are not its."""
         return self.arrivals.get("kind") == CLOSED
+
+    @property
+    def done_with_times(self) -> list[tuple[Job, Times]]:
+        return [(job, times) for job in self.jobs if job.done_at_once and (times := job.times) is not None]
 
     @property
     def same_jobs(self) -> tuple[tuple[int, float | None, float | None], ...]:
@@ -195,9 +212,8 @@ class Stream:
 
     @property
     def fault_label(self) -> str:
-        return " ".join(
-            [self.fault or "no fault", *(f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())]
-        )
+        params = (f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())
+        return " ".join([self.fault or "no fault", *params])
 
     @property
     def label(self) -> str:
@@ -210,7 +226,7 @@ def under(tweakset: str) -> str:
 
 
 def condition(workload: str, tweakset: str, *without: str) -> str:
-    """What something ran under, without the parameters of its workload that begin so."""
+    """Name what something ran under, without the parameters of its workload that begin so."""
     base, *parts = workload.split(":")
     return ":".join([base, *(part for part in parts if not part.startswith(without))]) + under(tweakset)
 
@@ -224,9 +240,9 @@ def loses_packets(run: Run) -> bool:
 
 
 def streams(run: Run, refused: list[str]) -> list[Stream]:
-    """Read every stream of a run, one a cell; what cannot be used is said in `refused`, a line each.
+    """Read every stream of a run, one a cell; each that cannot be used adds a line to `refused`.
 
-    Raises: Refused, for a run that tells of no jobs.
+    Raises: Refused, for a run without jobs.
     """
     if not tells_of_jobs(run):
         raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
@@ -235,7 +251,7 @@ def streams(run: Run, refused: list[str]) -> list[Stream]:
 
 
 def read_cells(run: Run, wanted: Callable[[Cell], bool], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
-    """Read the cells that are wanted; those that were not measured, or cannot be read, are said in `refused`, a line each."""
+    """Read the wanted cells; each that was not measured, or cannot be read, adds a line to `refused`."""
     for cell in filter(wanted, run.cells):
         if cell.outcome != "measured":
             refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
@@ -253,7 +269,7 @@ def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float |
 
 
 def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
-    """Values as they are compared; nothing of those that are not all told, or are all equal."""
+    """Values to compare; none where not all are known, or all are equal."""
     known = [round(value, DIGITS) for value in values if value is not None]
     return tuple(known) if len(set(known)) > 1 else ()
 
@@ -376,3 +392,97 @@ def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage
         elif node in lost:
             outages.append(Outage(node, lost.pop(node), numbers["at_s"]))
     return tuple(outages + [Outage(node, at_s) for node, at_s in lost.items()])
+
+
+def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
+    """Read every stream of the named runs; each run or stream that cannot be used adds a line to `refused`.
+
+    Raises: Refused, for none, and for runs of different machines.
+    """
+    every: list[Stream] = []
+    for run in of_one_machine(load_each(names, refused), refused):
+        try:
+            every += streams(run, refused)
+        except Refused as error:
+            refused.append(str(error))
+    return _some(every, names, refused)
+
+
+def replicates_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
+    """Read the streams of the named runs that are replicates: `streams_of`, those `in_order`. Raises: Refused, as that, and for none."""
+    return _some(in_order(streams_of(names, refused), refused), names, refused)
+
+
+def _some(every: list[Stream], names: Sequence[str], refused: list[str]) -> list[Stream]:
+    if not every:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
+    return every
+
+
+def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
+    """Hand runs on as replicates: each once, and all of one machine; what differs between two is no matter of chance between blocks.
+
+    Of a run that was resumed or copied the file with most in it is taken; each other adds a line to `refused`.
+    Raises: Refused, at the first run of another machine.
+    """
+    machines, first = Machines(), ""
+    files: dict[str, list[Run]] = {}
+    for run in runs:
+        machines.number_of(run.machine)
+        first = first or run.origin
+        if len(machines.known) > 1:
+            here, there = machines.known
+            raise Refused(f"{run.origin}: is of another machine ({there}) than {first} ({here}); name runs of one.")
+        files.setdefault(run.run_id, []).append(run)
+    seen: dict[object, str] = {}
+    for same in files.values():
+        run = max(same, key=lambda file: len(dict(times_of(file))))
+        times = dict(times_of(run))
+        refused += [
+            f"{file.origin}: is of the same run as {run.origin}, where all of it is: a copy is no replicate, and is left out."
+            for file in same
+            if file is not run
+        ]
+        twin = next((seen[key] for key in times if key in seen), None)
+        if twin is not None:
+            refused.append(f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left out.")
+            continue
+        seen |= dict.fromkeys(times, run.origin)
+        yield run
+
+
+def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
+    """Leave out streams that had the jobs of another at the same times, those of the untouched machine first, and note how many.
+
+    A block's seed draws its stream, so that `stock-again` has the jobs of `stock`; two runs of one seed have the same, and a trace is the
+    same in every block. What chance did to one it did to both, so it counts once.
+    """
+    seen: set[Hashable] = set()
+    copies: dict[int, str] = {}
+    for at, stream in sorted(enumerate(streams), key=lambda numbered: numbered[1].again):
+        keys = {(stream.group, key) for key in stream.drawn}
+        if keys & seen:
+            copies[at] = stream.group
+        seen |= keys
+    groups = list(copies.values())
+    for group in dict.fromkeys(groups):
+        count = groups.count(group)
+        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
+        notes.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
+    return [stream for at, stream in enumerate(streams) if at not in copies]
+
+
+def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
+    """Return the streams whose clocks went forward, copies of the untouched machine's left out."""
+    kept = []
+    for stream in streams:
+        if stream.again:
+            continue
+        times = [[time_s for name in TIMES if (time_s := getattr(job, name)) is not None] for job in stream.jobs]
+        back = next((at for at, known in enumerate(times) if known != sorted(known)), None)
+        if back is not None:
+            what = "it was submitted, admitted, started and ended in another order; one clock must read them all"
+            refused.append(f"{stream.origin}: cell {stream.name}, report.{ROWS}[{back}] has times that go back: {what}.")
+        else:
+            kept.append(stream)
+    return kept

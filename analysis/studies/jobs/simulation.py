@@ -15,24 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import count
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import simpy
 import yaml
 from scipy.special import gammaincinv, ndtri
-from simpy.events import EventPriority
 
 from analysis.files import read_whole
 from analysis.terms import Refused, Unreadable
-from control.scheduling import allocation
+from control.scheduling.policies import Job, least_load
 from control.scheduling.scheduler import Scheduler
-from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -40,8 +38,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-_ALIKE = 1e-9  # below that a gamma cannot be told from one number, nor computed
-_LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an infinite time
+ALIKE = 1e-9  # below that a gamma cannot be told from one number, nor computed
+LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an infinite time
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class TimesLaw:
     cv2: float = 1.0
 
     def times_s(self, uniform: Floats) -> Floats:
-        if self.cv2 < _ALIKE:
+        if self.cv2 < ALIKE:
             return np.full(uniform.shape, self.mean_s)
         if self.cv2 < 1:
             shape = 1 / self.cv2
@@ -72,12 +70,12 @@ class TimesLaw:
 
 
 def errors(uniform: Floats, sd_log: float) -> Floats:
-    factors: Floats = np.exp(sd_log * ndtri(np.clip(uniform, _LEAST, 1 - _LEAST)))
+    factors: Floats = np.exp(sd_log * ndtri(np.clip(uniform, LEAST, 1 - LEAST)))
     return factors
 
 
 def _exponential(uniform: Floats) -> Floats:
-    times: Floats = -np.log1p(-np.minimum(uniform, 1 - _LEAST))
+    times: Floats = -np.log1p(-np.minimum(uniform, 1 - LEAST))
     return times
 
 
@@ -164,7 +162,7 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """Where jobs come from. `load` is the part of the slots that is busy if each class runs where it should (`allocation`).
+    """Where jobs come from. `load` is the part of the slots that is busy if each class runs where it should (`least_load`).
 
     `error` is the standard deviation of log(predicted / true).
     """
@@ -181,7 +179,7 @@ class JobSource:
             class_.name: {kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf) for kind in self.slots}
             for class_ in self.classes
         }
-        return allocation.load(demand_s, self.slots) / self.load
+        return least_load(demand_s, self.slots) / self.load
 
     def must_be_stable(self) -> None:
         """Raises: Refused, where more comes than can be done: there is no mean then to speak of. And where a class fits nowhere."""
@@ -197,7 +195,7 @@ class JobSource:
 
 
 def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
-    numbers = _uniform(seed, many)
+    numbers = uniform(seed, many, PURPOSES)
     submit_s = np.cumsum(TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])).tolist()
     bounds = np.cumsum([class_.probability for class_ in source.classes])
     which = np.minimum(np.searchsorted(bounds, numbers["classes"], side="right"), len(source.classes) - 1).tolist()
@@ -207,9 +205,10 @@ def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
     return [_coming(at, submit_s[at], source.classes[one], lengths[one][at], off[at]) for at, one in enumerate(which)]
 
 
-def _uniform(seed: int, many: int) -> dict[str, np.ndarray]:
-    spawned: Sequence[np.random.SeedSequence] = np.random.SeedSequence(seed).spawn(len(PURPOSES))
-    return {purpose: np.random.default_rng(seeded).random(many) for purpose, seeded in zip(PURPOSES, spawned, strict=True)}
+def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
+    """Draw numbers from 0 to 1, of each purpose a stream of its own."""
+    spawned = np.random.SeedSequence(seed).spawn(len(purposes))
+    return {purpose: np.random.default_rng(seeded).random(many) for purpose, seeded in zip(purposes, spawned, strict=True)}
 
 
 def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: float) -> Coming:
@@ -227,10 +226,6 @@ def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: 
         tenant=class_.tenant,
     )
     return Coming(job, takes_s)
-
-
-# After all that happens at the same moment: of jobs that come together the policy picks, not the order in which they are told of.
-_LAST = EventPriority(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,63 +248,30 @@ class Played:
 
 
 def play(coming: Sequence[Coming], slots: Mapping[str, int], policy: str) -> Played:
-    return _Simulation(coming, slots, policy).played()
-
-
-class _Simulation:
-    def __init__(self, coming: Sequence[Coming], slots: Mapping[str, int], policy: str) -> None:
-        self._scheduler = Scheduler(policy, slots)
-        self._clock = simpy.Environment()
-        self._coming = coming
-        self._at = {job.job.number: at for at, job in enumerate(coming)}
-        self._start_s = [float("nan")] * len(coming)
-        self._end_s = [float("nan")] * len(coming)
-        self._kinds = [""] * len(coming)
-        self._to_decide = False
-
-    def played(self) -> Played:
-        for at, job in enumerate(self._coming):
-            self._after(job.job.submit_s, self._came, at)
-        self._clock.run()
-        return Played(
-            submit_s=np.array([arrival.job.submit_s for arrival in self._coming]),
-            start_s=np.array(self._start_s),
-            end_s=np.array(self._end_s),
-            replicas=np.array([float(arrival.job.replicas) for arrival in self._coming]),
-            kinds=tuple(self._kinds),
-            slots=dict(self._scheduler.state.slots),
-        )
-
-    def _after(self, delay_s: float, then: Callable[[int, simpy.Event], None], at: int) -> None:
-        simpy.Timeout(self._clock, delay_s).callbacks.append(partial(then, at))
-
-    def _came(self, at: int, event: simpy.Event) -> None:
-        del event
-        self._scheduler.submit(self._coming[at].job, self._clock.now)
-        self._decide_soon()
-
-    def _ended(self, at: int, event: simpy.Event) -> None:
-        del event
-        self._end_s[at] = self._clock.now
-        self._scheduler.end(self._coming[at].job.number, self._clock.now)
-        self._decide_soon()
-
-    def _decide_soon(self) -> None:
-        if not self._to_decide:
-            self._to_decide = True
-            event = simpy.Event(self._clock)
-            event._ok, event._value = True, None  # noqa: SLF001  # what `succeed` sets, which has no say in the priority
-            event.callbacks.append(self._decide)
-            self._clock.schedule(event, priority=_LAST)
-
-    def _decide(self, event: simpy.Event) -> None:
-        del event
-        self._to_decide = False
-        now_s = self._clock.now
-        for start in self._scheduler.starts(now_s):
-            at = self._at[start.number]
-            self._start_s[at], self._kinds[at] = now_s, start.kind
-            self._after(self._coming[at].takes_s[start.kind], self._ended, at)
+    """Play a stream of jobs under a policy. Of jobs that come at one moment the policy picks, after all that happens at that moment."""
+    scheduler = Scheduler(policy, slots)
+    at_of = {arrival.job.number: at for at, arrival in enumerate(coming)}
+    start_s, end_s, kinds = np.full(len(coming), np.nan), np.full(len(coming), np.nan), [""] * len(coming)
+    # When, in which order of those at one moment, and the job; it ends where it has a start.
+    events = [(arrival.job.submit_s, at, at) for at, arrival in enumerate(coming)]
+    heapify(events)
+    order = count(len(coming))
+    while events:
+        now_s = events[0][0]
+        while events and events[0][0] == now_s:
+            at = heappop(events)[2]
+            if kinds[at]:
+                end_s[at] = now_s
+                scheduler.end(coming[at].job.number, now_s)
+            else:
+                scheduler.submit(coming[at].job, now_s)
+        for start in scheduler.starts(now_s):
+            at = at_of[start.number]
+            start_s[at], kinds[at] = now_s, start.kind
+            heappush(events, (now_s + coming[at].takes_s[start.kind], next(order), at))
+    jobs = [arrival.job for arrival in coming]
+    submit_s, replicas = (np.array(column, float) for column in ([job.submit_s for job in jobs], [job.replicas for job in jobs]))
+    return Played(submit_s, start_s, end_s, replicas, tuple(kinds), dict(scheduler.state.slots))
 
 
 # A job's first and last part of a stream meet an empty cluster coming up and one running out.
@@ -340,41 +302,29 @@ class StreamFigures:
 
 def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
     counted = slice(int(len(coming) * WARM_UP), None)
-    wait_s, service_s = played.wait_s[counted], (played.end_s - played.start_s)[counted]
-    response_s = (played.end_s - played.submit_s)[counted]
-    slowdowns = np.maximum(1.0, response_s / np.maximum(service_s, SHORT * float(service_s.mean())))
+    jobs = [arrival.job for arrival in coming[counted]]
+    wait_s, end_s, submit_s = played.wait_s[counted], played.end_s[counted], played.submit_s[counted]
+    service_s = end_s - played.start_s[counted]
+    slowdowns = np.maximum(1.0, (end_s - submit_s) / np.maximum(service_s, SHORT * float(service_s.mean())))
     half_s, until_s = (float(played.submit_s[at]) for at in (len(coming) // 2, -1))
     inside_s = np.minimum(played.end_s, until_s) - np.minimum(played.start_s, until_s)
+    inside = [int(((played.submit_s <= at_s) & (played.end_s > at_s)).sum()) for at_s in (half_s, until_s)]
+    tenants = np.array([job.tenant for job in jobs])
+    by_tenant = np.array([float(slowdowns[tenants == name].mean()) for name in np.unique(tenants)])
+    promised = [ended > job.due_s for job, ended in zip(jobs, end_s.tolist(), strict=True) if job.due_s is not None]
     return StreamFigures(
         mean_wait_s=float(wait_s.mean()),
         p95_wait_s=float(np.quantile(wait_s, 0.95)),
-        mean_response_s=float(response_s.mean()),
+        mean_response_s=float((end_s - submit_s).mean()),
         slowdown=float(slowdowns.mean()),
         busy=float((inside_s * played.replicas).sum()) / (sum(played.slots.values()) * until_s),
-        inside_half=_inside(played, half_s),
-        inside_end=_inside(played, until_s),
-        jain=_between([arrival.job.tenant for arrival in coming[counted]], slowdowns),
-        late=_late([arrival.job.due_s for arrival in coming[counted]], played.end_s[counted]),
+        inside_half=inside[0],
+        inside_end=inside[1],
+        jain=jain(by_tenant) if len(by_tenant) > 1 else None,
+        late=sum(promised) / len(promised) if promised else None,
     )
 
 
 def jain(values: Floats) -> float:
     """Jain's fairness index: 1 where all have the same, 1/n where one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984)."""
     return float(values.sum()) ** 2 / (len(values) * float((values**2).sum()))
-
-
-def _inside(played: Played, at_s: float) -> int:
-    return int(((played.submit_s <= at_s) & (played.end_s > at_s)).sum())
-
-
-def _between(tenants: Sequence[str], slowdowns: Floats) -> float | None:
-    names = sorted(set(tenants))
-    if len(names) < 2:
-        return None
-    owner = np.array(tenants)
-    return jain(np.array([float(slowdowns[owner == name].mean()) for name in names]))
-
-
-def _late(due_s: Sequence[float | None], end_s: Floats) -> float | None:
-    promised = [end > due for due, end in zip(due_s, end_s.tolist(), strict=True) if due is not None]
-    return sum(promised) / len(promised) if promised else None

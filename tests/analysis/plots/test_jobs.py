@@ -25,8 +25,8 @@ from analysis.plots import (
     waits,
 )
 from analysis.plots.scene import Scene, scene_of
-from analysis.studies.jobs.dependability.intervals import daly_s, young_s
-from analysis.studies.jobs.queues.formulas import Inputs, mmc
+from analysis.studies.jobs.checkpoints import daly_s, young_s
+from analysis.studies.jobs.queue_formulas import Inputs, mmc
 from analysis.studies.jobs.streams.gathered import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.streams.sentences import names
 from tests.analysis.plots.reading import faults as wrong

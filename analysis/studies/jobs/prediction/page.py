@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.plain import one_line
-from analysis.studies.jobs.output import NONE
+from analysis.studies.jobs.estimates import NONE
 from analysis.wording import digits, tiny, unsigned
 
 from .models import BASELINE, WORK
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analysis.answer import Answer, Part
-    from analysis.studies.jobs.output import Document
+    from analysis.studies.jobs.estimates import Document
 
     from .predictions import ClassTime, ModelChoice, Prediction
     from .tables import FactorTable

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from analysis.load import load_each
 from analysis.plain import one_line
 from analysis.studies.jobs import csv_file
-from analysis.studies.jobs.records import AGAIN, streams, tells_of_jobs
-from analysis.studies.jobs.replicates import of_one_machine
+from analysis.studies.jobs.records import AGAIN, of_one_machine, streams, tells_of_jobs
 from analysis.terms import Refused, Unreadable
 
 from .tables import Measurement, table

@@ -13,26 +13,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.labels import short_names
-from analysis.studies.jobs.dependability.checkpoints import trials
-from analysis.studies.jobs.dependability.network import cells_of_run, lines
-from analysis.studies.jobs.dependability.study import arms, poisonings, spared
-from analysis.studies.jobs.queues.fitting import fit
-from analysis.studies.jobs.queues.valid_times import columns
-from analysis.studies.jobs.queues.validation import validate
-from analysis.studies.jobs.records import AGAIN, STOCK, streams, tells_of_jobs
-from analysis.studies.jobs.replicates import distinct
-from analysis.studies.jobs.schedulers.measured import places, played_streams
+from analysis.studies.jobs.checkpoints import trials
+from analysis.studies.jobs.faults import arms, poisonings, spared
+from analysis.studies.jobs.network import cells_of_run, lines
+from analysis.studies.jobs.policies import places, played_streams
+from analysis.studies.jobs.queue_fits import fit
+from analysis.studies.jobs.queue_times import columns
+from analysis.studies.jobs.queues import validate
+from analysis.studies.jobs.records import AGAIN, STOCK, distinct, streams, tells_of_jobs
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
-    from analysis.studies.jobs.dependability.network import LossyLine
-    from analysis.studies.jobs.dependability.study import FaultArm, Poisoning, SparedJobs
-    from analysis.studies.jobs.queues.validation import WaitValidation
+    from analysis.studies.jobs.checkpoints import CheckpointTrial
+    from analysis.studies.jobs.faults import FaultArm, Poisoning, SparedJobs
+    from analysis.studies.jobs.network import LossyLine
+    from analysis.studies.jobs.policies import Place
+    from analysis.studies.jobs.queues import WaitValidation
     from analysis.studies.jobs.records import Stream
-    from analysis.studies.jobs.schedulers.measured import Place
     from analysis.terms import Run
 
 MARGIN = 0.10  # how far off a model of waits may be

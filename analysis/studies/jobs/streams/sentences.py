@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Section
@@ -10,23 +11,22 @@ from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import headline
 from analysis.render import text as answer_text
-from analysis.studies.jobs import records, replicates
+from analysis.studies.jobs import records
+from analysis.studies.jobs.estimates import figure, inverse, unit
 from analysis.studies.jobs.hyper import hyper
-from analysis.studies.jobs.output import faster, figure, inverse, unit
-from analysis.studies.jobs.profile import profile, short
-from analysis.studies.jobs.queues.page import little
-from analysis.studies.jobs.schedulers.measured import lost_unequally
+from analysis.studies.jobs.policies import lost_unequally
+from analysis.studies.jobs.profile import best_sentences
+from analysis.studies.jobs.queues import little_sentence
 from analysis.terms import Refused
 from analysis.wording import digits, probability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from analysis.studies.jobs.dependability.network import LossyLine
-    from analysis.studies.jobs.dependability.study import FaultArm
-    from analysis.studies.jobs.profile import BestSystem, ClassProfile
-    from analysis.studies.jobs.queues.validation import ModelCheck
-    from analysis.studies.jobs.schedulers.measured import Place
+    from analysis.studies.jobs.faults import FaultArm
+    from analysis.studies.jobs.network import LossyLine
+    from analysis.studies.jobs.policies import Place
+    from analysis.studies.jobs.queues import ModelCheck
     from analysis.terms import Run
 
     from .gathered import Gathered, GroupWaits
@@ -97,7 +97,7 @@ def _waits(gathered: Gathered) -> Iterator[str]:
         yield f"Mean waits against the model that the data leave standing, in {settled}: {verdicts}."
     laws = [law for waits in groups for law in waits.validation.fit.laws]
     if any(laws):
-        yield little(laws)
+        yield little_sentence(laws)
     for name, waits in named[:MOST]:
         yield f"{name}: {_wait(waits)}"
     if len(named) > MOST:
@@ -205,29 +205,12 @@ def _network(line: LossyLine) -> str:
 
 
 def systems(run: Run) -> Iterator[str]:
-    streams = replicates.in_order(records.streams(run, []), [])
-    try:
-        rows, best = profile(streams)
-    except Refused:
-        return  # no job was done in its first attempt
-    named = short([row.system for row in rows])
-    yield from (_soonest(system, next(row for row in rows if row.class_ == system.class_), named) for system in best)
-    try:
+    streams = records.in_order(records.streams(run, []), [])
+    with suppress(Refused):  # no job was done in its first attempt; these jobs learn nothing, or nothing was varied
+        yield from best_sentences(streams)
         result = hyper(streams)
-    except Refused:
-        return  # these jobs learn nothing, or nothing was varied
-    if result.best is not None and result.best.time_s is not None and len(result.points) > 1:
-        levels = ", ".join(f"{name} {level}" for name, level in zip(result.factors, result.best.levels, strict=True))
-        yield f"Soonest to the accuracy: {levels}, {figure(result.best.time_s)} s."
-
-
-def _soonest(best: BestSystem, first: ClassProfile, named: dict[str, str]) -> str:
-    where = f"{best.class_}: {figure(first.time_s)} s a job"
-    if best.next:
-        than = f"{faster(best.effect, best.why)} {named[best.next]}"
-        where = f"{best.class_}: soonest on {named[best.system]} ({figure(first.time_s)} s a job), {than}"
-    of = "of it" if first.closed else "of the time from submission on"
-    return f"{where}; there most {of} is {first.bottleneck}{'' if first.share is None else f' ({100 * first.share.value:.0f} %)'}."
+        if result.best is not None and result.best.time_s is not None and len(result.points) > 1:
+            yield f"Soonest to the accuracy: {result.named(result.best)}, {figure(result.best.time_s)} s."
 
 
 def called(kind: str) -> str:

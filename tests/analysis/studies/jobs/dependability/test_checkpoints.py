@@ -12,8 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.jobs.dependability.checkpoints import NO_LEAST, OUTSIDE, TOO_FEW_LEVELS, fieller, trials
-from analysis.studies.jobs.dependability.intervals import CheckpointPlan, advise, best_s, daly_s, simulate, time_per_work, young_s
+from analysis.studies.jobs.checkpoints import (
+    NO_LEAST,
+    OUTSIDE,
+    TOO_FEW_LEVELS,
+    CheckpointPlan,
+    advise,
+    best_s,
+    daly_s,
+    fieller,
+    simulate,
+    time_per_work,
+    trials,
+    young_s,
+)
 from analysis.studies.jobs.records import Attempt, Stream, streams
 from analysis.terms import Refused
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run

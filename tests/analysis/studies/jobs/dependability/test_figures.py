@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.dependability.outcomes import (
+from analysis.studies.jobs.estimates import FEW, SAME, grouped, mean, ratio
+from analysis.studies.jobs.records import Fault, Outage
+from analysis.studies.jobs.recovery import (
     ANOTHER,
     CLOSED,
     GIVEN_UP,
@@ -22,8 +24,6 @@ from analysis.studies.jobs.dependability.outcomes import (
     shared,
     totals,
 )
-from analysis.studies.jobs.estimates import FEW, SAME, grouped, mean, ratio
-from analysis.studies.jobs.records import Fault, Outage
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.dependability import network
-from analysis.studies.jobs.dependability.intervals import advise, time_per_work
-from analysis.studies.jobs.dependability.network import (
+from analysis.studies.jobs import network
+from analysis.studies.jobs.checkpoints import advise, time_per_work
+from analysis.studies.jobs.estimates import Ratio
+from analysis.studies.jobs.network import (
     LossyLine,
     TrainedCell,
     _bound,
@@ -23,8 +24,7 @@ from analysis.studies.jobs.dependability.network import (
     timeouts_share,
     window,
 )
-from analysis.studies.jobs.dependability.network import lines as judged
-from analysis.studies.jobs.estimates import Ratio
+from analysis.studies.jobs.network import lines as judged
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
 
 if TYPE_CHECKING:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import simpy
 
 from analysis.load import from_json
-from analysis.studies.jobs.dependability.checkpoints import trials
-from analysis.studies.jobs.dependability.intervals import CheckpointPlan, _failures, _life, time_per_work
-from analysis.studies.jobs.dependability.outcomes import after, shared, totals
+from analysis.studies.jobs.checkpoints import CheckpointPlan, _failures, job_s, time_per_work, trials
 from analysis.studies.jobs.records import Fault, Outage, streams
+from analysis.studies.jobs.recovery import after, shared, totals
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
@@ -165,6 +163,4 @@ def test_failures_come_as_often_as_is_said_whatever_their_shape(shape: float) ->
 
 def test_a_failure_while_a_job_begins_again_lets_it_begin_once_more() -> None:
     """Down at 4 s till 9, at 7 s till 12; then 10 s of work, without a checkpoint at their end."""
-    clock = simpy.Environment()
-    clock.run(clock.process(_life(clock, CheckpointPlan(1, 100, 10, 5), 10, iter([4.0, 7.0, 100.0]))))
-    assert clock.now == 22
+    assert job_s(CheckpointPlan(1, 100, 10, 5), 10, iter([4.0, 7.0, 100.0])) == 22

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.load import load_each, parsed
-from analysis.studies.jobs.profile import PARTS, _parts, short
-from analysis.studies.jobs.records import USED, Job, Times
-from analysis.studies.jobs.replicates import of_one_machine
-from analysis.studies.jobs.scaling.measured import points
+from analysis.studies.jobs.profile import PARTS, parts_of, short
+from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
+from analysis.studies.jobs.scaling import points
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ def test_shares_are_shares_whatever_was_told(  # noqa: PLR0913, PLR0917  # what 
     row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled)
     used = {name: value for name, value in row.items() if name in USED and value is not None}
     told = Job(0, 0.0, replicas=replicas, used=used, result={"startup_s": throttled})
-    found = _parts(told, Times(row["submit_s"], row["admit_s"], row["start_s"], row["end_s"]))
+    found = parts_of(told, Times(row["submit_s"], row["admit_s"], row["start_s"], row["end_s"]))
     assert set(found) <= set(PARTS)
     assert all(-1e-9 <= share <= 1 + 1e-9 for share in found.values())
     assert "computing" not in found or sum(found.values()) == pytest.approx(1)

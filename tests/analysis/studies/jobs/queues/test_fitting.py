@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.queues import fitting
-from analysis.studies.jobs.queues.fitting import Fit, estimate, fit, scv, units
-from analysis.studies.jobs.queues.formulas import Unstable
-from analysis.studies.jobs.queues.reading import parse_csv
-from analysis.studies.jobs.queues.valid_times import columns
-from analysis.studies.jobs.queues.validation import chosen, predicted
+from analysis.studies.jobs import queue_fits as fitting
+from analysis.studies.jobs.csv_file import parse_jobs
+from analysis.studies.jobs.queue_fits import Fit, estimate, fit, scv, units
+from analysis.studies.jobs.queue_formulas import Unstable
+from analysis.studies.jobs.queue_times import columns
+from analysis.studies.jobs.queues import chosen, predicted
 from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Refused
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, constant, heavy, rows
@@ -142,7 +142,7 @@ def test_p_of_exponential_times_is_anything_from_0_to_1_alike(count: int) -> Non
 
 
 def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
-    (found,) = parse_csv(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
+    (found,) = parse_jobs(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
     made = fit([found])
     assert holds(made.rate_per_s, 6)
     assert (made.service_s, made.load, made.wait_s, made.utilisation, made.services) == (None, None, None, None, None)

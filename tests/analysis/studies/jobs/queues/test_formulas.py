@@ -9,9 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues import formulas
-from analysis.studies.jobs.queues.formulas import (
+from analysis.studies.jobs import queue_formulas as formulas
+from analysis.studies.jobs.queue_formulas import (
     Inputs,
+    PriorityClass,
     Unstable,
     allen_cunneen,
     erlang_b,
@@ -19,12 +20,13 @@ from analysis.studies.jobs.queues.formulas import (
     kingman,
     mg1,
     mmc,
+    non_preemptive,
+    preemptive,
     response_quantile,
     sakasegawa,
     wait_quantile,
     wait_within,
 )
-from analysis.studies.jobs.queues.priorities import PriorityClass, non_preemptive, preemptive
 from analysis.terms import Refused
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.jobs.queues import reading
-from analysis.studies.jobs.queues.reading import groups
+from analysis.studies.jobs import csv_file
+from analysis.studies.jobs.csv_file import groups
 from analysis.studies.jobs.records import plan, streams
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
@@ -74,7 +74,7 @@ def test_missing_is_missing() -> None:
 
 def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     (from_run,), _ = read(streamed_run(SMALL, 1))
-    (from_csv,) = reading.parse_csv(
+    (from_csv,) = csv_file.parse_jobs(
         as_csv(rows(SMALL, 1000), ("job", "submit_s", "admit_s", "start_s", "end_s", "priority", "class", "outcome")), "jobs.csv"
     )
     assert from_csv.jobs == tuple(replace(job, planned_s=None) for job in from_run.jobs)
@@ -82,13 +82,13 @@ def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
 
 
 def test_a_trace_of_arrivals_was_not_measured() -> None:
-    (found,) = reading.parse_csv("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
+    (found,) = csv_file.parse_jobs("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
     assert not found.measured
     assert [job.submit_s for job in found.jobs] == [0.5, 0.75]
 
 
 def test_runs_of_one_list_are_streams_of_one_group() -> None:
-    found = reading.parse_csv("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
+    found = csv_file.parse_jobs("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
     assert [(one.name, one.group, one.slots, len(one.jobs)) for one in found] == [
         ("jobs.csv b", "jobs.csv", 2, 2),
         ("jobs.csv a", "jobs.csv", 3, 1),
@@ -103,7 +103,7 @@ def test_whatever_a_list_holds_it_is_read_or_refused_in_a_line(text: str, head: 
     found: list[Stream] = []
     said = ""
     try:
-        found = reading.parse_csv(head + text, "jobs.csv")
+        found = csv_file.parse_jobs(head + text, "jobs.csv")
     except Unreadable as error:
         said = str(error)
     assert len(said.splitlines()) == (0 if found else 1)
@@ -176,7 +176,7 @@ def test_what_is_no_list_of_jobs_is_refused_with_its_line(snapshot: SnapshotAsse
         'job,submit_s\n0,"1\n',
     ):
         with pytest.raises(Unreadable) as refused:
-            reading.parse_csv(text, "jobs.csv")
+            csv_file.parse_jobs(text, "jobs.csv")
         found[text] = str(refused.value)
     assert found == snapshot
 

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 
 from analysis.render import text
+from analysis.studies.jobs import queue_fits as fitting
+from analysis.studies.jobs import queue_formulas as formulas
+from analysis.studies.jobs.csv_file import parse_jobs
 from analysis.studies.jobs.estimates import Figure
-from analysis.studies.jobs.queues import fitting, formulas, priorities
-from analysis.studies.jobs.queues.fitting import estimate, fit, units
-from analysis.studies.jobs.queues.formulas import Inputs
-from analysis.studies.jobs.queues.page import prioritised
-from analysis.studies.jobs.queues.priorities import non_preemptive
-from analysis.studies.jobs.queues.reading import parse_csv
-from analysis.studies.jobs.queues.valid_times import columns, cycles, little
-from analysis.studies.jobs.queues.validation import WaitValidation, _word, validate
-from analysis.studies.jobs.records import Job, Stream
-from analysis.studies.jobs.replicates import distinct
+from analysis.studies.jobs.queue_fits import estimate, fit, units
+from analysis.studies.jobs.queue_formulas import Inputs, non_preemptive
+from analysis.studies.jobs.queue_times import columns, cycles, little
+from analysis.studies.jobs.queues import WaitValidation, _word, prioritised, validate
+from analysis.studies.jobs.records import Job, Stream, distinct
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
@@ -99,7 +97,7 @@ def test_an_end_without_a_start_is_no_response() -> None:
 
 
 def test_replicas_and_attempts_of_a_list_are_read() -> None:
-    (found,) = parse_csv("job,submit_s,replicas,attempts\n1,0,2,3\n2,1,,\n", "made.csv")
+    (found,) = parse_jobs("job,submit_s,replicas,attempts\n1,0,2,3\n2,1,,\n", "made.csv")
     assert [(job.replicas, job.attempts) for job in found.jobs] == [(2, 3), (1, 1)]
 
 
@@ -154,7 +152,7 @@ def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> No
 
 def test_kinds_stand_by_priority_their_waits_in_one_unit() -> None:
     """Loads .3 and .2 of 10 ms: W₀ = 5 ms; 5/.7 = 7.14 ms and 5/(.7 · .5) = 14.3 ms."""
-    some = [priorities.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
+    some = [formulas.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
     page = text.render(prioritised([(1, non_preemptive(some))], preemptive=False))
     head, first, second = page.splitlines()[2:5]
     assert "wait ms" in head

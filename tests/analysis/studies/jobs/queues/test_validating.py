@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.jobs.queues.fitting import Fit, fit
-from analysis.studies.jobs.queues.formulas import Inputs
-from analysis.studies.jobs.queues.validation import ModelCheck, WaitValidation, validate
+from analysis.studies.jobs.queue_fits import Fit, fit
+from analysis.studies.jobs.queue_formulas import Inputs
+from analysis.studies.jobs.queues import ModelCheck, WaitValidation, validate
 from analysis.studies.jobs.records import Job
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, heavy
 from tests.analysis.studies.jobs.queues.test_fitting import stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.studies.jobs.simulation import Coming, JobClass, JobSource
-from control.scheduling.terms import Job
+from control.scheduling.policies import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

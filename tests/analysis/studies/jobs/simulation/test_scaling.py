@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.studies.jobs.scaling import study
+from analysis.studies.jobs import scaling as study
 from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.jobs.schedulers.measured import PolicyStudy, arms
+from analysis.studies.jobs.policies import PolicyStudy, arms
 from analysis.studies.jobs.simulation import figures, jain, jobs, play
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run

@@ -15,13 +15,12 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues.formulas import Inputs, mg1, mmc
-from analysis.studies.jobs.queues.priorities import PriorityClass, non_preemptive
+from analysis.studies.jobs.queue_formulas import Inputs, PriorityClass, mg1, mmc, non_preemptive
 from analysis.studies.jobs.simulation import Coming, JobClass, JobSource, TimesLaw, errors, figures, jobs, play, read_classes
 from analysis.terms import Refused, UnknownName
-from control.scheduling import allocation, policies
+from control.scheduling import policies
+from control.scheduling.policies import Job, Start, least_load, shares_of
 from control.scheduling.scheduler import Scheduler
-from control.scheduling.terms import Job, Start
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 
 if TYPE_CHECKING:
@@ -99,15 +98,15 @@ def test_the_plan_for_two_kinds_of_slots_is_the_linear_programs() -> None:
     """
     demand_s = {"train": {"gpu": 1.2, "cpu": 12.0}, "serve": {"gpu": 2.1, "cpu": 2.8}}
     slots = {"gpu": 4, "cpu": 12}
-    assert allocation.load(demand_s, slots) == pytest.approx(0.284615, rel=1e-5)
-    shares = allocation.plan(demand_s, slots)
+    assert least_load(demand_s, slots) == pytest.approx(0.284615, rel=1e-5)
+    shares = shares_of(demand_s, slots)
     assert shares["serve"] == pytest.approx({"cpu": 1.0})
     assert shares["train"]["gpu"] == pytest.approx(0.9487, abs=0.03)  # of rounded demand
 
 
 def test_a_class_is_never_planned_where_it_cannot_run() -> None:
     demand_s = {"train": {"gpu": 1.0, "cpu": float("inf")}, "serve": {"gpu": 0.1, "cpu": 1.0}}
-    assert allocation.plan(demand_s, {"gpu": 1, "cpu": 1})["train"] == {"gpu": 1.0}
+    assert shares_of(demand_s, {"gpu": 1, "cpu": 1})["train"] == {"gpu": 1.0}
 
 
 def classes(folder: Path, text: str) -> tuple[JobClass, ...]:

@@ -1,40 +1,62 @@
-"""Policies compared on real streams with identical arrivals, and each real stream played again in simulation: does that wait as long?
+"""Scheduling policies compared, in simulation and on real streams with identical arrivals; real streams are also played in simulation.
 
 A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. A policy that lost
 other jobs than the baseline is not compared: what is left of its jobs may well be the quick ones. Of the others those jobs count that each
 did in the first attempt. The simulator gets the measured submissions and times in service and the policy by name; what it does not know is
-what the engine takes to start a job.
+what the engine takes to start a job. In the data of answers effects are gains as fractions.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.answer import Line, marked, of_parts, text_table
 from analysis.machine import machine_of
 from analysis.stats.effect import interval, moments, paired_effect
-from analysis.studies.jobs.estimates import FEWEST, average, holm_by_key
-from analysis.studies.jobs.records import condition
-from analysis.studies.jobs.simulation import Coming, Played, StreamFigures, figures, jobs, play
 from analysis.terms import Metric, NotComparable, Refused, Unreadable
+from analysis.wording import digits, probability
 from control.scheduling import policies
-from control.scheduling.terms import Job as WaitingJob
+from control.scheduling.policies import Job as WaitingJob
 from control.t_test import t_tail
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+from .estimates import FEWEST, average, holm_by_key, inverse, share
+from .records import condition
+from .simulation import Coming, Played, StreamFigures, figures, jobs, play
 
-    from analysis.studies.jobs.records import Job, Stream
-    from analysis.studies.jobs.simulation import JobSource
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from analysis.answer import Answer, Part
     from analysis.terms import Effect, Run
 
+    from .records import Job, Stream
+    from .simulation import JobSource
 
 ANY = "any"
 FEWEST_JOBS = 20
+GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
+METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
+METRIC_HEADS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
+HEADS = {
+    "mean_wait_s": "mean wait s",
+    "p95_wait_s": "p95 wait s",
+    "mean_response_s": "response s",
+    "slowdown": "slowdown",
+    "jain": "Jain",
+    "late": "late",
+    "busy": "busy",
+}
+LEGEND = (
+    ("slowdown:", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
+    ("Jain:", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
+    ("95 %", "interval over streams, paired. no wait: there is a stream in which nobody waited, and no ratio."),
+    ("p", "after Holm over all policies, each figure by itself."),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +88,7 @@ class PlayedStream:
 
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
-    """Streams of a run as the simulator knows streams: what came, and what came of it; what cannot be used is said in `refused`."""
+    """Return streams of a run as the simulator knows streams; each that cannot be used adds a line to `refused`."""
     machine = str(machine_of(run.machine))
     usable = []
     for stream in streams:
@@ -79,7 +101,7 @@ def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> l
 
 def _played(stream: Stream, machine: str) -> PlayedStream:
     if not stream.policy:
-        raise Unreadable("its stream tells no policy.")
+        raise Unreadable("its stream has no policy.")
     done = [job for job in stream.jobs if job.done_at_once]
     for job in done:
         needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
@@ -87,10 +109,10 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
             raise Unreadable(f"job {job.number} was done and has no {missing[0]}.")
     slots = stream.slots or 0
     if len(done) < FEWEST_JOBS:
-        raise Unreadable(f"{len(done)} jobs on {slots} slots were done; {FEWEST_JOBS} and more say something of a policy.")
+        raise Unreadable(f"{len(done)} jobs on {slots} slots were done; a policy takes {FEWEST_JOBS} and more.")
     done.sort(key=lambda job: job.submit_s or 0.0)
     if len({job.number for job in done}) < len(done):
-        raise Unreadable("a number of a job stands twice.")
+        raise Unreadable("two jobs have one number.")
     submit_s, taken_s, end_s = (np.array([getattr(job, name) for job in done], float) for name in ("submit_s", "taken_s", "end_s"))
     if (taken_s < submit_s).any() or (end_s < taken_s).any():
         raise Unreadable("the clock went back: a job started before it came, or ended before it started.")
@@ -141,128 +163,6 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
-
-    `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
-    `left_out` are the policies under which other jobs were done in their first attempt: how many of the baseline's were not, and of theirs
-    under it. `unplayed` streams lost slots or jobs, and were not played in simulation.
-    """
-
-    engine: str
-    slots: int
-    streams: int
-    alone: int
-    lost: int
-    baseline: str
-    arms: tuple[PolicyArm, ...]
-    replays: tuple[Replay, ...]
-    condition: str = ""
-    copies: int = 0
-    left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    unplayed: int = 0
-
-
-def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
-    """Compare, condition by condition: what differs in more than the policy is never paired. What cannot be is said in `refused`.
-
-    Raises: Refused, where in none were any arrivals those of all policies.
-    """
-    groups: dict[tuple[str, str, int], list[PlayedStream]] = {}
-    for stream in streams:
-        groups.setdefault((stream.condition, stream.engine, stream.slots), []).append(stream)
-    compared_places: list[Place] = []
-    reasons: list[Refused] = []
-    for group in groups.values():
-        try:
-            compared_places.append(_place(group, baseline))
-        except Refused as error:
-            reasons.append(error)
-    if not compared_places:
-        raise reasons[0]
-    refused += map(str, reasons)
-    return compared_places
-
-
-def lost_unequally(place: Place) -> str:
-    if not place.left_out:
-        return ""
-    counts = "; ".join(
-        " and ".join(
-            f"{count} that {done} did were lost or tried again under {lost}"
-            for count, done, lost in ((less, place.baseline, policy), (more, policy, place.baseline))
-            if count
-        )
-        for policy, (less, more) in place.left_out.items()
-    )
-    return (
-        f"Not compared with {place.baseline}: of the jobs {counts}. "
-        "Those that are left may well be the quick ones, and had the slots of the others. `analysis depend report` has all that were done."
-    )
-
-
-def _place(streams: Sequence[PlayedStream], baseline: str) -> Place:
-    by_policy: dict[str, dict[Hashable, PlayedStream]] = {}
-    for stream in sorted(streams, key=lambda stream: stream.again):
-        by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
-    kept = [stream for own in by_policy.values() for stream in own.values()]
-    shared = [key for key in next(iter(by_policy.values())) if all(key in own for own in by_policy.values())]
-    first = streams[0]
-    where = f"{first.engine} with {first.slots} slots"
-    if baseline not in by_policy:
-        raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
-    if not shared:
-        raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
-    order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
-    met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
-    same = [stream.at_once for stream in met[baseline]]
-    alike = {policy: own for policy, own in met.items() if [stream.at_once for stream in own] == same}
-    counted = {policy: tuple(figures(stream.coming, stream.played) for stream in own) for policy, own in alike.items()}
-    playable = {policy: [stream for stream in by_policy[policy].values() if stream.playable] for policy in met}
-    return Place(
-        engine=first.engine,
-        slots=first.slots,
-        streams=len(shared),
-        alone=len(kept) - len(shared) * len(met),
-        lost=sum(stream.lost for stream in kept),
-        baseline=baseline,
-        arms=tuple(compared(counted, baseline)),
-        replays=tuple(_replay(policy, own) for policy, own in playable.items() if own and policy in policies.names()),
-        condition=first.condition,
-        copies=len(streams) - len(kept),
-        left_out={policy: _otherwise(own, met[baseline]) for policy, own in met.items() if policy not in alike},
-        unplayed=sum(not stream.playable for stream in kept),
-    )
-
-
-def _otherwise(own: Sequence[PlayedStream], base: Sequence[PlayedStream]) -> tuple[int, int]:
-    pairs = [(stream.at_once, before.at_once) for stream, before in zip(own, base, strict=True)]
-    return sum(len(before - jobs) for jobs, before in pairs), sum(len(jobs - before) for jobs, before in pairs)
-
-
-def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
-    measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
-    simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
-    longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
-    interval_s = interval(longer_s)[1:] if len(streams) >= FEWEST else None
-    n = len(streams)
-    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, average(longer_s), interval_s)
-
-
-GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
-METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyStudy:
-    source: JobSource
-    policies: tuple[str, ...]
-    baseline: str = "fifo"
-    jobs: int = 5000
-    seeds: int = 20
-
-
-@dataclass(frozen=True, slots=True)
 class PolicyContrast:
     """One metric of a policy against the baseline's: `p` after Holm. `effect` is None where `reason` says why there is none."""
 
@@ -291,6 +191,119 @@ class PolicyArm:
         return None if None in values else fmean(values)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
+
+    `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
+    `left_out` are the policies under which other jobs were done in their first attempt: how many of the baseline's were not, and of theirs
+    under it. `unplayed` streams lost slots or jobs, and were not played in simulation.
+    """
+
+    engine: str
+    slots: int
+    streams: int
+    alone: int
+    lost: int
+    baseline: str
+    arms: tuple[PolicyArm, ...]
+    replays: tuple[Replay, ...]
+    condition: str = ""
+    copies: int = 0
+    left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    unplayed: int = 0
+
+
+def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
+    """Compare, condition by condition: what differs in more than the policy is never paired. What cannot be adds a line to `refused`.
+
+    Raises: Refused, where in none were any arrivals those of all policies.
+    """
+    groups: dict[tuple[str, str, int], list[PlayedStream]] = {}
+    for stream in streams:
+        groups.setdefault((stream.condition, stream.engine, stream.slots), []).append(stream)
+    result: list[Place] = []
+    reasons: list[Refused] = []
+    for group in groups.values():
+        try:
+            result.append(_place(group, baseline))
+        except Refused as error:
+            reasons.append(error)
+    if not result:
+        raise reasons[0]
+    refused += map(str, reasons)
+    return result
+
+
+def lost_unequally(place: Place) -> str:
+    if not place.left_out:
+        return ""
+    counts = [
+        f"{count} that {done} did were lost or tried again under {lost}"
+        for policy, (less, more) in place.left_out.items()
+        for count, done, lost in ((less, place.baseline, policy), (more, policy, place.baseline))
+        if count
+    ]
+    return (
+        f"Not compared with {place.baseline}: of the jobs {'; '.join(counts)}. "
+        "Those that are left may well be the quick ones, and had the slots of the others. `analysis depend report` has all that were done."
+    )
+
+
+def _place(streams: Sequence[PlayedStream], baseline: str) -> Place:
+    by_policy: dict[str, dict[Hashable, PlayedStream]] = {}
+    for stream in sorted(streams, key=lambda stream: stream.again):
+        by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
+    kept = [stream for own in by_policy.values() for stream in own.values()]
+    shared = [key for key in next(iter(by_policy.values())) if all(key in own for own in by_policy.values())]
+    first = streams[0]
+    where = f"{first.engine} with {first.slots} slots"
+    if baseline not in by_policy:
+        raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
+    if not shared:
+        raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
+    order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
+    met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
+    pairs = {policy: [(own.at_once, base.at_once) for own, base in zip(met[policy], met[baseline], strict=True)] for policy in order}
+    unlike = {policy: of for policy, of in pairs.items() if any(own != base for own, base in of)}
+    counted = {policy: tuple(figures(stream.coming, stream.played) for stream in met[policy]) for policy in order if policy not in unlike}
+    playable = {policy: [stream for stream in by_policy[policy].values() if stream.playable] for policy in order}
+    return Place(
+        engine=first.engine,
+        slots=first.slots,
+        streams=len(shared),
+        alone=len(kept) - len(shared) * len(met),
+        lost=sum(stream.lost for stream in kept),
+        baseline=baseline,
+        arms=tuple(compared(counted, baseline)),
+        replays=tuple(_replay(policy, own) for policy, own in playable.items() if own and policy in policies.names()),
+        condition=first.condition,
+        copies=len(streams) - len(kept),
+        left_out={
+            policy: (sum(len(base - own) for own, base in of), sum(len(own - base) for own, base in of)) for policy, of in unlike.items()
+        },
+        unplayed=sum(not stream.playable for stream in kept),
+    )
+
+
+def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
+    measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
+    simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
+    longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
+    n = len(streams)
+    interval_s = interval(longer_s)[1:] if n >= FEWEST else None
+    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, average(longer_s), interval_s)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStudy:
+    source: JobSource
+    policies: tuple[str, ...]
+    baseline: str = "fifo"
+    jobs: int = 5000
+    seeds: int = 20
+
+
 def arms(study: PolicyStudy) -> list[PolicyArm]:
     study.source.must_be_stable()
     for name in study.policies:
@@ -306,18 +319,17 @@ def arms(study: PolicyStudy) -> list[PolicyArm]:
 
 
 def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> list[PolicyArm]:
-    others = [name for name in played if name != baseline]
     against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
     for metric in METRICS:
-        contrasts = {name: _effect(metric, played[baseline], played[name]) for name in others}
+        contrasts = {name: _contrast(metric, played[baseline], own) for name, own in played.items() if name != baseline}
         adjusted = holm_by_key({name: contrast.p for name, contrast in contrasts.items() if contrast.p is not None})
         for name, contrast in contrasts.items():
             against[name][metric.name] = replace(contrast, p=adjusted.get(name))
     return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]
 
 
-def _effect(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
-    before, after = ([float(getattr(figures_of_seed, metric.name)) for figures_of_seed in arm] for arm in (baseline, candidate))
+def _contrast(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
+    before, after = ([float(getattr(seed, metric.name)) for seed in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
         return PolicyContrast(None, reason="no wait")
     if len(before) < FEWEST:
@@ -327,3 +339,78 @@ def _effect(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequen
     except NotComparable:
         return PolicyContrast(None, reason="the same")
     return PolicyContrast(effect, effect.p)
+
+
+def simulated(study: PolicyStudy) -> Answer:
+    of_policies, source = arms(study), study.source
+    about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "baseline": study.baseline, "gap_s": source.gap_s}
+    data = {**about, "source": asdict(source), "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]}
+    slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
+    about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
+    lines = [f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy."]
+    lines += [f"Predicted times are off by a factor of exp(±{source.error:g}) (sd)."] if source.error else []
+    return of_parts(data, [*lines, "", *_tables(of_policies, study.baseline), "", *marked(LEGEND, "quiet")])
+
+
+def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[Part]:
+    names = [name for name in HEADS if any(arm.mean(name) is not None for arm in arms)]
+    rows = [[arm.policy, *(_figure(name, arm.mean(name)) for name in names)] for arm in arms]
+    yield text_table(["policy", *(HEADS[name] for name in names)], rows)
+    grow = ", ".join(arm.policy for arm in arms if arm.grows)
+    if grow:
+        yield ""
+        yield f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream."
+    contrasts = [row for arm in arms if arm.against for row in _contrasts(arm)]
+    if contrasts:
+        yield ""
+        yield f"of {baseline}'s, a ratio: below 1 is better"
+        yield text_table(["policy", "", "ratio", "95 %", "p"], contrasts, left=2)
+
+
+def _figure(name: str, value: float | None) -> str:
+    return "" if value is None else share(value, 1) if name in {"late", "busy"} else digits(value)
+
+
+def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
+    for at, (name, head) in enumerate(METRIC_HEADS.items()):
+        contrast = arm.against[name]
+        row = ["", contrast.reason, ""]
+        if contrast.effect is not None and contrast.p is not None:
+            ratio, low, high = (digits(value, 3) for value in inverse(contrast.effect))
+            row = [ratio, f"{low} to {high}", probability(contrast.p)]
+        yield ["" if at else arm.policy, head, *row]
+
+
+def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
+    return of_parts({"simulated": False, "places": [*map(asdict, places)]}, _measured(places), refused)
+
+
+def _measured(places: Sequence[Place]) -> Iterator[Part]:
+    for place in places:
+        yield f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy."
+        if len(places) > 1:
+            yield Line(place.condition, tone="strong")
+        counts = {
+            "streams that had the jobs of another under the same policy: copies, left out.": place.copies,
+            "streams, whose arrivals not every policy had, are left out of the comparison.": place.alone,
+            "jobs were not done in their first attempt and have no part in these figures.": place.lost,
+        }
+        yield from (f"{count} {what}" for what, count in counts.items() if count)
+        if place.left_out:
+            yield lost_unequally(place)
+        yield ""
+        yield from _tables(place.arms, place.baseline)
+        if place.replays:
+            yield ""
+            yield "the same submissions and times in service, played in simulation"
+            heads = ["policy", "streams", "mean wait s", "simulated s", "longer by s [95 %]"]
+            yield text_table(heads, map(_replay_row, place.replays))
+        if place.unplayed:
+            yield f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of."
+        yield ""
+    yield from marked(LEGEND, "quiet")
+
+
+def _replay_row(replay: Replay) -> list[str]:
+    ends = "" if replay.interval_s is None else " [{:+.3g}, {:+.3g}]".format(*replay.interval_s)
+    return [replay.policy, f"{replay.streams}", digits(replay.measured_s), digits(replay.simulated_s), f"{replay.longer_s:+.3g}{ends}"]

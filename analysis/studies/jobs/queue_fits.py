@@ -1,9 +1,9 @@
-"""What streams of one kind say of themselves: rate, service times, load, waits, each with its interval; and Little's law on each.
+"""Streams of one kind as a queue: rate, service times, load and waits, each with its interval.
 
 Waits of neighbouring jobs hang together, so jobs are no replicates. With three runs or more the runs are. With fewer, busy cycles are:
 under renewal arrivals they are independent, whatever the load, where batches of a fixed number of jobs still hang together. With fewer than
 thirty cycles it is batches of neighbouring jobs after all. What a formula makes of the estimates of the same run goes through the same
-units: a run in which much came by chance had long waits *and* a high rate, and the two must not be held against each other as strangers.
+units: a run in which much came by chance had long waits *and* a high rate, and the two must not be compared as strangers.
 """
 
 from __future__ import annotations
@@ -11,36 +11,41 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.stats
 
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
-from analysis.studies.jobs.estimates import Figure
 from analysis.terms import Refused
 
-from .formulas import Inputs
-from .valid_times import columns, cycles, little, most_held
+from .estimates import Figure
+from .queue_formulas import Inputs
+from .queue_times import columns, cycles, little, most_held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from analysis.studies.jobs.records import Stream
+    from .queue_times import Columns, Little
+    from .records import Stream
 
-    from .valid_times import Columns, Little
-
+    Sums = dict[str, float]
 
 RUNS, CYCLES, BATCHES = 3, 30, 20
 MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
 LEVEL = 0.95
-NAMES = ("runs", "busy cycles", "batches of jobs", "none")
+WHYS = {
+    "runs": "from {} runs, which are the replicates",
+    "busy cycles": "from {} busy cycles, independent under renewal arrivals",
+    "batches of jobs": f"from {{}} batches of neighbouring jobs: fewer than {CYCLES} busy cycles and {RUNS} runs",
+    "none": "without intervals: too few jobs, cycles and runs",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Sums by unit. `kind` is one of NAMES, `count` how many of these there are, `sums` name → shape (units,)."""
+    """Sums by unit. `kind` is one of WHYS, `count` how many of these there are, `sums` name → shape (units,)."""
 
     kind: str
     count: int
@@ -48,12 +53,11 @@ class Units:
 
     @property
     def why(self) -> str:
-        return {
-            "runs": f"from {self.count} runs, which are the replicates",
-            "busy cycles": f"from {self.count} busy cycles, independent under renewal arrivals",
-            "batches of jobs": f"from {self.count} batches of neighbouring jobs: fewer than {CYCLES} busy cycles and {RUNS} runs",
-            "none": "without intervals: too few jobs, cycles and runs",
-        }[self.kind]
+        return WHYS[self.kind].format(self.count)
+
+    @property
+    def whole(self) -> Sums:
+        return {name: float(values.sum()) for name, values in self.sums.items()}
 
 
 def units(streams: Sequence[Columns]) -> Units:
@@ -63,102 +67,81 @@ def units(streams: Sequence[Columns]) -> Units:
     are above 0. The same but for gaps of each priority, ` 1` behind the name.
     """
     kind, count, labels = _labels(streams)
-    priorities = sorted({float(level) for part in streams for level in part.priority if not math.isnan(level)})
-    many = 1 + max(int(label.max()) for label in labels if len(label)) if any(map(len, labels)) else 0
-    columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-    for part, label in zip(streams, labels, strict=True):
-        gaps = np.concatenate([[np.nan], np.diff(part.submit)]) if len(part.submit) else part.submit
-        _add(columns, "gap", "", gaps, label)
-        for suffix, mask in [
-            ("", np.full(len(label), fill_value=True)),
-            *((f" {priority:g}", part.priority == priority) for priority in priorities),
-        ]:
-            wait = np.where(mask, part.taken - part.submit, np.nan)
-            service = np.where(mask & ~part.retried, part.end - part.taken, np.nan)
-            _add(columns, "wait", suffix, wait, label)
-            _add(columns, "service", suffix, service, label)
-            _add(columns, "response", suffix, np.where(mask, part.end - part.submit, np.nan), label)
-            _add(columns, "waited", suffix, np.where(wait > 0, 1.0, np.nan), label)
-    sums = {name: np.sum([np.bincount(label, column, many) for label, column in parts], axis=0) for name, parts in columns.items()}
+    unit, priority, wait = (np.concatenate(parts) for parts in (labels, [one.priority for one in streams], [one.wait for one in streams]))
+    measures = {
+        "gap": np.concatenate([np.diff(one.submit, prepend=np.nan) for one in streams]),
+        "wait": wait,
+        "service": np.concatenate([one.service for one in streams]),
+        "response": np.concatenate([one.end - one.submit for one in streams]),
+        "waited": np.where(wait > 0, 1.0, np.nan),
+    }
+    sums = {}
+    for level in (None, *np.unique(priority[~np.isnan(priority)]).tolist()):
+        for name, values in measures.items():
+            known = ~np.isnan(values) if level is None else ~np.isnan(values) & (priority == level)
+            filled = np.where(known, values, 0.0)
+            suffix = "" if level is None else f" {level:g}"
+            for part, column in (("n", known.astype(float)), ("s", filled), ("s2", filled**2)):
+                sums[f"{name}_{part}{suffix}"] = np.bincount(unit, column, int(unit.max(initial=-1)) + 1)
     return Units(kind, count, sums)
 
 
-def estimate(of: Callable[[dict[str, float]], float | None], of_units: Units, *, logs: bool = True) -> Figure | None:
+def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
+    jobs = [len(one.submit) for one in streams]
+    used = np.cumsum([count > 0 for count in jobs])
+    if used[-1] >= RUNS:
+        return "runs", int(used[-1]), [np.full(count, number - 1) for count, number in zip(jobs, used, strict=True)]
+    numbered = [cycles(one) for one in streams]
+    count = sum(int(cycle.max(initial=-1)) + 1 for cycle in numbered)
+    if count >= CYCLES:
+        return "busy cycles", count, _dealt(numbered, min(MOST, count))
+    if sum(jobs) >= 2 * BATCHES:
+        return "batches of jobs", BATCHES, _dealt([np.arange(count) for count in jobs], BATCHES)
+    return "none", 0, [np.zeros(count, int) for count in jobs]
+
+
+def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
+    """Deal what is numbered in each stream, stream after stream, evenly into groups of neighbours."""
+    starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
+    return [(numbers + start) * groups // starts[-1] for numbers, start in zip(numbered, starts[:-1], strict=True)]
+
+
+def estimate(of: Callable[[Sums], float | None], of_units: Units, *, logs: bool = True) -> Figure | None:
     """Estimate one number from the sums, with the interval of the grouped jackknife; None where the sums do not give it.
 
     With `logs`, on the logarithm where all that is seen is above 0, so that no interval reaches below; else as it is. `why` says why there
     is no interval.
     Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
     """
-    whole = {name: float(values.sum()) for name, values in of_units.sums.items()}
+    whole = of_units.whole
     value = of(whole)
-    if value is None:
-        return None
-    count = len(next(iter(of_units.sums.values()))) if of_units.sums else 0
-    if of_units.kind == "none" or count < 2:
-        return Figure(value, why="too few units")
+    count = len(next(iter(of_units.sums.values()), ()))
+    if value is None or of_units.kind == "none" or count < 2:
+        return None if value is None else Figure(value, why="too few units")
     without = [of({name: whole[name] - float(values[at]) for name, values in of_units.sums.items()}) for at in range(count)]
-    known = np.array([estimated for estimated in without if estimated is not None], float)
-    if len(known) < count:
+    if None in without:
         return Figure(value, why="not without each of the units")
-    return _interval(value, known, logs=logs and value > 0 and bool((known > 0).all()))
-
-
-def _interval(value: float, known: np.ndarray, *, logs: bool) -> Figure:
-    """Make the interval of a value from what it is without each of the units; shape (units,)."""
-    count = len(known)
+    known = np.array(without, float)
+    logs = logs and value > 0 and bool((known > 0).all())
     seen = np.log(known) if logs else known
     se = math.sqrt((count - 1) / count * float(((seen - seen.mean()) ** 2).sum()))
-    t = float(scipy.stats.t.ppf((1 + LEVEL) / 2, count - 1))
+    half = float(scipy.stats.t.ppf((1 + LEVEL) / 2, count - 1)) * se
     if logs:
-        wide = min(t * se, 700.0)
-        return Figure(value, value * math.exp(-wide), value * math.exp(wide), value * se)
-    return Figure(value, value - t * se, value + t * se, se)
+        half = min(half, 700.0)
+        return Figure(value, value * math.exp(-half), value * math.exp(half), value * se)
+    return Figure(value, value - half, value + half, se)
 
 
-def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
-    used = [part for part in streams if len(part.submit)]
-    if len(used) >= RUNS:
-        numbers = iter(range(len(used)))
-        return "runs", len(used), [np.full(len(part.submit), next(numbers) if len(part.submit) else 0) for part in streams]
-    numbered = [cycles(part) for part in streams]
-    each = [int(cycle[-1]) + 1 if len(cycle) else 0 for cycle in numbered]
-    if sum(each) >= CYCLES:
-        starts = np.cumsum([0, *each[:-1]])
-        return (
-            "busy cycles",
-            sum(each),
-            [(cycle + start) * min(MOST, sum(each)) // sum(each) for cycle, start in zip(numbered, starts, strict=True)],
-        )
-    jobs = [len(part.submit) for part in streams]
-    if sum(jobs) >= 2 * BATCHES:
-        starts = np.cumsum([0, *jobs[:-1]])
-        return (
-            "batches of jobs",
-            BATCHES,
-            [(np.arange(cycle) + start) * BATCHES // sum(jobs) for cycle, start in zip(jobs, starts, strict=True)],
-        )
-    return "none", 0, [np.zeros(count, int) for count in jobs]
-
-
-def _add(columns: dict[str, list[tuple[np.ndarray, np.ndarray]]], what: str, suffix: str, values: np.ndarray, label: np.ndarray) -> None:
-    there = ~np.isnan(values)
-    filled = np.where(there, values, 0.0)
-    for part, column in (("n", there.astype(float)), ("s", filled), ("s2", filled**2)):
-        columns.setdefault(f"{what}_{part}{suffix}", []).append((label, column))
-
-
-Sums = dict[str, float]
 SIMULATED = "simulated"
 EXPECTED = 0.005  # of the planned rate: jobs that come like clockwork scatter by nothing, and clocks do
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What streams of one group came to. Figures are None where nothing tells them (a trace of arrivals has no service times).
+    """Streams of one group as a queue. Figures are None where nothing gives them (a trace of arrivals has no service times).
 
     `utilisation` is the share of the slots' time that was held, by integration over the times of `laws`, which are by stream and None where
-    no time starts and ends empty; `load` is rate times service time over slots. `engine` is empty where it was not told. `closed`: a job
+    no time starts and ends empty; `load` is rate times service time over slots. `engine` is empty where it is not known. `closed`: a job
     came when another ended, so that rate, gaps and waits are answers of the system and not what it was asked.
     """
 
@@ -191,21 +174,23 @@ class Fit:
 
 
 def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
-    """Fit streams of one group. `servers` is how many slots there are, where the streams do not tell.
+    """Fit streams of one group. `servers` is how many slots there are, where the streams do not say.
 
     Raises: Refused, for streams that differ in what must be one, or without any job that was submitted.
     """
-    slots = _servers(streams, servers)
+    group = one_line(streams[0].group)
+    slots = _only(group, "slots", {stream.slots for stream in streams} - {None})
+    slots = slots if servers is None else servers
     times = [columns(stream) for stream in streams]
     if not any(len(part.submit) > 1 for part in times):
-        raise Refused(f"{one_line(streams[0].group)}: fewer than two jobs that were submitted; nothing can be fitted.")
+        raise Refused(f"{group}: fewer than two jobs that were submitted; nothing can be fitted.")
     of_units = units(times)
     laws = tuple(little(part) for part in times)
     busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
     held = sum(number * length for number, length in busy) / sum(length for _, length in busy) if busy else None
     estimates: dict[str, Callable[[Sums], float | None]] = {
         "rate_per_s": rate,
-        "service_s": service,
+        "service_s": lambda sums: mean(sums, "service"),
         "scv_arrivals": lambda sums: scv(sums, "gap"),
         "scv_service": lambda sums: scv(sums, "service"),
         "load": lambda sums: _load(sums, slots),
@@ -214,28 +199,27 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         "response_s": lambda sums: mean(sums, "response"),
     }
     figures = {name: estimate(of, of_units) for name, of in estimates.items()}
-    planned = _planned(streams, figures["rate_per_s"])
     return Fit(
         group=streams[0].group,
         names=tuple(stream.name for stream in streams),
         jobs=sum(len(part.submit) for part in times),
         servers=slots,
-        engine=_only(streams, "engine"),
-        policy=_only(streams, "policy"),
+        engine=_only(group, "engine", {stream.engine for stream in streams}),
+        policy=_only(group, "policy", {stream.policy for stream in streams}),
         units=of_units,
         **figures,
         utilisation=None if held is None or slots is None else held / slots,
         arrivals=arrivals_shape([part.submit for part in times]),
-        services=services_shape([_known(part) for part in times]),
+        services=services_shape([part.service[~np.isnan(part.service)] for part in times]),
         laws=laws,
-        findings=(*_findings(streams, times, laws), *_too_many(streams, times, slots), *planned),
+        findings=tuple(_findings(streams, times, laws, slots)) + _unplanned(streams, figures["rate_per_s"]),
         closed=any(stream.closed for stream in streams),
         priorities=tuple(sorted({job.priority for stream in streams for job in stream.jobs if job.priority is not None})),
     )
 
 
 def inputs_of(sums: Sums, servers: int) -> Inputs | None:
-    known = (rate(sums), service(sums), scv(sums, "gap"), scv(sums, "service"))
+    known = (rate(sums), mean(sums, "service"), scv(sums, "gap"), scv(sums, "service"))
     came, takes, scv_arrivals, scv_service = known
     if came is None or takes is None or scv_arrivals is None or scv_service is None or takes <= 0:
         return None
@@ -246,18 +230,14 @@ def rate(sums: Sums) -> float | None:
     return sums["gap_n"] / sums["gap_s"] if sums.get("gap_s", 0) > 0 else None
 
 
-def service(sums: Sums) -> float | None:
-    return mean(sums, "service")
-
-
 def mean(sums: Sums, what: str, over: str = "") -> float | None:
-    """Mean of one kind of times, seconds, None of none; or what part of the count `over` it makes up."""
+    """Return the mean of one kind of times, seconds, None of none; or what part of the count `over` it makes up."""
     count = sums.get(over or f"{what}_n", 0)
     return sums[f"{what}_s"] / count if count > 0 else None
 
 
 def scv(sums: Sums, what: str) -> float | None:
-    """Squared coefficient of variation, with n - 1; None of fewer than two, or where all are 0."""
+    """Return the squared coefficient of variation, with n - 1; None of fewer than two, or where all are 0."""
     count, total = sums.get(f"{what}_n", 0), sums.get(f"{what}_s", 0)
     if count < 2 or total <= 0:
         return None
@@ -267,60 +247,38 @@ def scv(sums: Sums, what: str) -> float | None:
 
 
 def _load(sums: Sums, servers: int | None) -> float | None:
-    came, takes = rate(sums), service(sums)
+    came, takes = rate(sums), mean(sums, "service")
     return None if came is None or takes is None or servers is None else came * takes / servers
 
 
-def _known(times: Columns) -> np.ndarray:
-    services = np.where(times.retried, np.nan, times.end - times.taken)
-    return np.asarray(services[~np.isnan(services)])
-
-
-def _servers(streams: Sequence[Stream], servers: int | None) -> int | None:
-    known = {stream.slots for stream in streams if stream.slots is not None}
+def _only(group: str, name: str, known: set[Any]) -> Any:  # noqa: ANN401  # an int or a text
+    """Return the one value that all streams of a group have, None of none. Raises: Refused, for several."""
     if len(known) > 1:
-        raise Refused(f"{one_line(streams[0].group)}: its runs had {', '.join(map(str, sorted(known)))} slots; one model has one number.")
-    return servers if servers is not None else next(iter(known), None)
+        values = ", ".join(one_line(value) for value in sorted(known))
+        raise Refused(f"{group}: its runs differ in {name} ({values}); one model has one.")
+    return next(iter(known), None)
 
 
-def _only(streams: Sequence[Stream], name: str) -> str:
-    known = sorted({str(getattr(stream, name)) for stream in streams})
-    if len(known) > 1:
-        raise Refused(f"{one_line(streams[0].group)}: its runs differ in {name} ({', '.join(map(one_line, known))}); they are never mixed.")
-    return known[0]
-
-
-def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequence[Little | None]) -> list[str]:
-    sentences = []
+def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequence[Little | None], slots: int | None) -> Iterable[str]:
     for stream, part, law in zip(streams, times, laws, strict=True):
-        findings = [*part.findings]
+        yield from (f"{stream.name}: {finding}" for finding in part.findings)
         if law is None and stream.measured and not part.retried.any():
-            findings.append("no time that starts and ends empty is known, so Little's law cannot be held against it.")
+            yield f"{stream.name}: no time that starts and ends empty is known, so Little's law cannot be checked."
         elif law is not None and law.jobs < len(part.submit):
-            findings.append(f"Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty.")
-        sentences += [f"{one_line(stream.name)}: {finding}" for finding in findings]
-    return sentences
-
-
-def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | None) -> list[str]:
-    sentences = []
+            yield f"{stream.name}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
     for stream, part in zip(streams, times, strict=True):
-        most = most_held(part)
-        if slots is not None and most > slots:
-            sentences.append(
-                f"{one_line(stream.name)}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly."
-            )
-    return sentences
+        if slots is not None and (most := most_held(part)) > slots:
+            yield f"{stream.name}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly."
 
 
-def _planned(streams: Sequence[Stream], came: Figure | None) -> list[str]:
+def _unplanned(streams: Sequence[Stream], came: Figure | None) -> tuple[str, ...]:
     rates = {stream.arrivals.get("rate_per_s") for stream in streams}
     planned = next(iter(rates)) if len(rates) == 1 else None
     if came is None or came.low is None or came.high is None or isinstance(planned, bool) or not isinstance(planned, int | float):
-        return []
+        return ()
     if came.low <= planned <= came.high or abs(came.value - planned) < EXPECTED * planned:
-        return []
-    return [f"planned were {planned:.4g} jobs/s; what came, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}], differs from it."]
+        return ()
+    return (f"planned were {planned:.4g} jobs/s; the measured rate, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}], differs from it.",)
 
 
 ALPHA = 0.05
@@ -354,34 +312,30 @@ def arrivals_shape(submits: Sequence[np.ndarray]) -> Shape | None:
 
     `submits`: of each stream the times of submission, rising, seconds.
     """
-    gaps = [np.diff(submit) for submit in submits]
-    every = np.concatenate([np.zeros(0), *gaps])
-    if len(every) < FEWEST_VALUES:
-        return None
     # Given when the last one came, those before it are uniform between the first and it.
     places = [(submit[1:-1] - submit[0]) / (submit[-1] - submit[0]) for submit in submits if len(submit) > 2 and submit[-1] > submit[0]]
-    tests = [("gaps are exponential", *_exponential(every)), ("gaps do not hang together", *_memory(gaps))]
-    if places:
-        constant = scipy.stats.kstest(np.concatenate(places), "uniform")
-        tests.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
-    return _shape(len(every), tests)
+    return _shape("gaps", [np.diff(submit) for submit in submits], places)
 
 
 def services_shape(times: Sequence[np.ndarray]) -> Shape | None:
     """Test exponential service times, each as if alone. None of too few. `times`: of each stream, in the order of submission, seconds."""
-    every = np.concatenate([np.zeros(0), *times])
+    return _shape("times", times)
+
+
+def _shape(what: str, series: Sequence[np.ndarray], places: Sequence[np.ndarray] = ()) -> Shape | None:
+    every = np.concatenate([np.zeros(0), *series])
     if len(every) < FEWEST_VALUES:
         return None
-    return _shape(len(every), [("times are exponential", *_exponential(every)), ("times do not hang together", *_memory(times))])
-
-
-def _shape(count: int, tests: list[tuple[str, float, float]]) -> Shape:
+    tests = [(f"{what} are exponential", *_exponential(every)), (f"{what} do not hang together", *_memory(series))]
+    if places:
+        constant = scipy.stats.kstest(np.concatenate(places), "uniform")
+        tests.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
     adjusted = holm([p for _, _, p in tests])
-    return Shape(count, tuple(ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)))
+    return Shape(len(every), tuple(ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)))
 
 
 def _exponential(values: np.ndarray) -> tuple[float, float]:
-    """Largest distance from the exponential distribution of the same mean, and its p (Lilliefors 1969).
+    """Return the largest distance from the exponential distribution of the same mean, and its p (Lilliefors 1969).
 
     The mean is that of the values, so that tables of Kolmogorov and Smirnov would accept too much. In Stephens's form (1974) the statistic
     has one distribution for all counts; that is drawn, always the same.
@@ -395,7 +349,7 @@ def _exponential(values: np.ndarray) -> tuple[float, float]:
 
 
 def _distance(ordered: np.ndarray) -> np.ndarray:
-    """Distances for rows of ordered values of mean 1: shape (rows, values) → (rows,)."""
+    """Return distances for rows of ordered values of mean 1: shape (rows, values) → (rows,)."""
     count = ordered.shape[1]
     below = -np.expm1(-ordered)
     steps = np.arange(count + 1) / count
@@ -417,7 +371,7 @@ def _null() -> np.ndarray:
 
 
 def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Rank correlation of neighbours, and its two-sided p; ranks because a few long gaps would else decide."""
+    """Return the rank correlation of neighbours, and its two-sided p; ranks because a few long gaps would else decide."""
     before = np.concatenate([times[:-1] for times in series if len(times)])
     after = np.concatenate([times[1:] for times in series if len(times)])
     # What differs by less than a clock's rounding is the same.

@@ -1,15 +1,16 @@
 """Stationary queues by formula. U is the load, λ·E[S]/c; `scv` is a squared coefficient of variation, variance over mean squared.
 
 Exact for Poisson arrivals; approximations for what is neither Poisson nor exponential; M/M/c/K, in which what comes when it is full is
-turned away. What share of jobs waits or stays no longer than how long is exact for M/M/c and M/M/c/K; elsewhere it has an exponential tail
-of the same mean. Sources: Erlang 1917; Kleinrock 1975 (M/M/1, M/M/c, M/M/c/K); Pollaczek 1930 and Khinchine 1932 (M/G/1); Kingman 1961;
-Allen 1990 (Allen-Cunneen); Sakasegawa 1977.
+turned away; queues in which some go first; closed systems. Percentiles are exact for M/M/c and M/M/c/K; elsewhere the tail is taken to be
+exponential. Sources: Erlang 1917; Kleinrock 1975 (M/M/1, M/M/c, M/M/c/K); Pollaczek 1930 and Khinchine 1932 (M/G/1); Kingman 1961;
+Allen 1990 (Allen-Cunneen); Sakasegawa 1977; by priority Cobham 1954, Kleinrock 1976, chapter 3, for several servers Kella & Yechiali 1985
+(one exponential service time for all) and, when pushed aside, Buzen & Bondi 1983 (those of priority k and before are by themselves M/M/c).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaincc
 
+from analysis.plain import one_line
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Unstable(Refused):
@@ -60,6 +62,11 @@ class Queue:
     loss: float | None = None
 
 
+def _check(valid: object, message: str) -> None:
+    if not valid:
+        raise Refused(message)
+
+
 MOST_SERVERS = 10_000_000  # servers; a recursion over more takes seconds
 
 
@@ -71,10 +78,8 @@ def erlang_b(servers: int, offered: float) -> float:
     Raises: Refused, for what is no number of servers or no load.
     Source: Erlang 1917.
     """
-    if not 1 <= servers <= MOST_SERVERS:
-        raise Refused(f"{servers} servers: it takes 1 to {MOST_SERVERS}.")
-    if not 0 <= offered < math.inf:
-        raise Refused(f"an offered load of {offered:g} Erlang: it is a finite number, 0 or above.")
+    _check(1 <= servers <= MOST_SERVERS, f"{servers} servers: it takes 1 to {MOST_SERVERS}.")
+    _check(0 <= offered < math.inf, f"an offered load of {offered:g} Erlang: it is a finite number, 0 or above.")
     blocked = 1.0
     for count in range(1, servers + 1):
         blocked = offered * blocked / (count + offered * blocked)
@@ -93,13 +98,10 @@ def erlang_c(servers: int, offered: float) -> float:
 
 def must_be_inputs(inputs: Inputs) -> None:
     for name, value in (("rate", inputs.rate_per_s), ("mean service time", inputs.service_s)):
-        if not 0 < value < math.inf:
-            raise Refused(f"a {name} of {value:g}: it is a finite number above 0.")
+        _check(0 < value < math.inf, f"a {name} of {value:g}: it is a finite number above 0.")
     for name, value in (("arrivals", inputs.scv_arrivals), ("service times", inputs.scv_service)):
-        if not 0 <= value < math.inf:
-            raise Refused(f"a squared coefficient of variation of {value:g} for {name}: it is a finite number, 0 or above.")
-    if not 1 <= inputs.servers <= MOST_SERVERS:
-        raise Refused(f"{inputs.servers} servers: it takes 1 to {MOST_SERVERS}.")
+        _check(0 <= value < math.inf, f"a squared coefficient of variation of {value:g} for {name}: it is a finite number, 0 or above.")
+    _check(1 <= inputs.servers <= MOST_SERVERS, f"{inputs.servers} servers: it takes 1 to {MOST_SERVERS}.")
 
 
 def load_of(inputs: Inputs) -> float:
@@ -167,8 +169,7 @@ def _variation(inputs: Inputs) -> float:
 
 
 def _must_be_one(inputs: Inputs, what: str) -> None:
-    if inputs.servers != 1:
-        raise Refused(f"{what} has one server, not {inputs.servers}; for several there is Allen and Cunneen's.")
+    _check(inputs.servers == 1, f"{what} has one server, not {inputs.servers}; for several there is Allen and Cunneen's.")
 
 
 def _queue(model: str, inputs: Inputs, p_wait: float, wait_s: float, *, exact: bool = False) -> Queue:
@@ -212,8 +213,7 @@ def wait_within(queue: Queue, time_s: float) -> float:
 
 
 def must_be_time(time_s: float) -> None:
-    if not 0 <= time_s < math.inf:
-        raise Refused(f"a wait of {time_s:g} s: it is a number from 0.")
+    _check(0 <= time_s < math.inf, f"a wait of {time_s:g} s: it is a number from 0.")
 
 
 def response_quantile(queue: Queue, share: float) -> float:
@@ -225,8 +225,10 @@ def response_quantile(queue: Queue, share: float) -> float:
     """
     _must_be_open(queue)
     _must_be_share(share)
-    if not queue.model.startswith("M/M/"):
-        raise Refused(f"{queue.model}: percentiles of the response need the whole distribution of service times; only M/M/c has it.")
+    _check(
+        queue.model.startswith("M/M/"),
+        f"{queue.model}: percentiles of the response need the whole distribution of service times; only M/M/c has it.",
+    )
     if queue.wait_s == 0:
         return -queue.service_s * math.log1p(-share)
     served = 1 / queue.service_s
@@ -244,13 +246,11 @@ def response_quantile(queue: Queue, share: float) -> float:
 
 
 def _must_be_share(share: float) -> None:
-    if not 0 < share < 1:
-        raise Refused(f"a share of {share:g}: a percentile lies between 0 and 100 %.")
+    _check(0 < share < 1, f"a share of {share:g}: a percentile lies between 0 and 100 %.")
 
 
 def _must_be_open(queue: Queue) -> None:
-    if queue.loss is not None:
-        raise Refused(f"{queue.model} turns jobs away: its waits are no exponential.")
+    _check(queue.loss is None, f"{queue.model} turns jobs away: its waits are no exponential.")
 
 
 LARGEST_ROOM = 1_000_000
@@ -262,8 +262,10 @@ def mmck_states(inputs: Inputs, room: int) -> np.ndarray:
     Raises: Refused, for what is no input, and less room than servers.
     """
     must_be_inputs(inputs)
-    if not inputs.servers <= room <= LARGEST_ROOM:
-        raise Refused(f"room for {room} jobs, those in service included: it is {inputs.servers} (the servers) to {LARGEST_ROOM}.")
+    _check(
+        inputs.servers <= room <= LARGEST_ROOM,
+        f"room for {room} jobs, those in service included: it is {inputs.servers} (the servers) to {LARGEST_ROOM}.",
+    )
     busy = np.minimum(np.arange(1, room + 1), inputs.servers)
     logs = np.concatenate([[0.0], np.cumsum(np.log(inputs.rate_per_s * inputs.service_s / busy))])
     weights = np.exp(logs - logs.max())
@@ -275,23 +277,11 @@ def mmck(inputs: Inputs, room: int) -> Queue:
     shares = mmck_states(inputs, room)
     counts = np.arange(room + 1)
     loss = float(shares[-1])
-    let_in = inputs.rate_per_s * (1 - loss)
-    inside = float(shares @ counts)
+    let_in = replace(inputs, rate_per_s=inputs.rate_per_s * (1 - loss))
     waiting = float(shares @ np.maximum(counts - inputs.servers, 0))
-    return Queue(
-        model=f"M/M/{inputs.servers}/{room}",
-        exact=True,
-        servers=inputs.servers,
-        rate_per_s=let_in,
-        service_s=inputs.service_s,
-        load=load_of(inputs),
-        p_wait=float(shares[inputs.servers : room].sum() / (1 - loss)),
-        wait_s=waiting / let_in,
-        response_s=inside / let_in,
-        waiting=waiting,
-        inside=inside,
-        loss=loss,
-    )
+    p_wait = float(shares[inputs.servers : room].sum() / (1 - loss))
+    queue = _queue(f"M/M/{inputs.servers}/{room}", let_in, p_wait, waiting / let_in.rate_per_s, exact=True)
+    return replace(queue, load=load_of(inputs), loss=loss)
 
 
 def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
@@ -346,15 +336,11 @@ def mva(demands_s: Mapping[str, float], users: int, think_s: float = 0.0) -> Clo
     and for any service that is shared by all there.
     Raises: Refused.
     """
-    if not demands_s:
-        raise Refused("no station: each has a name and a demand in seconds.")
+    _check(demands_s, "no station: each has a name and a demand in seconds.")
     for name, demand in demands_s.items():
-        if not 0 < demand < math.inf:
-            raise Refused(f"station {name}: a demand of {demand:g} s; it is a finite number above 0.")
-    if not 1 <= users <= MOST_USERS:
-        raise Refused(f"{users} users: it takes 1 to {MOST_USERS}.")
-    if not 0 <= think_s < math.inf:
-        raise Refused(f"a time to think of {think_s:g} s: it is a finite number, 0 or above.")
+        _check(0 < demand < math.inf, f"station {name}: a demand of {demand:g} s; it is a finite number above 0.")
+    _check(1 <= users <= MOST_USERS, f"{users} users: it takes 1 to {MOST_USERS}.")
+    _check(0 <= think_s < math.inf, f"a time to think of {think_s:g} s: it is a finite number, 0 or above.")
     jobs = dict.fromkeys(demands_s, 0.0)
     times: dict[str, float] = {}
     rate = 0.0
@@ -374,3 +360,138 @@ def mva(demands_s: Mapping[str, float], users: int, think_s: float = 0.0) -> Clo
         most_per_s=min(1 / longest, users / (whole + think_s)),
         least_s=max(whole, users * longest - think_s),
     )
+
+
+ALIKE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """Jobs of one priority (the lower goes first): Poisson arrivals, service times of a mean and squared coefficient of variation."""
+
+    priority: int
+    rate_per_s: float
+    service_s: float
+    scv_service: float = 1.0
+
+    @property
+    def load(self) -> float:
+        return self.rate_per_s * self.service_s
+
+    @property
+    def residual(self) -> float:
+        """λ·E[S²]/2."""
+        return self.load * self.service_s * (1 + self.scv_service) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityWaits:
+    """What jobs of one kind get: mean wait (in all, pushed aside or not) and mean response; both None where the queue of these grows.
+
+    `load` is what jobs of this priority and those before them ask of the servers.
+    """
+
+    kind: PriorityClass
+    load: float
+    wait_s: float | None
+    response_s: float | None
+
+
+def non_preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[PriorityWaits]:
+    """Mean waits where who has begun is let finish: W_k = W₀/((1 - U_(k-1))(1 - U_k)), in the order of `kinds`; U_k is what 1 to k ask for.
+
+    W₀ is what a job in service still takes: Σλ·E[S²]/2 with one server, exact for every distribution; C·s/c·(1 + cs²)/2 with several, exact
+    if all have one exponential service time, an approximation otherwise. Where those who go last ask for too much the servers never rest,
+    and those before them still have a stationary wait.
+    Raises: Refused.
+    """
+    _must_be_kinds(kinds, servers)
+    waits = {}
+    above = 0.0
+    for priority in sorted({kind.priority for kind in kinds}):
+        load = above + _load(_of(kinds, priority)) / servers
+        waits[priority] = (load, None if load >= 1 else _left(kinds, servers) / ((1 - above) * (1 - load)))
+        above = load
+    return [
+        PriorityWaits(kind, load, wait, None if wait is None else wait + kind.service_s)
+        for kind in kinds
+        for load, wait in [waits[kind.priority]]
+    ]
+
+
+def preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[PriorityWaits]:
+    """Mean waits where who goes first pushes others aside, who resume later: those behind are as good as not there.
+
+    One server: R_k = s_k/(1 - U_(k-1)) + Σ_(i≤k) λ_i·E[S_i²]/2/((1 - U_(k-1))(1 - U_k)). Several: by differences of M/M/c queues.
+    Raises: Refused, for several servers unless all have one exponential service time.
+    """
+    _must_be_kinds(kinds, servers)
+    if servers > 1 and not _alike(kinds):
+        raise Refused("pushed aside on several servers: only for one exponential service time of all; take one server, or simulate it.")
+    waits = []
+    for kind in kinds:
+        ahead = [other for other in kinds if other.priority < kind.priority]
+        there = ahead + _of(kinds, kind.priority)
+        above, load = (_load(part) / servers for part in (ahead, there))
+        if load >= 1:
+            response = None
+        elif servers == 1:
+            response = kind.service_s / (1 - above) + _residual(there) / ((1 - above) * (1 - load))
+        else:
+            rate_per_s = sum(other.rate_per_s for other in _of(kinds, kind.priority))
+            response = (_inside(there, servers) - _inside(ahead, servers)) / rate_per_s
+        waits.append(PriorityWaits(kind, load, None if response is None else response - kind.service_s, response))
+    return waits
+
+
+def _must_be_kinds(kinds: Sequence[PriorityClass], servers: int) -> None:
+    _check(kinds, "no kind of job: each has a priority, a rate and a mean service time.")
+    for kind in kinds:
+        must_be_inputs(Inputs(kind.rate_per_s, kind.service_s, servers, scv_service=kind.scv_service))
+
+
+def _of(kinds: Sequence[PriorityClass], priority: int) -> list[PriorityClass]:
+    return [kind for kind in kinds if kind.priority == priority]
+
+
+def _load(kinds: Sequence[PriorityClass]) -> float:
+    return sum(kind.load for kind in kinds)
+
+
+def _residual(kinds: Sequence[PriorityClass]) -> float:
+    return sum(kind.residual for kind in kinds)
+
+
+def _left(kinds: Sequence[PriorityClass], servers: int) -> float:
+    """What is still to be waited for of those in service, W₀; of a kind that gets no more than what others leave, that part."""
+    if servers == 1:
+        left, used = 0.0, 0.0
+        for priority in sorted({kind.priority for kind in kinds}):
+            same = _of(kinds, priority)
+            demand = _load(same)
+            got = min(1.0, max(0.0, 1 - used) / demand)
+            left, used = left + got * _residual(same), used + demand
+        return left
+    rate, demand = sum(kind.rate_per_s for kind in kinds), _load(kinds)
+    return erlang_c(servers, demand) / servers * _residual(kinds) / rate / (demand / rate)
+
+
+def _alike(kinds: Sequence[PriorityClass]) -> bool:
+    first = kinds[0].service_s
+    return all(abs(kind.service_s - first) <= ALIKE * first and abs(kind.scv_service - 1) <= ALIKE for kind in kinds)
+
+
+def _inside(kinds: Sequence[PriorityClass], servers: int) -> float:
+    return mmc(Inputs(sum(kind.rate_per_s for kind in kinds), kinds[0].service_s, servers)).inside if kinds else 0.0
+
+
+FORM = "PRIORITY:RATE:S[:CS2], such as 1:2.5:0.2"
+
+
+def parse(text: str) -> PriorityClass:
+    parts = text.split(":")
+    _check(3 <= len(parts) <= 4, f"{one_line(text, 60)!r} is no class of jobs; write {FORM}.")
+    try:
+        return PriorityClass(int(parts[0]), *map(float, parts[1:]))
+    except ValueError:
+        raise Refused(f"{one_line(text, 60)!r} is no class of jobs: all its parts are numbers; write {FORM}.") from None

@@ -1,0 +1,194 @@
+"""Which times of a stream can be used, as columns, what is wrong with the rest (named, never silently dropped), and Little's law on them.
+
+Over a time that starts and ends empty, the mean number inside is the rate times the mean time inside: an identity whatever the
+distributions (Stidham 1974), so that a run that breaks it was recorded wrongly. The number inside is integrated over its jumps, the mean
+time is taken job by job: two ways through the same times.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .records import Stream
+
+NAMED = 5  # numbers of jobs in one sentence
+# Of each kind of finding, what is wrong with the jobs that have it; in the order in which they are reported.
+FINDINGS = {
+    "never started": "never started: how long they wait is not known, and the mean wait is too short by that.",
+    "never ended": "never ended: how long they take is not known, and the mean service time is too short by that.",
+    "no start": "ended without a recorded start: those times are left out.",
+    "backwards": (
+        "went backwards by the clock: admitted, started or ended before what comes first. Those times are left out, but for submissions; "
+        "one clock must read all times of a stream."
+    ),
+    "failed": "failed: the slots they held are counted as service.",
+    "killed": "got killed: the slots they held are counted as service.",
+    "retried": (
+        "took more than one attempt, and held no slot in between: their time in service is left out, and Little's law and the slots held "
+        "are not reported."
+    ),
+    "wide": "took several slots at once, which no formula here has: simulate it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The jobs of one stream in the order they were submitted; columns of one length, seconds, NaN where a time is missing or of no use.
+
+    `taken` is when a slot was: at admission, or at the start where nobody admits. Jobs whose clock went backwards keep their submission
+    alone. `unfinished`: they never got a slot, or never gave it back. `retried`: by more than one attempt, so that what lies between
+    `taken` and `end` is no time in service. `findings` are sentences on what is odd.
+    """
+
+    number: np.ndarray
+    submit: np.ndarray
+    taken: np.ndarray
+    end: np.ndarray
+    priority: np.ndarray
+    unfinished: np.ndarray
+    backwards: np.ndarray
+    retried: np.ndarray
+    findings: tuple[str, ...] = ()
+
+    @property
+    def wait(self) -> np.ndarray:
+        return np.asarray(self.taken - self.submit)
+
+    @property
+    def service(self) -> np.ndarray:
+        return np.where(self.retried, np.nan, self.end - self.taken)
+
+
+def columns(stream: Stream) -> Columns:
+    jobs = sorted((job for job in stream.jobs if job.submit_s is not None), key=lambda job: (job.submit_s or 0.0, job.number))
+
+    def column(name: str) -> np.ndarray:
+        return np.array([np.nan if (value := getattr(job, name)) is None else value for job in jobs], float)
+
+    submit, start, end, taken = map(column, ("submit_s", "start_s", "end_s", "taken_s"))
+    backwards = (taken < submit) | (start < taken) | (end < np.where(np.isnan(start), taken, start)) | (end < submit)
+    unstarted, unended, attempts = np.isnan(taken), np.isnan(end), column("attempts")
+    number = np.array([job.number for job in jobs], int)
+    outcome = np.array([job.outcome for job in jobs], str)
+    kinds = {
+        "never started": unstarted & unended & ~backwards,
+        "never ended": ~unstarted & unended & ~backwards,
+        "no start": unstarted & ~unended & ~backwards,
+        "backwards": backwards,
+        **{ending: (outcome == ending) & (attempts == 1) for ending in ("failed", "killed")},
+        "retried": attempts > 1,
+        "wide": column("replicas") > 1,
+    }
+    of_service = (f"{_jobs(number[mask])} {FINDINGS[kind]}" for kind, mask in kinds.items() if stream.measured and mask.any())
+    return Columns(
+        number=number,
+        submit=submit,
+        taken=np.where(backwards, np.nan, taken),
+        end=np.where(backwards | unstarted, np.nan, end),
+        priority=column("priority"),
+        unfinished=(unstarted | unended) & ~backwards,
+        backwards=backwards,
+        retried=attempts > 1,
+        findings=(*_odd_arrivals(stream), *of_service),
+    )
+
+
+def _odd_arrivals(stream: Stream) -> Iterable[str]:
+    lost = [job.number for job in stream.jobs if job.submit_s is None]
+    if lost:
+        yield f"no submission is recorded of {_jobs(lost)}: left out."
+    numbers, counts = np.unique([job.number for job in stream.jobs], return_counts=True)
+    if (counts > 1).any():
+        yield f"more than one row of {_jobs(numbers[counts > 1])}: each is taken for a job."
+    by_number = sorted(((job.number, job.submit_s) for job in stream.jobs if job.submit_s is not None), key=lambda job: job[0])
+    earlier = [number for (_, before), (number, submit_s) in pairwise(by_number) if submit_s < before]
+    if earlier:
+        yield f"by the clock {_jobs(earlier)} came before the job of the number before: the clock went backwards, or the numbers."
+
+
+def _jobs(numbers: Iterable[int]) -> str:
+    listed = sorted(int(number) for number in numbers)
+    rest = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+    return f"job{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed[:NAMED]))}{rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class LawPart:
+    """N̄ and λ̂·W̄ of one part of the system, and their distance relative to N̄ (0 where both are 0)."""
+
+    part: str
+    number: float
+    rate_times_time: float
+    off: float
+
+
+@dataclass(frozen=True, slots=True)
+class Little:
+    """The law over `jobs` jobs from `begin_s` to `end_s`, both moments empty; `busy` is the mean number of slots that were held."""
+
+    begin_s: float
+    end_s: float
+    jobs: int
+    laws: tuple[LawPart, ...]
+    busy: float
+
+
+def little(columns: Columns) -> Little | None:
+    """Check Little's law on the longest time from the first submission that ends empty, or None where no such time is known.
+
+    Jobs whose clock went backwards are left out. A job that never ended is inside until nobody knows when: what came after it, and what
+    was there when it came, has no end that is known to be empty. None too where a job took several attempts: what it held is not known.
+    """
+    use = ~columns.backwards
+    submit, taken, end = columns.submit[use], columns.taken[use], columns.end[use]
+    latest = np.maximum.accumulate(np.where(columns.unfinished[use], np.inf, end))
+    empty = np.flatnonzero(np.isfinite(latest) & (latest <= np.append(submit[1:], np.inf)))
+    if columns.retried.any() or not len(empty):
+        return None
+    count = int(empty[-1]) + 1
+    submit, taken, end = submit[:count], taken[:count], end[:count]
+    begin, last = float(submit.min()), float(end.max())
+    if last <= begin:
+        return None
+    parts = {"in all": (submit, end), "waiting": (submit, taken), "in service": (taken, end)}
+    laws = tuple(_law(name, *times, last - begin) for name, times in parts.items())
+    return Little(begin, last, count, laws, laws[-1].number)
+
+
+def _law(part: str, begin: np.ndarray, end: np.ndarray, length_s: float) -> LawPart:
+    times, inside = _inside(begin, end)
+    number = math.fsum((inside[:-1] * np.diff(times)).tolist()) / length_s
+    product = len(begin) / length_s * (math.fsum((end - begin).tolist()) / len(begin))
+    return LawPart(part, number, product, abs(number - product) / number if number > 0 else abs(product))
+
+
+def _inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moments at which the number inside jumps, ascending, and that number from then on; who leaves goes before who comes."""
+    times, jumps = np.concatenate([begin, end]), np.repeat([1.0, -1.0], [len(begin), len(end)])
+    order = np.lexsort((jumps, times))
+    return times[order], np.cumsum(jumps[order])
+
+
+def most_held(columns: Columns) -> int:
+    """Return how many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
+    known = ~np.isnan(columns.end) & ~columns.retried
+    return int(_inside(columns.taken[known], columns.end[known])[1].max(initial=0))
+
+
+def cycles(times: Columns) -> np.ndarray:
+    """Number the busy cycles: shape (jobs,), from 0. A cycle begins with a job that finds nobody there.
+
+    Under renewal arrivals what happens in one cycle says nothing of the next (Crane & Iglehart 1975). Behind a job that never ended,
+    nothing begins anew.
+    """
+    end = np.where(times.unfinished, np.inf, np.where(np.isnan(times.end), times.submit, times.end))
+    before = np.concatenate([[-np.inf], np.maximum.accumulate(end)[:-1]])
+    return np.cumsum(before <= times.submit) - 1

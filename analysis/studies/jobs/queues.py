@@ -1,0 +1,491 @@
+"""Queueing models against measured waits: predictions from rate and service times alone, how far off they are, and the word for it.
+
+Only runs that are each other's replicates carry a verdict: three or more. What one run says of itself has an interval that is too narrow,
+for the few long queues of a run decide its mean: of 300 simulated runs of 600 jobs at load .6 in two slots, 87 in 100 hold the truth.
+
+The interval is of the ratio measured ÷ predicted, over the units of the fit, in both numbers at once. A prediction from what was planned
+(rate and service time given, not fitted) has no scatter of its own. In the data of answers times are in seconds, shares fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from analysis.answer import Line, bullets, marked, of_parts, text_table
+from analysis.wording import tiny, unsigned
+
+from . import queue_formulas as formulas
+from .estimates import NONE, Figure, figure, number, plural, table, unit, value_of
+from .queue_fits import RUNS, estimate, inputs_of, mean
+from .queue_formulas import Inputs, PriorityClass, Unstable
+from .queue_times import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from analysis.answer import Answer, Part
+
+    from .estimates import Document
+    from .queue_fits import Fit, Shape, Sums
+    from .queue_formulas import ClosedSystem, PriorityWaits, Queue
+    from .queue_times import Little
+    from .records import Job, Stream
+
+ROUNDING = 1e-9
+SETTLED = 20  # times over which a queue forgets that it began empty
+Word = Literal["agrees", "differs", "open", "not judged"]
+RULE = (
+    "agrees: the interval of measured ÷ predicted lies within the margin around 1. differs: it lies beyond 1 and not within the margin. "
+    "open: neither is shown; in runs too short to settle, only waits that are too long differ. Each setting is judged by itself."
+)
+OF_EACH = "no verdict on all jobs together: some go before others; each priority has its own."
+CLOSED = (
+    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
+    "`python -m analysis queue closed` has one for such systems."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedWaits:
+    """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
+
+    `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of responses only M/M/c has them.
+    `wait_within`: seconds → share of jobs that wait no longer.
+    """
+
+    queue: Queue
+    wait_s: Figure
+    response_s: Figure
+    wait_tails_s: Mapping[float, float] = field(default_factory=dict)
+    response_tails_s: Mapping[float, float] = field(default_factory=dict)
+    wait_within: Mapping[float, float] = field(default_factory=dict)
+
+
+Prediction = tuple[str, Sequence[PredictedWaits], str]  # of what, by each model, and a sentence
+
+
+def models(inputs: Inputs) -> list[Queue]:
+    formulas.must_be_stable(inputs)
+    of_one: tuple[Callable[[Inputs], Queue], ...] = (formulas.mmc, formulas.mg1, formulas.kingman)
+    return [model(inputs) for model in (of_one if inputs.servers == 1 else (formulas.mmc, formulas.allen_cunneen, formulas.sakasegawa))]
+
+
+def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
+    """Predict what the fitted stream would do on so many servers. Empty where its service times are not known.
+
+    Raises: Unstable.
+    """
+    inputs = inputs_of(fit.units.whole, servers)
+    result = []
+    for at, queue in enumerate([] if inputs is None else models(inputs)):
+        waits, responses = (estimate(partial(_by_model, servers=servers, at=at, name=name), fit.units) for name in ("wait_s", "response_s"))
+        result.append(PredictedWaits(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
+    return result
+
+
+def _by_model(sums: Sums, servers: int, at: int, name: str) -> float | None:
+    inputs = inputs_of(sums, servers)
+    try:
+        return None if inputs is None else float(getattr(models(inputs)[at], name))
+    except Unstable:
+        return None
+
+
+def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()) -> PredictedWaits:
+    responses = shares if prediction.queue.model.startswith("M/M/") else ()
+    return replace(
+        prediction,
+        wait_tails_s={share: formulas.wait_quantile(prediction.queue, share) for share in shares},
+        response_tails_s={share: formulas.response_quantile(prediction.queue, share) for share in responses},
+        wait_within={time_s: formulas.wait_within(prediction.queue, time_s) for time_s in times_s},
+    )
+
+
+def chosen(fit: Fit, servers: int) -> tuple[int, str]:
+    """Return which of `models` the data leave standing, the simplest whose assumptions they do not refuse, and why."""
+    poisson, exponential = ((tested is None or not tested.refused) for tested in (fit.arrivals, fit.services))
+    if poisson and exponential:
+        return 0, "neither Poisson arrivals nor exponential service times are refused"
+    which = " and ".join(name for name, fine in (("Poisson arrivals", poisson), ("exponential service times", exponential)) if not fine)
+    if servers == 1 and poisson:
+        return 1, f"{which} are refused, Poisson arrivals are not"
+    return (2 if servers == 1 else 1), f"{which} are refused"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCheck:
+    """One model against the waits: `ratio` is measured ÷ predicted, None of a predicted 0; `z` is how many standard errors lie between."""
+
+    model: str
+    exact: bool
+    predicted_s: float
+    ratio: Figure | None
+    z: float | None
+    verdict: Word
+    chosen: bool = False
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitValidation:
+    """A stream's waits against the models.
+
+    `unstable` is why there is no stationary figure, `growth_s` what each job waits longer than the one before it then, on average. `notes`
+    are what must be known of the verdicts; `planned` is what was given in place of fitted inputs.
+    """
+
+    fit: Fit
+    margin: float
+    wait_s: Figure | None
+    held: tuple[ModelCheck, ...] = ()
+    why: str = ""
+    unstable: str = ""
+    growth_s: float | None = None
+    notes: tuple[str, ...] = ()
+    planned: Inputs | None = None
+
+    @property
+    def chosen(self) -> ModelCheck | None:
+        """The model that the data leave standing."""
+        return next((check for check in self.held if check.chosen), None)
+
+
+def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs | None = None) -> WaitValidation:
+    """Compare the measured waits of a fit with what the models predict.
+
+    `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate, service time and variation.
+    """
+    bare = WaitValidation(fit, margin, fit.wait_s, planned=planned)
+    inputs = planned or (inputs_of(fit.units.whole, fit.servers) if fit.servers is not None else None)
+    if inputs is None or fit.wait_s is None:
+        missing = "the number of slots is not known (--servers)" if fit.servers is None else "it is not known when jobs held a slot"
+        return replace(bare, notes=(f"{missing}: no model applies.",))
+    if fit.closed:
+        return replace(bare, notes=(CLOSED,))
+    try:
+        queues = models(inputs)
+    except Unstable as error:
+        return replace(bare, unstable=str(error), growth_s=_growth(streams))
+    pick, why = chosen(fit, inputs.servers)
+    notes, short = _no_verdict(fit, streams), _short(fit, inputs)
+    checks = []
+    for at, queue in enumerate(queues):
+        predict = (lambda _, wait_s=queue.wait_s: wait_s) if planned else partial(_by_model, servers=inputs.servers, at=at, name="wait_s")
+        ratio = estimate(partial(_compared, predict=predict, over=True), fit.units)
+        apart = estimate(partial(_compared, predict=predict, over=False), fit.units, logs=False)
+        difference = fit.wait_s.value - queue.wait_s
+        z = difference / apart.se if apart and apart.se and apart.se > ROUNDING * abs(difference) else None
+        word = "not judged" if notes else _word(ratio, margin, short=bool(short))
+        checks.append(ModelCheck(queue.model, queue.exact, queue.wait_s, ratio, z, word, at == pick))
+    if fit.policy == "priority" and planned is None and len(fit.priorities) > 1:
+        judged = all(note == OF_EACH for note in notes)
+        checks += _by_priority(fit, inputs.servers, lambda ratio: _word(ratio, margin, short=bool(short)) if judged else "not judged")
+    return replace(bare, held=tuple(checks), why=why, notes=(*notes, *short, *_notes(fit)))
+
+
+def _compared(sums: Sums, predict: Callable[[Sums], float | None], *, over: bool) -> float | None:
+    """Return the measured mean wait over the predicted one, or less it."""
+    measured_s, predicted_s = mean(sums, "wait"), predict(sums)
+    if measured_s is None or predicted_s is None or (over and predicted_s <= 0):
+        return None
+    return measured_s / predicted_s if over else measured_s - predicted_s
+
+
+def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return "not judged"
+    if short:  # what is measured is less than what it would settle to
+        return "differs" if ratio.low > 1 and ratio.high > 1 + margin else "open"
+    if ratio.low >= 1 - margin and ratio.high <= 1 + margin:
+        return "agrees"
+    return "differs" if not ratio.low <= 1 <= ratio.high else "open"
+
+
+def _by_priority(fit: Fit, servers: int, word: Callable[[Figure], Word]) -> Iterator[ModelCheck]:
+    sums = fit.units.whole
+    for priority in fit.priorities:
+        ratio = estimate(partial(_over_cobham, priorities=fit.priorities, servers=servers, priority=priority), fit.units)
+        if ratio is not None and ratio.value > 0:
+            measured_s = sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"]
+            yield ModelCheck("Cobham", servers == 1, measured_s / ratio.value, ratio, None, word(ratio), priority=priority)
+
+
+def _over_cobham(sums: Sums, priorities: Sequence[int], servers: int, priority: int) -> float | None:
+    """Return the measured over the predicted mean wait of one priority."""
+    kinds = []
+    for level in priorities:
+        count, total = sums[f"service_n {level}"], sums[f"service_s {level}"]
+        if count < 2 or total <= 0 or sums["gap_s"] <= 0:
+            return None
+        average = total / count
+        variation = max(0.0, (sums[f"service_s2 {level}"] / count - average**2) / average**2)
+        # What share of all jobs is its, of the rate at which all come.
+        kinds.append(PriorityClass(level, sums["gap_n"] / sums["gap_s"] * sums[f"wait_n {level}"] / sums["wait_n"], average, variation))
+    wait_s = next(waits.wait_s for waits in formulas.non_preemptive(kinds, servers) if waits.kind.priority == priority)
+    return sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"] / wait_s if wait_s else None
+
+
+def _growth(streams: Sequence[Stream]) -> float | None:
+    """Return by how much each job waits longer than the one before it: slope of the waits over the jobs, seconds, mean over streams."""
+    slopes = []
+    for stream in streams:
+        waits = columns(stream).wait
+        known = np.flatnonzero(~np.isnan(waits))
+        if len(known) > 2:
+            slopes.append(float(np.polyfit(known, waits[known], 1)[0]))
+    return sum(slopes) / len(slopes) if slopes else None
+
+
+def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
+    jobs = [job for stream in streams for job in stream.jobs]
+    faults = sorted({stream.fault for stream in streams if stream.fault})
+    unknown = sum(not _all_times(job) for job in jobs)
+    notes = []
+    if fit.units.kind != "runs":
+        notes.append(f"no verdict: {RUNS} runs or more carry one. What a run says of itself has an interval that is too narrow.")
+    if fit.policy == "priority" and len(fit.priorities) > 1:
+        notes.append(OF_EACH)
+    elif fit.policy not in {"", "fifo", "priority"}:
+        notes.append(f"no verdict: these models are of first come, first served, and the policy was {fit.policy}.")
+    if any(job.replicas > 1 for job in jobs):
+        notes.append("no verdict: jobs took several slots at once, which no formula here has.")
+    if faults:
+        notes.append(f"no verdict: there were faults ({', '.join(faults)}), which no formula here has.")
+    if any(job.attempts > 1 for job in jobs):
+        notes.append("no verdict: jobs were tried again, and came to the queue more often than they were submitted.")
+    if unknown:
+        notes.append(f"no verdict: waits or times of {unknown} jobs are not known, and without them waits may look too short.")
+    if fit.load is not None and fit.load.high is not None and fit.load.high >= 1:
+        most = f"{fit.load.value:.3f}, up to {fit.load.high:.3f}"
+        notes.append(f"no verdict: the load may be 1 or more ({most}), and there may be no stationary wait.")
+    return notes
+
+
+def _all_times(job: Job) -> bool:
+    times = (job.submit_s, job.taken_s, job.taken_s if job.start_s is None else job.start_s, job.end_s)
+    known = [time for time in times if time is not None]
+    return len(known) == len(times) and known == sorted(known)
+
+
+def _short(fit: Fit, inputs: Inputs) -> list[str]:
+    settles = (
+        inputs.service_s / inputs.servers * (inputs.scv_arrivals + inputs.scv_service) / 2 / (1 - math.sqrt(formulas.load_of(inputs))) ** 2
+    )
+    length = float(fit.units.sums["gap_s"].sum()) / len(fit.names)
+    if length >= SETTLED * settles:
+        return []
+    long = f"at this load a queue takes some {settles:.2g} s to forget that it began empty (Odoni & Roth 1983)"
+    return [f"runs are short: {long}, and arrivals lasted {length:.2g} s. Measured waits are too short by that."]
+
+
+def _notes(fit: Fit) -> list[str]:
+    notes = []
+    if fit.arrivals is not None and any("hang" in test.asks or "stays" in test.asks for test in fit.arrivals.refused):
+        notes.append("arrivals come in waves (gaps hang together, or the rate changes): every formula here takes gaps to be independent.")
+    if fit.units.kind == "busy cycles" and fit.arrivals is not None and fit.arrivals.refused:
+        notes.append(
+            "busy cycles are independent only if gaps are; intervals may be too narrow here. Three runs or more need no such thing."
+        )
+    return notes
+
+
+def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
+    return of_parts({"fits": [*map(_document, fits)]}, _fits(fits), refused)
+
+
+def _document(fit: Fit) -> Document:
+    return {
+        **asdict(replace(fit, units=replace(fit.units, sums={}))),
+        "units": {"kind": fit.units.kind, "count": fit.units.count, "why": fit.units.why},
+    }
+
+
+def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
+    for fit in fits:
+        yield from _headline(fit)
+        scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
+        rows = [
+            ("rate λ", figure(fit.rate_per_s), "jobs/s"),
+            ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
+            ("service time E[S]", figure(fit.service_s, scale), name),
+            ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
+            ("load λ·E[S]/slots", figure(fit.load), ""),
+            ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
+            ("jobs that waited", figure(fit.p_wait), "share"),
+            ("wait", figure(fit.wait_s, scale), name),
+            ("response", figure(fit.response_s, scale), name),
+        ]
+        yield text_table(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
+        lines = [f"Intervals {fit.units.why}.", _shape("Poisson arrivals", fit.arrivals)]
+        lines += [_shape("Exponential service times", fit.services)] if fit.services is not None else []
+        lines += [little_sentence(fit.laws)] if any(fit.laws) else []
+        if fit.closed:
+            lines.append(CLOSED)
+        elif fit.load is not None and fit.load.value >= 1:
+            lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
+        yield from bullets((*lines, *fit.findings))
+        yield ""
+
+
+def _headline(fit: Fit) -> Iterator[Part]:
+    yield Line(fit.group, tone="strong")
+    slots = "slots unknown" if fit.servers is None else plural(fit.servers, "slot")
+    known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
+    yield f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}"
+    if fit.simulated:
+        yield Line("SIMULATED: no job of these ever ran.", "•", "open")
+
+
+def little_sentence(laws: Sequence[Little | None]) -> str:
+    off, part = max((law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws)
+    if off < ROUNDING:
+        runs = sum(of_run is not None for of_run in laws)
+        return (
+            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N and λW differ by {off:.0e} of N at most."
+        )
+    return f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: times were recorded wrongly."
+
+
+def _shape(what: str, shape: Shape | None) -> str:
+    if shape is None:
+        return f"{what}: too few to test."
+    tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
+    return f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: {tested} (Holm)."
+
+
+def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
+    """Of each what it is of, the models, and a sentence, in place of the models where there are none."""
+    documents = [{"of": title, "models": [*map(asdict, models)], "said": sentence} for title, models, sentence in answers]
+    return of_parts({"predictions": documents}, _predictions(answers), refused)
+
+
+def _predictions(answers: Sequence[Prediction]) -> Iterator[Part]:
+    for title, by_model, sentence in answers:
+        yield Line(title, tone="strong")
+        if by_model:
+            scale, name = unit(one.queue.wait_s for one in by_model)
+            heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
+            queues = {_called(one.queue): one for one in by_model}
+            yield table(
+                heads,
+                [
+                    (
+                        called,
+                        one.queue.load,
+                        one.queue.p_wait,
+                        figure(one.wait_s, scale),
+                        one.response_s.value * scale,
+                        one.queue.waiting,
+                        one.queue.inside,
+                    )
+                    for called, one in queues.items()
+                ],
+            )
+            yield from bullets(f"{called}: {_tails(one, scale, name)}." for called, one in queues.items() if one.wait_tails_s)
+            for called, one in queues.items():
+                within = ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in one.wait_within.items())
+                yield from bullets([f"{called}: {within}."] if within else [])
+            if lost := ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss):
+                yield Line(f"turned away: {lost}; waits are of those let in.", "•")
+            if any(not one.queue.exact for one in by_model):
+                yield Line("~ an approximation; percentiles of what is no M/M/c are approximations too.", "•", "quiet")
+        if sentence:
+            yield Line(sentence, "•", "" if by_model else "open")
+        yield ""
+
+
+def _called(model: Queue | ModelCheck) -> str:
+    return model.model if model.exact else f"~ {model.model}"
+
+
+def _tails(prediction: PredictedWaits, scale: float, name: str) -> str:
+    kinds = {"waits": prediction.wait_tails_s, "responses": prediction.response_tails_s}
+    return "; ".join(
+        f"{kind} {', '.join(f'{100 * share:g} % within {number(time_s * scale)} {name}' for share, time_s in of_kind.items())}"
+        for kind, of_kind in kinds.items()
+        if of_kind
+    )
+
+
+def validated(validations: Sequence[WaitValidation], refused: Sequence[str]) -> Answer:
+    documents = [{**asdict(validation), "fit": _document(validation.fit)} for validation in validations]
+    return of_parts({"rule": RULE, "validations": documents}, _validations(validations), refused)
+
+
+def _validations(validations: Sequence[WaitValidation]) -> Iterator[Part]:
+    for validation in validations:
+        fit = validation.fit
+        yield from _headline(fit)
+        scale, name = unit([value_of(validation.wait_s)])
+        yield f"measured wait {figure(validation.wait_s, scale)} {name}, {fit.units.why}"
+        if validation.unstable:
+            yield Line(f"UNSTABLE: {validation.unstable}", "•", "open")
+        if validation.growth_s is not None:
+            yield Line(f"each job waited {number(validation.growth_s * scale)} {name} longer than the one before it, on average.", "•")
+        if validation.held:
+            yield table(
+                ("model", f"wait {name}", "measured/predicted [95 %]", "z", "verdict", ""),
+                [
+                    (
+                        _called(check) + ("" if check.priority is None else f", priority {check.priority}"),
+                        check.predicted_s * scale,
+                        check.ratio,
+                        NONE if check.z is None else f"{check.z:+.1f}",
+                        check.verdict,
+                        "*" if check.chosen else "",
+                    )
+                    for check in validation.held
+                ],
+            )
+            yield Line(f"margin ±{unsigned(validation.margin)}. * {validation.why}.", "•")
+        lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
+        lines += [little_sentence(fit.laws)] if any(fit.laws) else []
+        yield from bullets((*lines, *validation.notes, *fit.findings))
+        yield ""
+    yield from marked([("•", RULE)], "quiet")
+
+
+def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Answer:
+    """Mean waits by priority, for each number of servers."""
+    documents = [{"servers": servers, "classes": [*map(asdict, classes)]} for servers, classes in answers]
+    return of_parts({"preemptive": preemptive, "answers": documents}, _prioritised(answers, preemptive=preemptive))
+
+
+def _prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
+    for servers, classes in answers:
+        how = "pushed aside and resumed" if preemptive else "let finish"
+        yield f"{plural(servers, 'server')}, who has begun is {how}"
+        scale, name = unit(waits.response_s for waits in classes)
+        rows = [
+            (
+                *(f"{value:g}" for value in (kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service)),
+                waits.load,
+                *(None if time_s is None else time_s * scale for time_s in (waits.wait_s, waits.response_s)),
+            )
+            for waits in sorted(classes, key=lambda waits: waits.kind.priority)
+            for kind in [waits.kind]
+        ]
+        yield table(("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}"), rows)
+        if any(waits.wait_s is None for waits in classes):
+            yield Line("where the load so far is 1 or more, the queue grows without end and has no stationary wait.", "•")
+        yield ""
+
+
+def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Answer:
+    """A line for each number of users."""
+    heads = ["users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s)]
+    rows = [
+        (
+            system.users,
+            *(system.rate_per_s, system.most_per_s, system.response_s, system.least_s),
+            *(f"{100 * share:.1f} %" for share in system.utilisation.values()),
+        )
+        for system in systems
+    ]
+    return of_parts({"demands_s": demands_s, "answers": [*map(asdict, systems)]}, [table(heads, rows)])

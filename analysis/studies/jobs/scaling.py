@@ -1,0 +1,494 @@
+"""How many replicas a job gets: laws fitted to measured times, and replicas chosen for each job against one number for all, same jobs.
+
+Really done (`reported`), or simulated as it would be used: a few jobs are measured first, with noise; the law fitted to them, not the true
+one, chooses. Then every seed is one stream of jobs of random sizes on so many nodes, first come, first served, a job's replicas started
+together. In the data of answers effects are gains as fractions, of the choice for each job over the way they stand with.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.answer import bullets, marked, of_parts, text_table
+from analysis.formats.fields import Fields
+from analysis.load import find, load, load_each, parsed
+from analysis.stats.effect import interval, paired_effect
+from analysis.terms import Metric, NotComparable, Refused, Unreadable
+from analysis.wording import digits, probability
+from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
+from control.scaling import fits as fits_of
+from control.scheduling.policies import Job as WaitingJob
+
+from . import csv_file
+from .estimates import FEWEST, average_of_known, inverse, share, table
+from .records import in_order, of_one_machine, streams, tells_of_jobs
+from .simulation import Coming, TimesLaw, errors, play, uniform
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from analysis.answer import Answer, Part
+    from analysis.terms import Effect, Run
+
+    from .records import Stream
+    from .simulation import Floats
+
+NEEDED = ("replicas", "time_s")
+NODE = "node"
+ELASTIC, STATIC, LARGEST = "chosen for each", "one number for all", "the most for all"
+NODE_SECONDS = Metric("node_s_per_job", "lower")
+PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
+PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
+WARM_UP = 0.1
+FEWEST_JOBS = 5
+NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
+LEGEND = (
+    ("within", "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon after they were submitted."),
+    ("node s", "replicas times time, a job; what was measured beforehand, to choose by, is not in it."),
+    ("95 %", "interval over streams, paired: the same jobs at the same times under every way of scaling."),
+)
+HEADS = {
+    "within": "within",
+    "within_waited": "waits incl.",
+    "node_s_per_job": "node s a job",
+    "mean_wait_s": "mean wait s",
+    "p95_response_s": "p95 response s",
+}
+
+
+def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
+    """Read CSV with `replicas`, `time_s` and, where sizes differ, `work`; and saved runs of streams of jobs.
+
+    Returns: the points, and what was left out, a sentence each. Raises: Refused, where nothing is left, and for runs of different machines.
+    """
+    left_out: list[str] = []
+    paths = [path for name in names for path in ([Path(name)] if name.endswith(".csv") else find([name]))]
+    result = [point for path in paths if path.suffix == ".csv" for point in _csv(path)]
+    for run in of_one_machine((load(path) for path in paths if path.suffix != ".csv"), left_out):
+        for stream in streams(run, left_out) if tells_of_jobs(run) else ():
+            done = [job for job in stream.jobs if job.done and job.work is not None]
+            for job in done:
+                where = f"{run.origin}: {stream.name}: job {job.number}"
+                if job.start_s is None or job.end_s is None:
+                    raise Unreadable(f"{where} is done and has no start_s or end_s.")
+                result.append(_point({"replicas": job.replicas, "work": job.work, "time_s": job.end_s - job.start_s}, where))
+            if missing := len(stream.jobs) - len(done):
+                left_out.append(f"{stream.name}: {missing} of {len(stream.jobs)} jobs were not done, or have no size.")
+    if not result:
+        raise Refused(f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip())
+    return result, left_out
+
+
+def _csv(path: Path) -> list[TimedJob]:
+    names, lines = csv_file.parse(csv_file.text_of(path), path)
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        raise Unreadable(f"{path}: has no column {missing[0]!r}; it has {', '.join(names or ['none'])}.")
+    return [_point(row, at) for at, row in lines]
+
+
+def _point(row: Mapping[str, Any], where: str) -> TimedJob:
+    values = []
+    for name in ("replicas", "work", "time_s"):
+        given = row.get(name, 1.0 if name == "work" else None)
+        try:
+            value = float(given)
+        except (TypeError, ValueError, OverflowError):
+            value = -1.0
+        if not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
+            raise Unreadable(f"{where}: {name} is {given!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
+        values.append(value)
+    return TimedJob(int(values[0]), values[1], values[2])
+
+
+def law(path: Path) -> Law:
+    document = parsed(path)
+    if isinstance(document, dict) and isinstance(document.get("fits"), list) and document["fits"]:
+        document = document["fits"][0].get("law")
+    if not isinstance(document, dict) or "cost_s" not in document:
+        raise Unreadable(
+            f"{path}: no law; `python -m analysis scale fit --json` writes one, or write cost_s, serial, crosstalk, startup_s."
+        )
+    names = [field.name for field in fields(Law)]
+    unknown = [name for name in document if name not in names]
+    if unknown:
+        raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(names)}.")
+    return law_of(document, str(path))
+
+
+def law_of(numbers: Mapping[str, Any], where: str) -> Law:
+    for name, value in numbers.items():
+        most = 1.0 if name in {"serial", "crosstalk"} else 1e12
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            raise Refused(f"{where}: {name} is {value!r}; a number from 0 to {most:g} belongs there.")
+    if numbers["cost_s"] == 0:
+        raise Refused(f"{where}: cost_s is 0: no work takes no time.")
+    return Law(**{name: float(value) for name, value in numbers.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledStream:
+    """One stream under one way of scaling.
+
+    `within` is the part of the jobs that ran for the target ±10 %, `within_waited` that of those that were done so soon after submission;
+    `node_s_per_job` what a job took of the nodes; times in seconds, `p95_response_s` with the wait.
+    """
+
+    within: float
+    within_waited: float
+    node_s_per_job: float
+    mean_wait_s: float
+    p95_response_s: float
+
+
+def _scaled(ran_s: Floats, response_s: Floats, replicas: Floats, target_s: float) -> ScaledStream:
+    within, within_waited = (float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean()) for times_s in (ran_s, response_s))
+    node_s = float((ran_s * replicas).mean())
+    return ScaledStream(within, within_waited, node_s, float((response_s - ran_s).mean()), float(np.quantile(response_s, 0.95)))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingArm:
+    """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
+
+    `node_seconds` is the choice's gain in node-seconds over this one. None for the choice itself, and where seeds do not differ.
+    """
+
+    name: str
+    replicas: float
+    seeds: tuple[ScaledStream, ...]
+    more_within: tuple[float, float, float] | None = None
+    node_seconds: Effect | None = None
+
+    def mean(self, name: str) -> float:
+        return float(np.mean([getattr(seed, name) for seed in self.seeds]))
+
+
+def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
+    if len(chosen.seeds) < FEWEST:
+        return other
+    more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
+    before, after = ([seed.node_s_per_job for seed in arm.seeds] for arm in (other, chosen))
+    try:
+        effect = paired_effect(NODE_SECONDS, before, after, 0.0)
+    except NotComparable:  # sizes and times that never vary
+        effect = None
+    return replace(other, more_within=interval(more), node_seconds=effect)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStream:
+    """One stream. `target_s` is there where replicas were chosen, with what the choice knew: its law by class, what measuring it took."""
+
+    record: Stream
+    target_s: float | None = None
+    laws: Mapping[str, Law] = field(default_factory=dict)
+    reachable: float | None = None
+    profile_node_s: float | None = None
+
+    @property
+    def arm(self) -> str:
+        """The way of scaling."""
+        replicas = self.record.params.get("replicas")
+        return ELASTIC if self.target_s is not None else "as its class has it" if replicas is None else f"{replicas} for all"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """One target on one engine. `runs` are those that every arm had, `alone` the streams beside; `lost` jobs were not done at once.
+
+    `arms` begin with the choice. `reachable` is the part of the jobs for which the choice expected a number of replicas that fits;
+    `off` the mean of |predicted/measured - 1| of the time of the jobs it chose for, None where no law is recorded; `profile_node_s` is
+    what was measured beforehand took, for each stream. `late` and `early` are the parts of its jobs that took more and less than the band.
+    Of arms that are `unlike` the choice other jobs were done: they are not compared with it.
+    """
+
+    engine: str
+    slots: int
+    target_s: float
+    runs: int
+    alone: int
+    lost: int
+    arms: tuple[ScalingArm, ...]
+    reachable: float | None
+    off: float | None
+    profile_node_s: float | None
+    late: float
+    early: float
+    unlike: tuple[str, ...] = ()
+
+
+def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
+    every: list[MeasuredStream] = []
+    for run in of_one_machine(load_each(names, refused), refused):
+        if tells_of_jobs(run):
+            every += of_run(run, in_order(streams(run, refused), refused))
+        else:
+            refused.append(f"{run.origin}: no cell of it tells of a stream of jobs.")
+    if not every:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that tells of jobs.")
+    return every
+
+
+def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
+    """Return streams of a run with what is recorded of how their replicas were chosen."""
+    rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
+    result = []
+    for stream in streams:
+        if not rows[stream.name]:
+            result.append(MeasuredStream(stream))
+            continue
+        about = Fields(rows[stream.name][0], stream.origin, f"cell {stream.name}, report.scale")
+        laws = {name: law_of(inner.fields("law").value, inner.place) for name, inner in about.items("laws")}
+        reachable, node_s = about.up_to("reachable", 1.0), about.positive("profile_node_s")
+        result.append(MeasuredStream(stream, about.positive("target_s"), laws, reachable, node_s))
+    return result
+
+
+def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
+    keys = dict.fromkeys((one.record.engine, one.record.slots or 0, one.target_s) for one in streams if one.target_s is not None)
+    if not keys:
+        raise Refused("No stream had its replicas chosen (target_s=…): `python -m analysis queue` and `schedule` read other streams.")
+    return [_report(streams, engine, slots, target_s) for engine, slots, target_s in keys if target_s is not None]
+
+
+def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
+    beside = [one for one in every if (one.record.engine, one.record.slots) == (engine, slots) and one.target_s in {None, target_s}]
+    tweaksets = sorted({stream.record.tweakset for stream in beside})
+    if len(tweaksets) > 1:
+        several = ", ".join(tweaksets)
+        raise Refused(f"{engine} with {slots} slots: streams under several tweak sets ({several}) are never mixed; name runs of one.")
+    by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
+    for stream in beside:
+        by_arm.setdefault(stream.arm, {})[stream.record.same_jobs] = stream
+    order = [ELASTIC, *sorted(name for name in by_arm if name != ELASTIC)]
+    shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
+    where = f"{engine} with {slots} slots, target {target_s:g} s"
+    if not shared:
+        raise Refused(f"{where}: no jobs met every way of scaling; nothing can be compared.")
+    paired = {name: [by_arm[name][key] for key in shared] for name in order}
+    done = {name: [stream.record.done_with_times for stream in streams] for name, streams in paired.items()}
+    arms = []
+    for name, of_arm in done.items():
+        if (fewest := min(map(len, of_arm))) < FEWEST_JOBS:
+            raise Refused(f"{where}: a stream of {name} has {fewest} jobs that were done at once; {FEWEST_JOBS} are needed.")
+        columns = [np.array([(times.ran_s, times.response_s, job.replicas) for job, times in jobs]).T for jobs in of_arm]
+        mean_replicas = float(np.mean(np.concatenate([replicas for _, _, replicas in columns])))
+        scaled = tuple(_scaled(ran_s, response_s, replicas, target_s) for ran_s, response_s, replicas in columns)
+        arms.append(ScalingArm(name, mean_replicas, scaled))
+    numbers = {name: [{job.number for job, _ in jobs} for jobs in of_arm] for name, of_arm in done.items()}
+    unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
+    ran_s = np.array([times.ran_s for jobs in done[ELASTIC] for _, times in jobs])
+    return TargetReport(
+        engine=engine,
+        slots=slots,
+        target_s=target_s,
+        runs=len(shared),
+        alone=len(beside) - len(shared) * len(order),
+        lost=sum(len(stream.record.jobs) - len(jobs) for name in order for stream, jobs in zip(paired[name], done[name], strict=True)),
+        arms=(arms[0], *(arm if arm.name in unlike else against(arms[0], arm) for arm in arms[1:])),
+        reachable=average_of_known(stream.reachable for stream in paired[ELASTIC]),
+        off=average_of_known(map(_off, paired[ELASTIC])),
+        profile_node_s=average_of_known(stream.profile_node_s for stream in paired[ELASTIC]),
+        late=float((ran_s > target_s * (1 + TOLERANCE)).mean()),
+        early=float((ran_s < target_s * (1 - TOLERANCE)).mean()),
+        unlike=unlike,
+    )
+
+
+def _off(stream: MeasuredStream) -> float | None:
+    return average_of_known(
+        abs(float(time_s(stream.laws[job.class_], job.work, job.replicas)) / times.ran_s - 1)
+        for job, times in stream.record.done_with_times
+        if job.class_ in stream.laws and job.work is not None and times.ran_s > 0
+    )
+
+
+def fitted(names: Sequence[str]) -> Answer:
+    jobs, left_out = points(names)
+    for line in left_out:
+        print("left out:", line, file=sys.stderr)
+    fits = [replace(fit, held_out=held_out(jobs, fit)) for fit in fits_of(jobs)]
+    parts: list[Part] = [f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n", ""]
+    for fit in fits:
+        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
+        values = asdict(fit.law)
+        rows = [
+            [f"  {name}", digits(values[name]), f"{digits(ends[0], 3)} to {digits(ends[1], 3)}"]
+            for name in values
+            if (ends := fit.intervals.get(name))
+        ]
+        parts.append(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
+        parts += [text_table(["", "value", "95 %"], rows), *(f"  {note}" for note in fit.notes), ""]
+    return of_parts({"fits": [*map(asdict, fits)]}, parts)
+
+
+def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
+    chosen = [choose(law, work, target_s, most) for work in sizes]
+    rows = [
+        [f"{choice.work:g}", choice.replicas, digits(choice.predicted_s), "yes" if choice.within else f"no: {choice.why}"]
+        for choice in chosen
+    ]
+    parts: list[Part] = [
+        f"Replicas with which jobs take nearest {target_s:g} s",
+        table(["size", "replicas", "predicted s", "within 10 %"], rows),
+    ]
+    return of_parts({"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, chosen)]}, parts)
+
+
+def reported(names: Sequence[str]) -> Answer:
+    refused: list[str] = []
+    result = reports(measured(names, refused))
+    parts: list[Part] = []
+    for report in result:
+        about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
+        parts += [f"MEASURED: {about}.", "", *_tables(report.arms), "", *bullets(_report_lines(report)), ""]
+    return of_parts({"simulated": False, "reports": [*map(asdict, result)]}, [*parts, *marked(LEGEND, "quiet")], refused)
+
+
+def _report_lines(report: TargetReport) -> Iterator[str]:
+    if report.reachable is not None:
+        yield f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas that fits."
+    if report.off is not None:
+        early, late = f"{report.early:.1%} of them took less than the band", f"{report.late:.1%} more"
+        yield f"It was {report.off:.1%} off on average over its jobs; {early}, {late}."
+    if report.profile_node_s is not None:
+        yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds a stream."
+    if report.runs < FEWEST:
+        yield f"Fewer than {FEWEST} streams: nothing has an interval. Run more blocks."
+    if len(report.arms) < 2:
+        yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
+    if report.alone:
+        yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
+    if report.unlike:
+        yield (
+            f"Not compared with the choice: {', '.join(report.unlike)}, of which other jobs were done at once. "
+            "Whichever lost those off the target would gain by it."
+        )
+    if report.lost:
+        yield f"{report.lost} jobs were not done in their first attempt and have no part in these figures."
+
+
+def _tables(arms: Sequence[ScalingArm]) -> Iterator[Part]:
+    rows = []
+    for arm in arms:
+        means = {name: arm.mean(name) for name in HEADS}
+        figures = [share(value, 1) if name.startswith("within") else digits(value) for name, value in means.items()]
+        rows.append([arm.name, f"{arm.replicas:.1f}", *figures])
+    yield text_table(["replicas", "mean", *HEADS.values()], rows)
+    rows = []
+    for arm in arms:
+        if arm.more_within is not None:
+            effect = arm.node_seconds
+            ratio = ["the same", ""] if effect is None else ["{:.3f} [{:.3f}, {:.3f}]".format(*inverse(effect)), probability(effect.p)]
+            rows.append([arm.name, "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * part for part in arm.more_within)), *ratio])
+    if rows:
+        yield ""
+        yield f"{arms[0].name} against"
+        yield text_table(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingStudy:
+    """The true law, the time every job is to take, and the jobs: sizes of mean 1 with that CV², times off by exp(±noise).
+
+    `most` is what one job may have of the `nodes`, which are busy to `load` under the scaling that asks most of them.
+    """
+
+    law: Law
+    target_s: float
+    nodes: int = 1000
+    most: int = 64
+    load: float = 0.7
+    sizes_cv2: float = 1.0
+    noise: float = 0.03
+    jobs: int = 5000
+    seeds: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingResult:
+    """What came of it: the mean law of the seeds' fits, and the part of the jobs for which there is a number of replicas at all."""
+
+    arms: tuple[ScalingArm, ...]
+    gap_s: float
+    reachable: float
+    chosen_by: Mapping[str, float] = field(default_factory=dict)
+
+
+def evaluate(study: ScalingStudy) -> ScalingResult:
+    """Simulate; the first tenth of each stream is left out. Raises: Refused, for what is impossible."""
+    if study.most > study.nodes:
+        raise Refused(f"{study.most} replicas at once do not fit on {study.nodes} nodes.")
+    if not 0 < study.load < 1:
+        raise Refused(f"load {study.load:g}: unstable from 1 on, the queue grows for as long as jobs come; say one above 0 and below 1.")
+    if study.target_s <= study.law.startup_s:
+        raise Refused(f"A target of {study.target_s:g} s: starting alone takes {study.law.startup_s:g} s.")
+    gap_s = _gap_s(study)
+    scaled: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
+    replicas: dict[str, list[float]] = {name: [] for name in scaled}
+    laws, reachable = [], []
+    for seed in range(1, study.seeds + 1):
+        numbers = uniform(seed, study.jobs, PURPOSES)
+        submit_s = np.cumsum(TimesLaw(gap_s).times_s(numbers["gaps"]))
+        work = TimesLaw(1.0, study.sizes_cv2).times_s(numbers["sizes"])
+        off = errors(numbers["noise"], study.noise)
+        laws.append(_profiled(study, numbers["profile"]))
+        reachable.append(float(np.mean([choose(study.law, size, study.target_s, study.most).within for size in work.tolist()])))
+        for name, chosen in _ways(study, laws[-1], work).items():
+            scaled[name].append(_played(study, submit_s, chosen, time_s(study.law, work, chosen) * off))
+            replicas[name].append(float(chosen.mean()))
+    arms = [ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()]
+    mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
+    return ScalingResult((arms[0], *(against(arms[0], arm) for arm in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
+
+
+def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
+    def number(size: float) -> float:
+        return float(choose(law, size, study.target_s, study.most).replicas)
+
+    largest = float(np.max(work[:100]))
+    return {
+        ELASTIC: np.array([number(own) for own in work.tolist()]),
+        STATIC: np.full(work.shape, number(1.0)),
+        LARGEST: np.full(work.shape, number(largest)),
+    }
+
+
+def _gap_s(study: ScalingStudy) -> float:
+    """Return the gap between submissions with which the way that asks most of the nodes asks for `load` of them."""
+    work = TimesLaw(1.0, study.sizes_cv2).times_s((np.arange(1000) + 0.5) / 1000)
+    needed = [float((chosen * time_s(study.law, work, chosen)).mean()) for chosen in _ways(study, study.law, work[::-1]).values()]
+    return max(needed) / (study.nodes * study.load)
+
+
+def _profiled(study: ScalingStudy, numbers: Floats) -> Law:
+    replicas, sizes, often = PROFILED
+    grid = [(n, size) for n in replicas if n <= study.most for size in sizes for _ in range(often)]
+    off = errors(numbers[: len(grid)], study.noise).tolist()
+    return fits_of([TimedJob(n, size, float(time_s(study.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)])[0].law
+
+
+def _played(study: ScalingStudy, submit_s: Floats, replicas: Floats, takes_s: Floats) -> ScaledStream:
+    rows = zip(submit_s.tolist(), replicas.tolist(), takes_s.tolist(), strict=True)
+    stream = [Coming(WaitingJob(at, came_s, replicas=int(n)), {NODE: seconds}) for at, (came_s, n, seconds) in enumerate(rows)]
+    played = play(stream, {NODE: study.nodes}, "fifo")
+    counted = slice(int(len(stream) * WARM_UP), None)
+    ran_s, response_s = played.end_s - played.start_s, played.end_s - played.submit_s
+    return _scaled(ran_s[counted], response_s[counted], played.replicas[counted], study.target_s)
+
+
+def simulated(study: ScalingStudy) -> Answer:
+    result, law = evaluate(study), study.law
+    jobs = f"a job every {result.gap_s:.4g} s, sizes of CV² {study.sizes_cv2:g}; {study.seeds} streams of {study.jobs} jobs"
+    takes = f"{law.startup_s:g} + {law.cost_s:g}·size·(1 + {law.serial:g}(n-1) + {law.crosstalk:g}n(n-1))/n s, off by exp(±{study.noise:g})"
+    lines = [
+        f"SIMULATED: {study.nodes} nodes, {jobs}. Time: {takes}; the law that chooses is fitted to 45 jobs at most of a profile.",
+        f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.",
+    ]
+    return of_parts({"simulated": True, "asked": asdict(study), **asdict(result)}, [*lines, "", *_tables(result.arms)])
