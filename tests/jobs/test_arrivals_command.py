@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.__main__ import main
-from fixtures.studies.jobs import arrivals, checked, classes, stream
+from fixtures.studies.jobs import arrivals, classes, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 def test_it_prints_the_stream_that_a_workload_would_run(said: Said) -> None:
     code, lines, err = said("--kind=mmpp", "--rate=8", "--burst=4", "--jobs=30", "--classes=mixed", "--seed=7")
     given = {"arrivals": "mmpp", "rate_per_s": "8", "burst": "4", "jobs": "30", "classes": "mixed"}
-    planned = stream.plan(checked.complete(given), 7)
+    planned = stream.plan(classes.complete(given), 7)
     assert (code, err, lines[0]) == (0, "", "job,submit_s,class,priority,replicas,work")
     assert lines[1:] == [f"{one.job},{one.submit_s},{one.class_.name},{one.priority},{one.replicas},{one.work}" for one in planned]
 

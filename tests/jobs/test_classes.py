@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from fixtures.studies.jobs import checked, classes, stream
+from fixtures.studies.jobs import classes, stream
 from fixtures.studies.jobs.terms import JobClass, Size
 from fixtures.terms import BadInput
 
@@ -24,7 +24,7 @@ def parse(*listed: Any) -> tuple[JobClass, ...]:  # noqa: ANN401 whatever a file
 
 @pytest.mark.parametrize("name", classes.names())
 def test_every_file_of_the_catalogue_can_be_planned_and_says_what_it_is(name: str) -> None:
-    jobs = stream.plan(checked.complete({"classes": name, "jobs": "50"}), 1)
+    jobs = stream.plan(classes.complete({"classes": name, "jobs": "50"}), 1)
     assert {job.class_.name for job in jobs} <= {one.name for one in classes.shipped(name)}
     assert classes.description(name)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from analysis.studies.jobs.queue_times import columns, little, most_held
 from analysis.studies.jobs.records import Job, Stream
-from fixtures.studies.jobs.course import Course, attempt_rows, job_row
 from fixtures.studies.jobs.dispatcher import Dispatcher, Rules
+from fixtures.studies.jobs.records import JobRecord, attempt_rows, job_row
 from fixtures.studies.jobs.terms import Event, Planned, Used
 from fixtures.terms import Refused
 from tests.jobs.made_jobs import Made, a_class, planned
@@ -34,11 +34,11 @@ class Ran:
             engine,
             rules,
             lambda name, row: self.told.append((name, row)),
-            **{"strikes": Strikes([], engine), "clock": engine.clock, **more},
+            **{"faults": Strikes([], engine), "clock": engine.clock, **more},
         )
-        self.courses = list(runs.courses())
-        self.rows = {one.job.job: job_row(one, closed=rules.closed) for one in self.courses}
-        self.attempts = {one.job.job: attempt_rows(one) for one in self.courses}
+        self.records = list(runs.records())
+        self.rows = {one.job.job: job_row(one, closed=rules.closed) for one in self.records}
+        self.attempts = {one.job.job: attempt_rows(one) for one in self.records}
 
     def of(self, *names: str) -> dict[int, tuple[Any, ...]]:
         return {number: tuple(row[name] for name in names) for number, row in self.rows.items()}
@@ -56,12 +56,12 @@ def test_jobs_wait_for_the_one_slot_in_the_order_in_which_they_come() -> None:
 
 
 def test_a_job_s_row_has_the_most_of_its_attempts() -> None:
-    course = Course(planned(0.0)[0])
+    record = JobRecord(planned(0.0)[0])
     for at_s, peak in enumerate((3.0, 2.0, None)):
-        course.begin(at_s)
-        course.ended(Event("ended", at_s, 0, outcome="killed", used=Used(memory_peak_mib=peak)), at_s + 0.5)
-    assert job_row(course, closed=False)["memory_peak_mib"] == 3.0
-    assert [row["memory_peak_mib"] for row in attempt_rows(course)] == [3.0, 2.0, None]
+        record.begin(at_s)
+        record.update(Event("ended", at_s, 0, outcome="killed", used=Used(memory_peak_mib=peak)), at_s + 0.5)
+    assert job_row(record, closed=False)["memory_peak_mib"] == 3.0
+    assert [row["memory_peak_mib"] for row in attempt_rows(record)] == [3.0, 2.0, None]
 
 
 def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
@@ -158,7 +158,7 @@ def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:
     """Two nodes of one slot. Jobs 0 and 1 run; n1 is lost at 0.5 s with both jobs, as the engine has it, and is back at 1 s."""
     engine = Made(("n1", "n2"))
     strikes = Strikes([(0.5, lambda: engine.lose("n1")), (1.0, lambda: engine.back("n1"))], engine)
-    found = Ran(planned(0.0, 0.0), engine, Rules(slots=2, retries=1), strikes=strikes)
+    found = Ran(planned(0.0, 0.0), engine, Rules(slots=2, retries=1), faults=strikes)
     assert [row["what"] for name, row in found.told if name == "node"] == ["lost", "back"]
     assert [(job, at_s) for job, _, _, at_s in engine.admitted] == [(0, 100.0), (1, 100.0), (0, 100.5), (1, 101.0)]
     assert found.of("attempts", "end_s") == {0: (2, 1.5), 1: (2, 2.0)}
@@ -189,7 +189,7 @@ class Strikes:
 def test_faults_are_told_those_that_last_at_the_end_too() -> None:
     engine = Made()
     strikes = Strikes([(0.25, lambda: None)], engine)
-    found = Ran(planned(0.0), engine, strikes=strikes)
+    found = Ran(planned(0.0), engine, faults=strikes)
     assert [row for name, row in found.told if name == "fault"] == [{"fault": "made", "at_s": 0.25}, {"fault": "lasts"}]
     assert strikes.closed
 
@@ -211,7 +211,7 @@ def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
             at.append(now_s)
             return super().act(now_s)
 
-    Ran(planned(0.0), engine, strikes=Late([(0.0, lambda: None)], engine))
+    Ran(planned(0.0), engine, faults=Late([(0.0, lambda: None)], engine))
     assert at == [1.0]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.node import cgroups
-from fixtures.studies.jobs import engines, zygote
+from fixtures.studies.jobs import engines, forker
 from fixtures.studies.jobs.engines import EngineRequest, unavailable_reason
 from fixtures.studies.jobs.engines.pool import Pool
 from fixtures.studies.jobs.kinds import complete
@@ -364,5 +364,5 @@ def test_unknown_names_are_answered_with_those_that_exist() -> None:
 
 def test_what_a_job_tells_has_no_number_that_json_lacks() -> None:
     said = {"loss": float("inf"), "all": [1.5, float("nan")], "epoch": 3}
-    assert zygote.finite(said) == {"loss": None, "all": [1.5, None], "epoch": 3}
-    json.dumps(zygote.finite(said), allow_nan=False)
+    assert forker.finite(said) == {"loss": None, "all": [1.5, None], "epoch": 3}
+    json.dumps(forker.finite(said), allow_nan=False)

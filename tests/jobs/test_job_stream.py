@@ -89,7 +89,7 @@ def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> Non
 def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(name: str) -> None:
     """Or nobody could tell how long its streams last: a round or an image is no second."""
     for one in classes.shipped(name):
-        assert kinds.load(one.kind).WORK in {"seconds", "CPU seconds"} or one.predicted_s_per_work is not None
+        assert kinds.entry(one.kind).work in {"seconds", "CPU seconds"} or one.predicted_s_per_work is not None
 
 
 def under(**given: object) -> tuple[str, ...]:

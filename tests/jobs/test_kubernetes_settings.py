@@ -138,7 +138,7 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     for number, one in enumerate(spec["containers"]):
         assert one["resources"] == {"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "500m", "memory": "100Mi"}}
         kind, request, replica = one["args"]
-        told = kinds.asked(kind, json.loads(request) | {"replica": int(replica)}, print)
+        told = kinds.read_request(kind, json.loads(request) | {"replica": int(replica)}, print)
         assert (kind, told.work, told.from_work, told.seed, told.attempt, told.replicas, told.replica) == (
             "sleep",
             2.5,

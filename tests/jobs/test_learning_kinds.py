@@ -19,14 +19,15 @@ pytestmark = pytest.mark.needs("torch")
 SMALL = {"net": "mlp", "width": 8, "batch": 64}
 
 
-def asked(folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any) -> kinds.Asked:  # noqa: ANN401
+def asked(folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any) -> kinds.JobRequest:  # noqa: ANN401
     told: list[Mapping[str, object]] = more.pop("told", [])
     given = {"job": 1, "attempt": 1, "from_work": 0, "seed": 7, "replica": 0, "replicas": 1, "checkpoint_s": 0, **more}
-    return kinds.Asked(work=work, params=kinds.complete(kind, params), folder=folder, tell=told.append, **given)
+    return kinds.JobRequest(work=work, params=kinds.complete(kind, params), folder=folder, report=told.append, **given)
 
 
 def ran(folder: Path, kind: str, params: Mapping[str, object], **more: Any) -> Mapping[str, Any]:  # noqa: ANN401
-    result = kinds.load(kind).run(asked(folder, kind, params, **more))
+    result = kinds.function(kind)(asked(folder, kind, params, **more))
+    assert result is not None
     assert all(isinstance(value, int | float) for value in result.values())
     return dict(result)
 
@@ -79,7 +80,7 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
     if other == 0:
         ok = 1
         try:
-            ok = int(kinds.load("train").run(asked(tmp_path, "train", SMALL, replica=1, replicas=2)) is not None)
+            ok = int(kinds.function("train")(asked(tmp_path, "train", SMALL, replica=1, replicas=2)) is not None)
         finally:
             os.write(writer, b"%d" % ok)
             os._exit(ok)
@@ -106,4 +107,4 @@ def test_replicas_of_inference_share_the_images_and_the_first_speaks(tmp_path: P
     """101 images on two replicas: 50 and 51."""
     params = {"pixels": 8, "width": 4, "batch": 16}
     assert ran(tmp_path, "infer", params, work=101, replicas=2)["images"] == 50
-    assert kinds.load("infer").run(asked(tmp_path, "infer", params, work=101, replica=1, replicas=2)) is None
+    assert kinds.function("infer")(asked(tmp_path, "infer", params, work=101, replica=1, replicas=2)) is None

@@ -81,7 +81,7 @@ def test_told_to_end_it_ends_at_once_and_says_how_far_it_was(tmp_path: Path) -> 
     first = json.loads(process.stdout.readline())
     process.send_signal(signal.SIGTERM)
     process.communicate()
-    assert process.returncode == pod.TOLD_TO_END
+    assert process.returncode == pod.EXIT_SIGTERM
     said = last_word(tmp_path)
     assert said["reason"] == "told to end (SIGTERM)"
     assert said["done_work"] >= first["checkpoint"]

@@ -36,7 +36,7 @@ class Amdahl(Made):
 
 def chosen(engine: Amdahl, target_s: float = 1.0) -> tuple[list[Planned], dict[str, Any]]:
     told: dict[str, Any] = {}
-    return scaled.chosen(JOBS, engine, target_s, 4, told.__setitem__), told["scale"]
+    return scaled.with_chosen_replicas(JOBS, engine, target_s, 4, told.__setitem__), told["scale"]
 
 
 def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> None:
@@ -64,13 +64,13 @@ def test_jobs_of_a_class_are_one_class_whoever_wrote_it_down_for_each_of_them() 
     """As a fault does that lowers their limits."""
     engine, told = Amdahl(), dict[str, Any]()
     jobs = [replace(one, class_=replace(one.class_)) for one in JOBS]
-    scaled.chosen(jobs, engine, 1.0, 4, told.__setitem__)
+    scaled.with_chosen_replicas(jobs, engine, 1.0, 4, told.__setitem__)
     assert {one.work for one in engine.known} == {size * 1.875 for size in (0.5, 1.5)}
 
 
 def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays() -> None:
     jobs = [replace(one, predicted_s=one.work, due_s=9.0) for one in JOBS]
-    found = scaled.chosen(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
+    found = scaled.with_chosen_replicas(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
     assert [one.predicted_s for one in found] == pytest.approx([0.8, 0.85, 0.95, 1.6], rel=0.02)
     assert {one.due_s for one in found} == {9.0}
 
@@ -89,7 +89,7 @@ def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
 def test_a_target_without_a_law_is_refused_by_the_read_side() -> None:
     """One slot: all jobs had one replica."""
     with pytest.raises(Refused, match="how time falls with them cannot be told"):
-        scaled.chosen(JOBS, Amdahl(), 1.0, 1, lambda *_: None)
+        scaled.with_chosen_replicas(JOBS, Amdahl(), 1.0, 1, lambda *_: None)
 
 
 def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.jobs import checked, classes, stream
+from fixtures.studies.jobs import classes, stream
 from fixtures.studies.jobs.arrivals import read_trace
 from fixtures.studies.jobs.terms import Size
 from fixtures.terms import BadInput
@@ -38,7 +38,7 @@ classes:
 
 
 def plan(seed: int = 1, files: dict[str, Path] | None = None, **given: Any) -> list[Planned]:  # noqa: ANN401 values of any kind
-    return stream.plan(checked.complete({name: str(value) for name, value in given.items()}), seed, files)
+    return stream.plan(classes.complete({name: str(value) for name, value in given.items()}), seed, files)
 
 
 def two(folder: Path, text: str = TWO, seed: int = 1, **given: Any) -> list[Planned]:  # noqa: ANN401
@@ -179,7 +179,7 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     path.write_text("submit_s,class,priority,replicas,work\n0,large,7,2,1.5\n1,small,,,\n2,,,,\n")
     (tmp_path / "two.yaml").write_text(TWO)
     given = {"arrivals": "trace", "trace": "0123456789ab", "jobs": "3", "classes_file": "0123456789ab"}
-    jobs = stream.plan(checked.complete(given), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
+    jobs = stream.plan(classes.complete(given), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
     assert [(job.submit_s, job.class_.name) for job in jobs[:2]] == [(0.0, "large"), (1.0, "small")]
     assert (jobs[0].priority, jobs[0].replicas, jobs[0].work) == (7, 2, 1.5)
     drawn = two(tmp_path, jobs=3)
@@ -187,14 +187,14 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     path.write_text("submit_s,class\n0,small\n0,larg\n")
     read_trace.cache_clear()
     with pytest.raises(BadInput, match=r"a job 1 of class 'larg', which is none of small, large. Did you mean 'large'\? Give its classes"):
-        stream.plan(checked.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
+        stream.plan(classes.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
 
 
 def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
     """What a cell is told is what was declared."""
-    found = checked.complete({"arrivals": "mmpp", "rate_per_s": "4.80", "jobs": "007", "cores": "0.5", "classes": "mixed"})
+    found = classes.complete({"arrivals": "mmpp", "rate_per_s": "4.80", "jobs": "007", "cores": "0.5", "classes": "mixed"})
     assert (found["rate_per_s"], found["jobs"], found["burst"]) == (4.8, 7, 9)
-    assert checked.complete({name: str(value) for name, value in found.items() if value is not None}) == found
+    assert classes.complete({name: str(value) for name, value in found.items() if value is not None}) == found
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
 )
 def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        checked.complete(given)
+        classes.complete(given)
 
 
 def test_a_file_of_classes_whose_path_is_not_known_is_asked_for() -> None:
