@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     from analysis.studies.gpu import answer, sources
 
-    result = sources.gathered(args.runs, gpu=args.gpu, sms=args.sms)
+    result = sources.read_grids(args.runs, gpu=args.gpu, sms=args.sms)
     files = sources.tables(result.grids, args.tables) if args.tables is not None else {}
     files |= sources.pictures(result.grids, args.plot) if args.plot is not None else {}
     return answer.answer(result, files)

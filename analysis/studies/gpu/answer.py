@@ -1,4 +1,4 @@
-"""Grids as one answer: what the metrics say, both metrics of the SMs over each grid, then every cell."""
+"""Grids as one answer: the findings in sentences, both metrics of the SMs over each grid, then every cell."""
 
 from __future__ import annotations
 
@@ -7,34 +7,41 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, together
 
-from .relations import allocated_mib
-from .sampled import idle, statistics
-from .sentences import heading, main_sentences, sentences, share
-from .terms import (
+from .checks import FACTOR, NEAR, ROUNDING
+from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, allocated_mib, equation
+from .grid import (
     ACTIVE,
     DRAM,
     GRACT,
+    LABELS,
     MAX,
     MEAN,
     MEDIAN,
     MEMORY_MIB,
     MEMORY_UTILIZATION,
     METRICS,
-    SAID,
     SMACT,
     SMOCC,
     STATISTICS,
     TENSOR,
     UTILIZATION,
+    by_size,
+    idle,
+    named,
+    statistics,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .findings import Findings
+    from .checks import OddCell
+    from .findings import Findings, FittedLine
+    from .grid import CellTable, GridCell
     from .sources import Sources
-    from .terms import CellTable, GridCell, Size
 
+FEW = 4
+CLOSE_R2 = 0.8
+SHARES_ALONE = 2  # bounds, where one metric of all was recorded
 ACROSS = 12  # numbers of blocks beside one another
 LINES = 8  # lines of a log that could not be read
 TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (MEMORY_MIB, MEMORY_UTILIZATION), (TENSOR, DRAM))
@@ -52,7 +59,7 @@ LEGEND = (
 
 
 def answer(sources: Sources, files: Mapping[str, str]) -> Answer:
-    """Everything that was found; `files` are pictures and tables that were written, or why one was not."""
+    """Return the answer; `files` are pictures and tables that were written, or why one was not."""
     whole = together([_of_grid(findings) for findings in sources.grids])
     written = [Section("", [Line(f"{name}: {text}") for name, text in files.items()])] if files else []
     data = {"grids": [_grid(findings) for findings in sources.grids], "pictures": dict(files)}
@@ -95,7 +102,7 @@ def _matrices(figures: CellTable, metric: str) -> Iterator[Table]:
         yield Table(
             [Column("", "threads"), *(Column(str(number), f"blocks_{number}", share) for number in part)],
             [[count, *(rows.get((number, count), MISSING) for number in part)] for count in threads],
-            f"{SAID[metric]} ({figures.label}): threads a block down, blocks across",
+            f"{LABELS[metric]} ({figures.label}): threads a block down, blocks across",
         )
 
 
@@ -134,21 +141,14 @@ def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
     columns = [*SIZE, Column("n"), Column("idle"), *([Column("8bt\nMiB", write="{:.2f}".format)] if MEMORY_MIB in metrics else [])]
     for metric in metrics:
         write = "{:.1f}".format if metric in IN_PERCENT or metric == MEMORY_MIB else share
-        heads = [f"{HEADS.get(metric, SAID[metric])}\n{MEAN}", *(f"\n{statistic}" for statistic in (MEDIAN, MAX, ACTIVE))]
+        heads = [f"{HEADS.get(metric, LABELS[metric])}\n{MEAN}", *(f"\n{statistic}" for statistic in (MEDIAN, MAX, ACTIVE))]
         columns += [Column(head, f"{metric}_{statistic}", write) for head, statistic in zip(heads, STATISTICS, strict=True)]
     rows = []
-    for size, cells in _by_size(findings).items():
+    for size, cells in by_size(findings.grid.cells).items():
         allocated = [allocated_mib(size)] if MEMORY_MIB in metrics else []
         figures = [findings.tables[statistic].rows.get(size, {}).get(metric) for metric in metrics for statistic in STATISTICS]
         rows.append([*size, *_counts(cells), *allocated, *(MISSING if figure is None else figure for figure in figures)])
     return Table(columns, rows)
-
-
-def _by_size(findings: Findings) -> dict[Size, list[GridCell]]:
-    result: dict[Size, list[GridCell]] = {}
-    for cell in findings.grid.cells:
-        result.setdefault(cell.size, []).append(cell)
-    return result
 
 
 def _counts(cells: Sequence[GridCell]) -> tuple[str, str]:
@@ -168,7 +168,7 @@ def _every_figure(grids: Sequence[Findings]) -> Table:
     rows = [
         [findings.grid.origin, *size, *(findings.tables[statistic].rows.get(size, {}).get(metric) for metric, statistic in figures)]
         for findings in grids
-        for size in _by_size(findings)
+        for size in by_size(findings.grid.cells)
     ]
     return Table(columns, rows)
 
@@ -194,7 +194,7 @@ def _grid(findings: Findings) -> dict[str, object]:
         "did_not_run_what_others_ran": {
             "samples": [asdict(odd) for odd in findings.odd],
             "launches": [{"size": size, "launches": count} for size, count in findings.launches.items()],
-            "uneven_logs": [asdict(uneven) for uneven in findings.uneven],
+            "uneven_logs": [{"place": place, "counts": counts} for place, counts in findings.uneven.items()],
             "nothing_ran": [cell.place for cell in findings.idle],
         },
         "sentences": sentences(findings),
@@ -222,3 +222,199 @@ def _cell(cell: GridCell) -> dict[str, object]:
 def _table(table: CellTable) -> dict[str, object]:
     rows = [{"blocks": size[0], "threads": size[1], **row} for size, row in sorted(table.rows.items())]
     return {"statistic": table.statistic, "label": table.label, "rows": rows}
+
+
+# The findings in sentences: most important first, each with how many cells it stands on.
+
+
+def share(value: float | None) -> str:
+    """Write a share: `.226`, `1.000`; a dash for what is missing."""
+    return "–" if value is None else f"{value:.3f}".removeprefix("0") if value >= 0 else f"{value:.3f}"
+
+
+def heading(findings: Findings) -> list[str]:
+    """Say what was looked at: how many cells of what, on which GPU, and what else must be known of the logs."""
+    grid = findings.grid
+    sizes = {cell.size for cell in grid.cells}
+    runs = f" in {len(grid.cells)} runs" if len(grid.cells) > len(sizes) else ""
+    logs = f"{len(sizes)} cells of blocks × threads{runs}" if sizes else "no logs"
+    lines = [f"{grid.origin}: {logs}{''.join(f'; {table.label}' for table in grid.read)}"]
+    chip = grid.chip
+    of = f"{chip.sms} SMs ({chip.source})" if chip.sms is not None else f"SMs unknown: {chip.missing}"
+    lines.append(f"{chip.name or 'GPU unknown'}, {of}" if chip.name else of)
+    return [*lines, *(f"{note[0].upper()}{note[1:]}." for note in grid.notes)]
+
+
+def main_sentences(findings: Findings) -> list[str]:
+    """The answer: whether utilisation misleads, whether bounds hold, and whether each cell ran what the others ran."""
+    return [*list(_misled(findings))[:1], *list(_bounds(findings))[:1], *list(_work(findings))[:1]]
+
+
+def sentences(findings: Findings) -> list[str]:
+    """Write every finding, in the order in which a reader wants them."""
+    return [
+        *_agreement(findings),
+        *_work(findings),
+        *_misled(findings),
+        *_lines(findings),
+        *_courses(findings),
+        *_memory(findings),
+        *_prediction(findings),
+        *_spread(findings),
+        *_bounds(findings),
+    ]
+
+
+def _agreement(findings: Findings) -> Iterator[str]:
+    for agreement in findings.agreements:
+        how = f"to {agreement.largest:.0e}" if agreement.largest else "to the last digit"
+        how = f"all {agreement.compared} figures of these come out of them {how}"
+        if agreement.differing:
+            size, metric, published, own = agreement.differing[0]
+            count = f"{len(agreement.differing)} of {agreement.compared} figures differ"
+            how = f"{count}: {named(size)} {metric} {published:g}, and its log gives {own:g}"
+        yield f"{agreement.table}: {agreement.cells} have logs here, and {how}."
+
+
+def _misled(findings: Findings) -> Iterator[str]:
+    misled = findings.misled
+    if misled is None:
+        return
+    gract = f", GRACT at least {share(misled.least_gract)}" if misled.least_gract is not None else ""
+    verdict = "Utilisation misleads" if misled.busy_low_smact else "Utilisation and SMACT"
+    yield (
+        f"{verdict}: it reaches {HIGH_UTILIZATION:g} % in {misled.busy} of {misled.cells} cells (at least"
+        f" {misled.least_utilization:.0f} %, mean {misled.mean_utilization:.2f} %{gract}); in {misled.busy_low_smact} of these SMACT"
+        f" stays below {share(LOW_SMACT)}, in {misled.busy_low_smocc} SMOCC below {share(LOW_SMOCC)} ({misled.table})."
+    )
+    if misled.busy_low_smact:
+        values = misled.example_values
+        shares = ", ".join(f"{LABELS[metric]} {share(values[metric])}" for metric in (GRACT, SMACT, SMOCC) if metric in values)
+        yield f"{named(misled.example)}: utilisation {values[UTILIZATION]:.0f} %, {shares}."
+
+
+# By what is fitted on what: a sentence where the line is close, and where it is loose.
+RELATIONS = {
+    (UTILIZATION, f"100 × {GRACT}"): ("GRACT says what utilisation says", "GRACT and utilisation say different things"),
+    (GRACT, SMACT): ("GRACT tells SMACT here", "GRACT says little of SMACT"),
+    (SMACT, SMOCC): ("SMOCC follows SMACT", "SMOCC follows SMACT loosely"),
+}
+
+
+def _lines(findings: Findings) -> Iterator[str]:
+    for (x, y), (close, loose) in RELATIONS.items():
+        lines = [line for line in findings.lines if (line.x, line.y) == (x, y)]
+        known = [line.r2 for line in lines if line.r2 is not None]
+        if known:
+            yield f"{close if min(known) >= CLOSE_R2 else loose}: {_equations(lines)}."
+        elif lines:
+            yield f"No line of {LABELS[y.rpartition(' ')[2]]} on {LABELS[x]} can be fitted: {lines[0].missing} ({lines[0].table})."
+    bundle = [line for line in findings.by_threads if line.r2 is not None and line.slope is not None]
+    if len(bundle) > 1:
+        low, high = bundle[0], bundle[-1]
+        yield (
+            f"SMOCC on SMACT is a bundle of lines, one a block size: slope {low.slope:.3f} at {low.among} a block (R² {low.r2:.2f}),"
+            f" {high.slope:.3f} at {high.among} (R² {high.r2:.2f}) ({findings.over.label})."
+        )
+
+
+def _equations(lines: Iterable[FittedLine]) -> str:
+    return "; ".join(f"{equation(line)} ({line.table})" for line in lines)
+
+
+def _courses(findings: Findings) -> Iterator[str]:
+    for metric in (SMACT, SMOCC):
+        courses = [course for course in findings.courses if course.metric == metric]
+        dips = [(course.threads, *course.dip) for course in courses if course.dip is not None]
+        name, over = LABELS[metric], f"({findings.over.label})"
+        if courses and not dips:
+            yield f"{name} never falls with more blocks, at any of {len(courses)} block sizes {over}."
+        elif dips and metric == SMOCC:
+            yield f"{name} is not monotone either, at {_listed(str(threads) for threads, *_ in dips)} threads a block."
+        elif dips:
+            deepest = "; ".join(f"{threads}: {share(high)} at {few}, {share(low)} at {many}" for threads, few, high, many, low in dips)
+            yield (
+                f"More blocks are not more {name}: it is not monotone at {len(dips)} of {len(courses)} block sizes {over}."
+                f" Its deepest fall, by threads a block: {deepest} blocks."
+            )
+
+
+def _memory(findings: Findings) -> Iterator[str]:
+    if findings.memory:
+        yield f"Used memory grows by what the kernel allocates, 8 × blocks × threads bytes: {_equations(findings.memory)}."
+
+
+def _work(findings: Findings) -> Iterator[str]:
+    by_name = {odd.size: odd for odd in findings.odd}
+    for odd in findings.odd:
+        if odd.rival is None:
+            leaves = f"where equally many launches would take {_limits(odd)}"
+            yield f"{named(odd.size)} did not run what the others ran: {odd.samples:.0f} active samples {leaves}."
+        elif odd.size < odd.rival:
+            other = by_name[odd.rival]
+            yield (
+                f"One of these two did not run what the others ran, and nothing tells which: {named(odd.size)} has {odd.samples:.0f} active"
+                f" samples, {named(other.size)} {other.samples:.0f} where equally many launches would take {_limits(other)}."
+            )
+    if findings.launches:
+        several = [f"{named(size)}: {count:g}" for size, count in findings.launches.items()]
+        yield f"Launches differ from most cells' in {len(several)}: {_listed(several)}."
+    for place, counts in findings.uneven.items():
+        each = ", ".join(f"{name} {count}" for name, count in counts.items())
+        yield f"{place}: its logs are not of one length ({each}): one was cut short."
+    if findings.idle:
+        yield f"No work was seen in {_listed(named(cell.size) for cell in findings.idle)}: no sample has GRACT or utilisation above 0."
+    if not findings.grid.whole_run and len(findings.samples) > 1 and not findings.odd:
+        within = f"(within a factor of {FACTOR:g})"
+        yield f"Every cell took as long as equally many launches would {within}, as far as others of its block size tell."
+
+
+def _limits(odd: OddCell) -> str:
+    if odd.least is not None and odd.most is not None:
+        return f"{odd.least:.0f} to {odd.most:.0f}"
+    return f"{odd.least:.0f} or more" if odd.least is not None else f"{odd.most or 0:.0f} or fewer"
+
+
+def _prediction(findings: Findings) -> Iterator[str]:
+    every = findings.predictions
+    if not every.cells:
+        known = {size: row[SMACT] for size, row in findings.over.rows.items() if SMACT in row}
+        sms = findings.grid.chip.sms
+        full = [value for size, value in known.items() if sms is not None and size[0] >= sms]
+        if full:
+            yield (
+                f"From {sms} blocks on SMACT could be 1; it is {share(min(full))} to {share(max(full))} in {len(full)} cells:"
+                f" min(b, SMs) / SMs is a bound and predicts nothing without the duty, and {every.missing or 'that is not known'}."
+            )
+        return
+    worst = max(every.cells, key=lambda cell: abs(cell.off))
+    yield (
+        f"SMACT is where the number of blocks puts it, within ± {share(NEAR)}, in {every.near} of {len(every.cells)} cells;"
+        f" furthest off is {named(worst.size)}: {share(worst.observed)} where {share(worst.least)} to {share(worst.most)} was predicted."
+    )
+
+
+def _spread(findings: Findings) -> Iterator[str]:
+    if findings.spread:
+        most = {metric: f"{value:.1f} %" if metric == UTILIZATION else share(value) for metric, value in findings.spread.items()}
+        each = ", ".join(f"{LABELS[metric]} {text}" for metric, text in most.items())
+        yield f"Runs of one size differ by at most: {each} (active means)."
+
+
+def _bounds(findings: Findings) -> Iterator[str]:
+    bounds = findings.bounds
+    if not bounds.tested:
+        return
+    places = dict.fromkeys(named(violation.size) for violation in bounds.violations)
+    if bounds.violations:
+        yield f"Bounds are broken in {len(places)} of {len(findings.samples)} cells (± {ROUNDING:g}): {_listed(places)}; see below."
+    else:
+        samples = max(count for bound, (count, _) in bounds.tested.items() if "share" not in bound or len(bounds.tested) == SHARES_ALONE)
+        yield f"All {len(bounds.tested)} bounds hold in all {len(findings.samples)} cells, in each of {samples} samples (± {ROUNDING:g})."
+    for bound, reason in bounds.untested.items():
+        yield f"Not tested: {bound}: {reason}."
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:FEW]) + (f" and {len(every) - FEW} more" if len(every) > FEW else "")

@@ -1,38 +1,170 @@
-"""What a user named: saved runs, and folders of logs and tables, each as a grid; and the pictures and tables made of them."""
+"""What a user named: saved runs, and folders of logs and tables, each as a grid; and the pictures and tables made of them.
+
+The report of a saved run of `bench_gpu_metrics` is read as a foreign file is: what is not as it should be is named with its cell and left
+out.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from analysis.files import reason_of, write_whole
+from analysis.formats.fields import Fields
 from analysis.load import GLOB, find, load
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
-from . import csv_tables, pairs, saved
+from . import logs
 from .findings import findings_of
-from .terms import KernelGrid, chip_of
+from .grid import METRICS, GridCell, KernelGrid, Work, chip_of, log_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from analysis.terms import Cell as SavedCell
     from analysis.terms import Run
 
     from .findings import Findings
-    from .terms import CellTable
+    from .grid import CellTable, Chip, Samples
+
+REPORT, SAMPLES = "gpu_metrics", "samples"
+SOURCES = {"gpm": "NVML GPM", "dcgm": "DCGM", "nvml": "NVML"}
+LARGEST = 1e12
+UNTOUCHED = "stock-again"
+OFTEN = 3  # reasons of one kind that are written out
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What each grid says, and what was refused, a line each."""
+def grid_of_run(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGrid:
+    """Take the grid out of a run that was read, on the machine as it was found; what cannot be used is added to `refused`.
+
+    Raises: Refused, where no cell is left.
+    """
+    reporting = {cell.workload for cell in run.cells if REPORT in cell.report}
+    cells: list[GridCell] = []
+    chips: list[Chip] = []
+    notes: list[str] = []
+    others = 0
+    lost: dict[str, list[str]] = defaultdict(list)
+    for cell in run.cells:
+        if cell.workload not in reporting and cell.workload.partition(":")[0] not in {text.partition(":")[0] for text in reporting}:
+            continue
+        if cell.tweakset not in {run.baseline, UNTOUCHED}:
+            others += 1
+            continue
+        if cell.outcome != "measured":
+            lost[f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}"].append(cell.id)
+            continue
+        try:
+            result, chip = _cell(cell, run, sms)
+        except Unreadable as error:
+            refused.append(one_line(error))
+            continue
+        cells.append(result)
+        chips.append(chip)
+    for reason, ids in lost.items():
+        more = f" and {len(ids) - OFTEN} more" if len(ids) > OFTEN else ""
+        refused.append(f"{run.origin}: {', '.join(ids[:OFTEN])}{more} {reason}.")
+    if not cells:
+        raise Refused(f"{run.origin}: no cell of a GPU grid was measured in it{f'; {refused[-1]}' if refused else '.'}")
+    if others:
+        notes.append(f"{others} cells under tweak sets or monitors are left out: only the untouched machine is looked at")
+    if len({(chip.name, chip.sms) for chip in chips}) > 1:
+        notes.append(f"the GPU is not the same in all cells: {', '.join(dict.fromkeys(str(chip.name) for chip in chips))}")
+        chips = [replace(chips[0], sms=None, missing="cells ran on different GPUs")]
+    missing = dict.fromkeys(f"{metric} was not recorded: {reason}" for cell in cells for metric, reason in cell.missing.items())
+    return KernelGrid(run.origin, tuple(sorted(cells, key=lambda cell: cell.size)), chips[0], notes=(*notes, *missing), run=run)
+
+
+def _cell(cell: SavedCell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
+    place = f"{cell.id}.report.{REPORT}"
+    entries = cell.report.get(REPORT, ())
+    if len(entries) != 1:
+        raise Unreadable(f"{run.origin}: {place} has {len(entries)} entries where one belongs; measure again.")
+    about = Fields(entries[0], run.origin, place)
+    sizes = Fields(_params(cell, run), run.origin, f"{cell.workload}")
+    blocks, threads = (_size(sizes, name) for name in ("blocks", "threads"))
+    name = about.optional_text("device")
+    known = chip_of(name, sms)
+    if sms is None and about.has("sms"):
+        known = replace(known, name=name, sms=about.whole("sms") or None, source="as the run recorded", missing=None)
+    if about.has("max_warps_per_sm"):
+        known = replace(known, max_warps=about.whole("max_warps_per_sm") or None)
+    work = Work(
+        duty=about.up_to("duty", 1.0),
+        kernel_s=about.positive("kernel_s") if about.has("kernel_s") else None,
+        launch_interval_s=about.positive("launch_interval_s") if about.has("launch_interval_s") else None,
+        launches=about.positive("launches") if about.has("launches") else None,
+    )
+    source = about.optional_text("source") or "?"
+    columns = _columns(cell.report.get(SAMPLES, ()), run.origin, cell.id)
+    missing = {key: one_line(reason, 120) for key, reason in about.optional_mapping("missing").items() if key not in columns}
+    if not columns:
+        why = "; ".join(f"{key}: {reason}" for key, reason in missing.items()) or "let its cells last longer, or sample more often"
+        raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {why}.")
+    return GridCell(cell.id, blocks, threads, (log_of(SOURCES.get(source, source), name or "GPU", columns),), name, work, missing), known
+
+
+def _size(sizes: Fields, name: str) -> int:
+    count = sizes.whole(name)
+    if count < 1:
+        sizes.refuse(f"has {name} = {count}, and a kernel has one at least")
+    return count
+
+
+def _params(cell: SavedCell, run: Run) -> dict[str, object]:
+    """What a cell's workload was asked: as the run describes it, and where that is silent, as its name says."""
+    pairs = (part.split("=", 1) for part in cell.workload.split(":")[1:] if "=" in part)
+    by_name = {key: int(value) if value.isdecimal() and len(value) < 10 else value for key, value in pairs}
+    return {**by_name, **run.workloads[cell.workload].params}
+
+
+def _columns(records: Sequence[Mapping[str, object]], origin: str, place: str) -> dict[str, Samples]:
+    """Turn reported samples into columns, whether by columns or sample by sample; null is missing, and an empty metric is not there.
+
+    Raises: Unreadable, for a column that is not as long as the others and a value that is no number.
+    """
+    parts: list[dict[str, list[float]]] = []
+    for at, record in enumerate(records):
+        where = f"{place}.report.{SAMPLES}[{at}]"
+        known = {metric: record[metric] for metric in METRICS if metric in record}
+        listed = {metric: value if isinstance(value, list | tuple) else [value] for metric, value in known.items()}
+        lengths = {len(values) for values in listed.values()}
+        if len(lengths) > 1:
+            raise Unreadable(
+                f"{origin}: {where} has columns of {', '.join(map(str, sorted(lengths)))} samples; it was edited, measure again."
+            )
+        parts.append({metric: [_value(value, f"{where}.{metric}", origin) for value in values] for metric, values in listed.items()})
+    counts = [max(map(len, part.values()), default=0) for part in parts]
+    result = {
+        metric: np.array([value for part, count in zip(parts, counts, strict=True) for value in part.get(metric, [np.nan] * count)])
+        for metric in METRICS
+    }
+    return {metric: values for metric, values in result.items() if not np.isnan(values).all()}
+
+
+def _value(value: object, place: str, origin: str) -> float:
+    number = float("nan") if value is None else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > LARGEST:
+        raise Unreadable(f"{origin}: {place} has {one_line(repr(value), 40)} where a finite number or null belongs; measure again.")
+    return float(number)
+
+
+# Everything that was named.
+
+
+class Sources(NamedTuple):
+    """What each grid shows, and what was refused, a line each."""
 
     grids: tuple[Findings, ...]
     refused: tuple[str, ...]
 
 
-def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = None) -> Sources:
+def read_grids(names: Sequence[str], *, gpu: str | None = None, sms: int | None = None) -> Sources:
     """Read everything that was named.
 
     Raises: Refused, where no grid is in it.
@@ -56,13 +188,13 @@ def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = 
 def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[KernelGrid]:
     path = Path(name)
     if path.is_dir():
-        folders = pairs.folders_with_pairs(path)
+        folders = logs.folders_with_pairs(path)
         tables = _tables(path, refused)
         if folders or tables:
             return _of_folder(path, folders, tables, refused, gpu, sms)
     elif path.is_file() and path.suffix == ".csv":
-        return [_of_tables(path, {path: csv_tables.read(path)}, sms)]
-    elif pairs.NAME.fullmatch(path.name) and path.is_file():
+        return [_of_tables(path, {path: logs.read_table(path)}, sms)]
+    elif logs.NAME.fullmatch(path.name) and path.is_file():
         raise Refused(f"{name}: is one log of a grid; name the folder that holds all of them.")
     result = []
     for each in find([name]):
@@ -71,8 +203,8 @@ def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> l
         except Unreadable as error:
             refused.append(one_line(error))
             continue
-        if saved.reports_gpu_metrics(run):
-            result.append(saved.grid_of(run, refused, sms=sms))
+        if any(REPORT in cell.report for cell in run.cells):
+            result.append(grid_of_run(run, refused, sms=sms))
         elif not path.is_dir() and not GLOB & set(name):
             raise Refused(
                 f"{name}: no cell of it reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{_skipped(run)}"
@@ -86,15 +218,15 @@ def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> l
 def _skipped(run: Run) -> str:
     """Say why a run of that benchmark has none: there was no GPU, or none that tells."""
     reasons = dict.fromkeys(cell.reason for cell in run.cells if cell.workload.startswith("gpu_grid") and cell.reason)
-    return "".join(f" It says: {one_line(reason, 200)}" for reason in list(reasons)[:1])
+    return "".join(f" Its reason: {one_line(reason, 200)}" for reason in list(reasons)[:1])
 
 
 def _tables(path: Path, refused: list[str]) -> dict[Path, CellTable]:
     result = {}
     for one in sorted(path.rglob("*.csv")):
-        if not any(part.startswith(".") for part in one.relative_to(path).parts) and one.is_file() and csv_tables.is_table(one):
+        if not any(part.startswith(".") for part in one.relative_to(path).parts) and one.is_file() and logs.is_table(one):
             try:
-                result[one] = csv_tables.read(one)
+                result[one] = logs.read_table(one)
             except Unreadable as error:
                 refused.append(one_line(error))
     return result
@@ -110,7 +242,7 @@ def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
     for folder in folders:
         own = tuple(table for at, table in tables.items() if len(folders) == 1 or at.is_relative_to(folder))
         try:
-            grids.append(pairs.grid_of(folder, refused, gpu=gpu, sms=sms, read=own))
+            grids.append(logs.grid_of_logs(folder, refused, gpu=gpu, sms=sms, read=own))
         except Refused as error:
             if len(folders) == 1 and not own:
                 raise
@@ -125,36 +257,35 @@ def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> Ke
 
 
 def pictures(grids: Sequence[Findings], folder: Path, form: str = "png") -> dict[str, str]:
-    """Draw every grid; answers each picture's file, or why there is none.
+    """Draw every grid; return each picture's file, or why there is none.
 
     Raises: Refused, where a file cannot be written.
     """
-    from analysis.plots.gpu_metrics_grid import draw as draw_grid  # noqa: PLC0415  # matplotlib, which a table need not wait for
-    from analysis.plots.gpu_metrics_relations import draw as draw_relations  # noqa: PLC0415  # as above
+    from analysis.plots.gpu_metrics import draw_grid, draw_relations  # noqa: PLC0415  # matplotlib, which a table need not wait for
     from analysis.plots.scene import NothingToDraw  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
 
-    said: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     for at, findings in enumerate(grids):
         for name, draw in (("gpu_metrics_grid", draw_grid), ("gpu_metrics_relations", draw_relations)):
             name += f"_{at + 1}" if at else ""  # noqa: PLW2901  # the same, of a second grid
             try:
                 content = written(draw(findings), form)
             except NothingToDraw as reason:
-                said[name] = f"not drawn: {str(reason).rstrip('.')}."
+                outcomes[name] = f"not drawn: {str(reason).rstrip('.')}."
                 continue
             path = folder / f"{name}.{form}"
             write_whole(path, content)
-            said[name] = str(path)
-    return said
+            outcomes[name] = str(path)
+    return outcomes
 
 
 def tables(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     """Write each statistic of every grid's own cells."""
-    said: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     for at, findings in enumerate(grids):
         for statistic, table in findings.tables.items():
             path = folder / f"{statistic}{f'_{at + 1}' if at else ''}.csv"
-            write_whole(path, csv_tables.written(table).encode())
-            said[path.stem] = str(path)
-    return said
+            write_whole(path, logs.table_text(table).encode())
+            outcomes[path.stem] = str(path)
+    return outcomes

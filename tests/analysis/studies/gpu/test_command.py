@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.__main__ import main
-from analysis.plots import gpu_metrics_grid, gpu_metrics_relations
+from analysis.plots import gpu_metrics
 from analysis.plots.scene import NothingToDraw
-from analysis.studies.gpu.sources import gathered
+from analysis.studies.gpu.sources import read_grids
 from tests.analysis.plots.reading import faults, said
 from tests.analysis.studies.gpu.made import dcgmi, fitting, nvsm, pair, saved_grid
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from analysis.studies.gpu.findings import Findings
 
-PICTURES = (gpu_metrics_grid, gpu_metrics_relations)
+PICTURES = {gpu_metrics.GRID_TITLE: gpu_metrics.draw_grid, gpu_metrics.RELATIONS_TITLE: gpu_metrics.draw_relations}
 SMACT = {1: 0.002, 128: 0.22, 1024: 0.14, 4096: 0.5}
 GRACT = {1: 0.953, 128: 0.946, 1024: 0.962, 4096: 0.938}
 
@@ -51,7 +51,7 @@ def place(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def grid(made: Path) -> Findings:
-    (only,) = gathered([str(made / "logs")]).grids
+    (only,) = read_grids([str(made / "logs")]).grids
     return only
 
 
@@ -122,7 +122,7 @@ def test_tables_are_written_agree_with_their_logs_and_are_a_grid_by_themselves(
     assert all(name in page for name in names)
     rows = list(csv.DictReader((tmp_path / "here/logs/tables/max.csv").read_text().splitlines()))
     assert (len(rows), rows[0]["#Thread Blocks"], rows[0]["SMACT"]) == (9, "1", "0.002")
-    (found,) = gathered(["logs"]).grids
+    (found,) = read_grids(["logs"]).grids
     assert [one.compared for one in found.agreements] == [9 * 6] * 3  # max, mean, median: active.csv is no table of the study's
     assert not any(one.differing for one in found.agreements)
     assert main(["gpu-metrics", "logs/tables/max.csv"]) == 0
@@ -130,19 +130,19 @@ def test_tables_are_written_agree_with_their_logs_and_are_a_grid_by_themselves(
 
 
 def test_pictures_lie_within_their_page_and_name_the_odd_cell(grid: Findings) -> None:
-    figures = {picture.TITLE: picture.draw(grid) for picture in PICTURES}
+    figures = {title: draw(grid) for title, draw in PICTURES.items()}
     assert [faults(figure) for figure in figures.values()] == [[], []]
     assert all(title in said(figure) for title, figure in figures.items())
     assert all("108 SMs" in said(figure) for figure in figures.values())
-    assert "3000 × 1024" in said(figures[gpu_metrics_grid.TITLE])
+    assert "3000 × 1024" in said(figures[gpu_metrics.GRID_TITLE])
 
 
 def test_a_saved_run_has_its_name_in_the_picture(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_grid({(blocks, threads): fitting(blocks) for blocks in (1, 66, 132) for threads in (32, 64)})))
-    (found,) = gathered([str(path)]).grids
-    for picture in PICTURES:
-        figure = picture.draw(found)
+    (found,) = read_grids([str(path)]).grids
+    for draw in PICTURES.values():
+        figure = draw(found)
         assert faults(figure) == []
         assert "made-up-1" in said(figure)
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_drawn_is_left_out_with_its_reason(tmp_path: Path, capsys
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_grid({(1, 32): {"dram": 0.5}})))
     with pytest.raises(NothingToDraw, match="utilisation"):
-        gpu_metrics_grid.draw(gathered([str(path)]).grids[0])
+        gpu_metrics.draw_grid(read_grids([str(path)]).grids[0])
     assert main(["gpu-metrics", str(path), "--plot", str(tmp_path)]) == 0
     assert "gpu_metrics_grid: not drawn" in capsys.readouterr().out
 

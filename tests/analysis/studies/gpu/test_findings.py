@@ -11,12 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.gpu import csv_tables
-from analysis.studies.gpu.bounds import bounds_of, limits
-from analysis.studies.gpu.equal_work import odd_ones
-from analysis.studies.gpu.relations import courses, fitted, lines, misled
-from analysis.studies.gpu.sampled import idle, log_of, statistics, table
-from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, SMACT, SMOCC, UTILIZATION, CellTable, Chip, GridCell, Work
+from analysis.studies.gpu import logs
+from analysis.studies.gpu.checks import bounds_of, limits, odd_ones
+from analysis.studies.gpu.findings import courses, fitted, lines, misled
+from analysis.studies.gpu.grid import (
+    ACTIVE,
+    GRACT,
+    MAX,
+    MEAN,
+    SMACT,
+    SMOCC,
+    UTILIZATION,
+    CellTable,
+    Chip,
+    GridCell,
+    Work,
+    idle,
+    log_of,
+    statistics,
+    table,
+)
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
@@ -209,7 +223,7 @@ def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
 
 rows = st.dictionaries(
     st.tuples(st.integers(1, 10**6), st.integers(1, 1024)),
-    st.dictionaries(st.sampled_from(list(csv_tables.COLUMNS.values())), st.floats(-1e6, 1e6), min_size=1),
+    st.dictionaries(st.sampled_from(list(logs.COLUMNS.values())), st.floats(-1e6, 1e6), min_size=1),
     min_size=1,
     max_size=20,
 )
@@ -220,9 +234,9 @@ def test_a_table_that_was_written_is_read_to_the_last_digit(
     tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[int, int], dict[str, float]]
 ) -> None:
     path = tmp_path_factory.mktemp("csv") / "mean.csv"
-    path.write_text(csv_tables.written(CellTable(MEAN, "made", rows)))
-    assert csv_tables.is_table(path)
-    assert csv_tables.read(path).rows == rows
+    path.write_text(logs.table_text(CellTable(MEAN, "made", rows)))
+    assert logs.is_table(path)
+    assert logs.read_table(path).rows == rows
 
 
 def test_damaged_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
@@ -232,9 +246,9 @@ def test_damaged_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapsho
     for text in ("1,1", *(head + rows for rows in ("1,1,high\n", "1,1,inf\n", "1.5,1,1\n", "1,1,1\n1,1,1\n", ""))):
         Path("mean.csv").write_text(text)
         with pytest.raises(Unreadable) as refused:
-            csv_tables.read(Path("mean.csv"))
+            logs.read_table(Path("mean.csv"))
         messages[text] = str(refused.value)
     Path("mode.csv").write_text(head + "1,1,1\n")
     with pytest.raises(Unreadable, match=r"mode\.csv"):
-        csv_tables.read(Path("mode.csv"))
+        logs.read_table(Path("mode.csv"))
     assert messages == snapshot

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.gpu.sampled import statistics
-from analysis.studies.gpu.sources import gathered
-from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, SMACT, UTILIZATION, chip_of
+from analysis.studies.gpu.grid import ACTIVE, GRACT, MAX, MEAN, SMACT, UTILIZATION, chip_of, statistics
+from analysis.studies.gpu.sources import read_grids
 from analysis.terms import Refused
 from tests.analysis.studies.gpu.made import NAMES, dcgmi, nvsm, pair
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def grid(folder: Path, **asked: object) -> Sources:
-    return gathered([str(folder)], **asked)  # type: ignore[arg-type]  # gpu and sms as they are
+    return read_grids([str(folder)], **asked)  # type: ignore[arg-type]  # gpu and sms as they are
 
 
 def test_idle_ends_are_in_the_mean_and_not_in_the_active_one(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.gpu import csv_tables, relations
-from analysis.studies.gpu.sources import gathered
-from analysis.studies.gpu.terms import MAX, SMACT, SMOCC
+from analysis.studies.gpu import findings, logs
+from analysis.studies.gpu.grid import MAX, SMACT, SMOCC
+from analysis.studies.gpu.sources import read_grids
 
 if TYPE_CHECKING:
     from analysis.studies.gpu.findings import Findings
@@ -22,7 +22,7 @@ AT_1024 = {1: (0.002, 0.001), 128: (0.255, 0.137), 1024: (0.555, 0.388), 8192: (
 
 @pytest.fixture(scope="module")
 def found() -> Findings:
-    (only,) = gathered([str(LOGS)]).grids
+    (only,) = read_grids([str(LOGS)]).grids
     return only
 
 
@@ -58,8 +58,8 @@ def test_utilisation_misleads(found: Findings) -> None:
 
 def test_lines_over_all_84_cells_are_the_published_ones() -> None:
     """SMOCC on SMACT: slope .7462, intercept -.0915, R² .8996; GRACT on utilisation: .759, 23.1, .9424."""
-    table = csv_tables.read(LOGS / "mean.csv")
-    gract, _, smocc = relations.lines(table)
+    table = logs.read_table(LOGS / "mean.csv")
+    gract, _, smocc = findings.lines(table)
     assert smocc.n == 84
     assert [smocc.slope, smocc.intercept, smocc.r2] == pytest.approx([0.7462, -0.0915, 0.8996], abs=1e-3)
     assert [gract.slope, gract.r2] == pytest.approx([0.759, 0.9424], abs=1e-3)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.gpu.sources import gathered
-from analysis.studies.gpu.terms import ACTIVE, SMACT, UTILIZATION
+from analysis.studies.gpu.grid import ACTIVE, SMACT, UTILIZATION
+from analysis.studies.gpu.sources import read_grids
 from tests.analysis.studies.gpu.made import SMS, fitting, saved_grid
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SIZES = {(blocks, 32): fitting(blocks) for blocks in (1, 33, 66, 131, 132, 264)}
 
 def read(folder: Path, saved: dict[str, Any]) -> Sources:
     (folder / "run.json").write_text(json.dumps(saved))
-    return gathered([str(folder / "run.json")])
+    return read_grids([str(folder / "run.json")])
 
 
 def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
 
 def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> None:
     """An H200 of 132 SMs: 133 blocks of 1024 threads make SMACT .505, between 133 / (132 × 2) and 1. All eight sizes fit."""
-    (found,) = gathered([str(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")]).grids
+    (found,) = read_grids([str(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")]).grids
     assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
     seen = {one.size: one for one in found.predictions.cells}
     assert seen[133, 1024].observed == pytest.approx(0.505, abs=0.001)

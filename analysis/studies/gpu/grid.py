@@ -1,18 +1,24 @@
-"""The words of a grid: cells of so many blocks of so many threads, what was sampled in each, and tables of one figure a cell.
+"""A grid: cells of so many blocks of so many threads, what was sampled in each, and tables of one figure a cell.
 
 Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisations percent, memory MiB. What is missing is NaN or absent.
+
+A whole log begins before the kernel and ends after it. Its mean depends on how long somebody waited as much as on what the kernel did, so
+the active part stands beside it: the longest stretch of samples in each of which something ran. What ran before it (nvidia-smi's
+utilisation lags, and shows the run before) is none of it; its first and last sample are partly idle still.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import numpy as np
 
-    import numpy as np
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
     from analysis.terms import Run
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = "utilization_percent", "memory_utilization_percent", "memory_used_mib"
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
-SAID = {
+LABELS = {
     UTILIZATION: "utilisation",
     MEMORY_UTILIZATION: "memory utilisation",
     MEMORY_MIB: "used memory",
@@ -32,9 +38,10 @@ SAID = {
     TENSOR: "tensor",
     DRAM: "DRAM",
 }
-METRICS = tuple(SAID)
+METRICS = tuple(LABELS)
 MEAN, MEDIAN, MAX, ACTIVE = "mean", "median", "max", "active"
 STATISTICS = (MEAN, MEDIAN, MAX, ACTIVE)
+PLURAL = {MEAN: "means", MEDIAN: "medians", MAX: "peaks", ACTIVE: "active means"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +104,14 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class CellTable:
-    """One statistic of each metric, by cell. `label` says whose it is: `peaks of 26 logs`, `mean.csv`."""
+    """One statistic of each metric, by cell. `label` names its source: `peaks of 26 logs`, `mean.csv`."""
 
     statistic: str
     label: str
     rows: Mapping[Size, Mapping[str, float]]
 
     def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
-        """Answer both metrics of the cells that have both."""
+        """Return both metrics of the cells that have both."""
         return {size: (row[x], row[y]) for size, row in self.rows.items() if x in row and y in row}
 
 
@@ -149,11 +156,11 @@ KNOWN: tuple[tuple[str, int, int, int], ...] = (
     (r"H100.*(HBM3|NVL|SXM)", 132, 64, 32),
     (r"\bB200\b", 148, 64, 32),
 )
-HOW = "say how many with --sms"
+HOW = "give it with --sms"
 
 
 def chip_of(name: str | None, sms: int | None = None) -> Chip:
-    """Find a GPU by its name; `sms` is what the user said, who knows better."""
+    """Find a GPU by its name; `sms` is what the user gave, who knows better."""
     known = next(((number, warps, blocks) for pattern, number, warps, blocks in KNOWN if re.search(pattern, name or "")), None)
     if sms is not None:
         warps, fits = known[1:] if known else (None, None)
@@ -167,3 +174,71 @@ def chip_of(name: str | None, sms: int | None = None) -> Chip:
         return Chip(name, missing=f"how many SMs {name} has is not known here{two}; {HOW}")
     count, warps, fits = known
     return Chip(name, count, warps, fits, source="by its name")
+
+
+# Samples and what they come to.
+
+
+def log_of(source: str, gpu: str, columns: Mapping[str, Samples], others: float | None = None) -> GpuLog:
+    """Make a log of columns. Something runs where GRACT is above 0; utilisation shows it only where there is no GRACT, for it lags."""
+    length = len(next(iter(columns.values()), np.zeros(0)))
+    name = next((name for name in (GRACT, UTILIZATION) if name in columns and not np.isnan(columns[name]).all()), None)
+    works = columns[name] > 0 if name is not None else np.zeros(length, bool)  # NaN is not
+    at_work = np.zeros(length, bool)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], works, [False]])))
+    if edges.size:
+        starts, ends = edges[::2], edges[1::2]
+        longest = int((ends - starts).argmax())
+        at_work[starts[longest] : ends[longest]] = True
+    return GpuLog(source, gpu, dict(columns), at_work, others)
+
+
+def statistics(cell: GridCell, metric: str) -> dict[str, float]:
+    """Return mean, median and maximum over the whole log, and the mean over its active part (missing where nothing ran).
+
+    Empty, where no log has the metric; missing samples are left out.
+    """
+    log = next((log for log in cell.logs if metric in log.columns and not np.isnan(log.columns[metric]).all()), None)
+    if log is None:
+        return {}
+    known = ~np.isnan(log.columns[metric])
+    values, active = log.columns[metric][known], log.columns[metric][known & log.at_work]
+    result = {MEAN: float(values.mean()), MEDIAN: float(np.median(values)), MAX: float(values.max())}
+    return result | ({ACTIVE: float(active.mean())} if active.size else {})
+
+
+def idle(cell: GridCell) -> tuple[int, int, int]:
+    """Return the samples before, in and after the active part: by GRACT where a log has it, else of the log that has most."""
+    log = max(cell.logs, key=lambda log: (GRACT in log.columns, len(log)))
+    where = np.flatnonzero(log.at_work)
+    return (int(where[0]), where.size, len(log) - int(where[-1]) - 1) if where.size else (len(log), 0, 0)
+
+
+def by_size(cells: Iterable[GridCell]) -> dict[Size, list[GridCell]]:
+    """Group the runs of one size; sizes in order."""
+    result: dict[Size, list[GridCell]] = defaultdict(list)
+    for cell in cells:
+        result[cell.size].append(cell)
+    return dict(sorted(result.items()))
+
+
+def table(cells: Iterable[GridCell], statistic: str) -> CellTable:
+    """Compute one statistic of every cell; runs of equal size are one cell, its statistic their mean."""
+    rows: dict[Size, dict[str, float]] = {}
+    for size, same in by_size(cells).items():
+        values = {metric: [statistics(cell, metric).get(statistic) for cell in same] for metric in METRICS}
+        known = {metric: [value for value in each if value is not None] for metric, each in values.items()}
+        rows[size] = {metric: float(np.mean(each)) for metric, each in known.items() if each}
+    return CellTable(statistic, f"{PLURAL[statistic]} of {len(rows)} cells", rows)
+
+
+def spread(cells: Iterable[GridCell], metric: str) -> float | None:
+    """Return by how much the active means of runs of one size differ at most; None where each size ran once."""
+    groups = [[statistics(cell, metric).get(ACTIVE) for cell in same] for same in by_size(cells).values()]
+    known = [[value for value in group if value is not None] for group in groups]
+    return max((max(values) - min(values) for values in known if len(values) > 1), default=None)
+
+
+def lengths(cells: Iterable[GridCell]) -> dict[Size, float]:
+    """Return how many samples each cell's run took: the active part (mean of runs of one size)."""
+    return {size: float(np.mean([idle(cell)[1] for cell in same])) for size, same in by_size(cells).items()}

@@ -1,31 +1,52 @@
-"""Pairs of logs as a grid: `<blocks>.<threads>.dcgmi.txt` and `<blocks>.<threads>.nvsm.txt`, one GPU of each.
+"""A grid's files: pairs of logs, `<blocks>.<threads>.dcgmi.txt` and `<blocks>.<threads>.nvsm.txt`, and summary tables as CSV.
 
-The kernel ran on one GPU of several. Which one is told by the logs themselves, over all cells: the one that worked. nvidia-smi may number
-them in another order than dcgmi, so each log's is found by itself.
+The kernel ran on one GPU of several. Which one is found in the logs themselves, over all cells: the one that worked. nvidia-smi may number
+them in another order than dcgmi, so each log's is found by itself. A table has one statistic (mean.csv, median.csv, max.csv), a row a cell.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.files import read_whole
 from analysis.logs.nvidia_smi import read_nvidia_smi
 from analysis.logs.readers import read_dcgmi
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
-from .sampled import log_of
-from .terms import DRAM, GRACT, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, TENSOR, UTILIZATION, GridCell, KernelGrid, chip_of, named
+from .grid import (
+    DRAM,
+    GRACT,
+    MAX,
+    MEAN,
+    MEDIAN,
+    MEMORY_MIB,
+    MEMORY_UTILIZATION,
+    SMACT,
+    SMOCC,
+    TENSOR,
+    UTILIZATION,
+    CellTable,
+    GridCell,
+    KernelGrid,
+    chip_of,
+    log_of,
+    named,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from .terms import CellTable, GpuLog, Samples, Size
+    from .grid import GpuLog, Samples, Size
 
 NAME = re.compile(r"(\d{1,9})\.(\d{1,9})\.(dcgmi|nvsm)\.txt", re.ASCII)
 DCGMI, NVSM = "dcgmi", "nvsm"
@@ -39,14 +60,14 @@ FIELDS = {
     "TENSO": TENSOR,
     "DRAMA": DRAM,
 }
-COLUMNS = {"utilization.gpu": (UTILIZATION, "%"), "utilization.memory": (MEMORY_UTILIZATION, "%"), "memory.used": (MEMORY_MIB, "MiB")}
+NVSM_COLUMNS = {"utilization.gpu": (UTILIZATION, "%"), "utilization.memory": (MEMORY_UTILIZATION, "%"), "memory.used": (MEMORY_MIB, "MiB")}
 MOST_THREADS = 1024  # a block of CUDA's
 ALSO_BUSY = 0.05
 SHOWN = 6  # cells named in one sentence
 
 
 @dataclass
-class _Read:
+class _CellLogs:
     """The logs of one cell as they were read: program → GPU → columns; `names` is what nvidia-smi calls each GPU."""
 
     size: Size
@@ -60,10 +81,10 @@ def folders_with_pairs(path: Path) -> list[Path]:
     return sorted(one for one in result if not any(part.startswith(".") for part in one.relative_to(path).parts))
 
 
-def grid_of(
+def grid_of_logs(
     folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[CellTable, ...] = ()
 ) -> KernelGrid:
-    """Read all pairs of a folder. What cannot be read is said in `refused`, and the rest is used all the same.
+    """Read all pairs of a folder. What cannot be read is added to `refused`, and the rest is used all the same.
 
     Raises: Refused, where no cell is left.
     """
@@ -78,7 +99,7 @@ def grid_of(
             notes.append(text)
     places = {program: re.sub(r"\D", "", one) for program, one in chosen.items()}
     if len(set(places.values())) > 1:
-        notes.append(f"the two programs number their GPUs differently: {' is '.join(_said(*entry) for entry in chosen.items())}")
+        notes.append(f"the two programs number their GPUs differently: {' is '.join(_gpu_name(*entry) for entry in chosen.items())}")
     made = [cell for size, one in sorted(cells.items()) if (cell := _cell(folder, one, chosen, refused)) is not None]
     if not made:
         raise Refused(f"{folder}: no pair of logs in it can be used; {refused[-1] if refused else 'none was found'}")
@@ -96,23 +117,23 @@ def grid_of(
     return KernelGrid(str(folder), tuple(made), chip_of(device, sms), read, tuple(ignored), tuple(notes))
 
 
-def _read(folder: Path, refused: list[str], ignored: list[str]) -> tuple[dict[Size, _Read], list[str]]:
-    cells: dict[Size, _Read] = {}
+def _read(folder: Path, refused: list[str], ignored: list[str]) -> tuple[dict[Size, _CellLogs], list[str]]:
+    cells: dict[Size, _CellLogs] = {}
     hows: Counter[str] = Counter()
     for path in sorted(folder.iterdir()):
-        found = NAME.fullmatch(path.name)
-        if found is None:
+        match = NAME.fullmatch(path.name)
+        if match is None:
             continue
-        size = int(found[1]), int(found[2])
+        size = int(match[1]), int(match[2])
         if not size[0] or not 0 < size[1] <= MOST_THREADS:
             refused.append(f"{path}: no kernel has {named(size)}: blocks are from 1, threads from 1 to {MOST_THREADS}; mend its name.")
             continue
-        read = cells.setdefault(size, _Read(size))
-        if found[3] in read.logs:  # 1.1 and 01.1
+        read = cells.setdefault(size, _CellLogs(size))
+        if match[3] in read.logs:  # 1.1 and 01.1
             refused.append(f"{path}: is a second log of {named(size)}; leave one of them.")
             continue
         try:
-            if found[3] == DCGMI:
+            if match[3] == DCGMI:
                 read.logs[DCGMI] = _dcgmi(path, ignored)
             else:
                 twin = path.with_name(path.name.replace(f".{NVSM}.", f".{DCGMI}."))
@@ -143,19 +164,21 @@ def _nvsm(path: Path, ignored: list[str], gpus: int) -> tuple[dict[str, dict[str
         raise Unreadable(f"{path}: {log.how}.")
     ignored += [f"{path.name}: {line}" for line in log.ignored]
     result = {
-        key: {to: gpu.columns[name] for name, (to, unit) in COLUMNS.items() if name in gpu.columns and log.units.get(name, unit) == unit}
+        key: {
+            to: gpu.columns[name] for name, (to, unit) in NVSM_COLUMNS.items() if name in gpu.columns and log.units.get(name, unit) == unit
+        }
         for key, gpu in log.gpus.items()
     }
     if not any(result.values()):
         raise Unreadable(
-            f"{path}: has none of the columns {', '.join(COLUMNS)}; record it with `nvidia-smi --query-gpu=utilization.gpu,…`."
+            f"{path}: has none of the columns {', '.join(NVSM_COLUMNS)}; record it with `nvidia-smi --query-gpu=utilization.gpu,…`."
         )
     names = {key: gpu.texts["name"][0] for key, gpu in log.gpus.items() if gpu.texts.get("name")}
     return result, names, log.how
 
 
 def _busy(gpus: Mapping[str, Mapping[str, Samples]]) -> dict[str, float]:
-    """Answer how busy each GPU was: the mean of the share of time in which anything ran on it."""
+    """Return how busy each GPU was: the mean of the share of time in which anything ran on it."""
     busy = {}
     for gpu, columns in gpus.items():
         for name, scale in ((GRACT, 1.0), (UTILIZATION, 100.0)):
@@ -171,24 +194,24 @@ def _choose(program: str, busy: Mapping[Size, Mapping[str, float]], every: Seque
     Raises: Refused, for one that no log has.
     """
     if gpu is not None:
-        wanted = next((text for text in every if gpu in (text, text.removeprefix("GPU "))), None)
-        if wanted is None:
+        match = next((text for text in every if gpu in (text, text.removeprefix("GPU "))), None)
+        if match is None:
             raise Refused(f"--gpu={gpu}: the logs of {PROGRAM[program]} have no such GPU; they have {', '.join(every) or 'none'}.")
-        return wanted, f"{_said(program, wanted)} of {len(every)}, as --gpu says"
+        return match, f"{_gpu_name(program, match)} of {len(every)}, as --gpu says"
     most = Counter(max(cell, key=lambda text: cell[text]) for cell in busy.values() if cell and max(cell.values()) > 0)
     if not most:
         first = every[0] if every else "GPU 0"
-        return first, f"{_said(program, first)} was taken: no GPU worked in any log of {PROGRAM[program]}"
+        return first, f"{_gpu_name(program, first)} was taken: no GPU worked in any log of {PROGRAM[program]}"
     best, times = most.most_common(1)[0]
     how = "" if len(every) == 1 else f" of {len(every)}: the busiest in {times} of {len(busy)} cells"
-    return best, _said(program, best) + how
+    return best, _gpu_name(program, best) + how
 
 
-def _said(program: str, gpu: str) -> str:
+def _gpu_name(program: str, gpu: str) -> str:
     return f"{gpu if gpu.startswith('GPU') else f'GPU {gpu}'} in {PROGRAM[program]}"
 
 
-def _cell(folder: Path, read: _Read, chosen: Mapping[str, str], refused: list[str]) -> GridCell | None:
+def _cell(folder: Path, read: _CellLogs, chosen: Mapping[str, str], refused: list[str]) -> GridCell | None:
     logs: list[GpuLog] = []
     place = f"{read.size[0]}.{read.size[1]}"
     for program in (NVSM, DCGMI):  # utilisation is nvidia-smi's where both have it
@@ -207,3 +230,120 @@ def _cell(folder: Path, read: _Read, chosen: Mapping[str, str], refused: list[st
 def _few(names: Iterable[str]) -> str:
     every: Sequence[str] = list(names)
     return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
+
+
+# Summary tables.
+
+BLOCKS, THREADS = "#Thread Blocks", "#Threads"
+COLUMNS = {
+    "GPU Utilization": UTILIZATION,
+    "GPU Memory Utilization": MEMORY_UTILIZATION,
+    "GPU Memory usage (MB)": MEMORY_MIB,  # MiB, as nvidia-smi says
+    "GRACT": GRACT,
+    "SMACT": SMACT,
+    "SMOCC": SMOCC,
+}
+TABLE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How a table that was read compares with what the logs come to: `differing` are cell, metric, what it has and what they come to."""
+
+    table: str
+    cells: int
+    of: int
+    compared: int
+    largest: float
+    differing: tuple[tuple[Size, str, float, float], ...]
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is such a table, by its header."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            head = next(csv.reader([lines.readline(4096)]), [])
+    except (OSError, csv.Error):
+        return False
+    return {BLOCKS, THREADS} <= {name.strip() for name in head}
+
+
+def read_table(path: Path) -> CellTable:
+    """Read a table; which statistic it holds is its name.
+
+    Raises: Unreadable, with the line.
+    """
+    statistic = next((text for text in (MEAN, MEDIAN, MAX) if text in path.stem.lower()), None)
+    if statistic is None:
+        raise Unreadable(f"{path}: which statistic it holds is not in its name; call it mean.csv, median.csv or max.csv.")
+    try:
+        lines = list(csv.reader(StringIO(read_whole(path).decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Unreadable(f"{path}: no table of comma-separated text: {one_line(error, 80)}.") from None
+    heads = [name.strip() for name in lines[0]] if lines else []
+    if not {BLOCKS, THREADS} <= set(heads):
+        raise Unreadable(f"{path}: has no columns {BLOCKS!r} and {THREADS!r}: no summary of a grid.")
+    rows: dict[Size, dict[str, float]] = {}
+    for number, cells in enumerate(lines[1:], 2):
+        if not any(cell.strip() for cell in cells):
+            continue
+        try:
+            row = dict(zip(heads, cells, strict=True))
+            size = _whole(row[BLOCKS]), _whole(row[THREADS])
+            values = {metric: value for name, metric in COLUMNS.items() if (value := _figure(row.get(name, ""))) is not None}
+        except ValueError as error:
+            raise Unreadable(f"{path}: line {number}: {one_line(error, 80)}; it is damaged, take it from its source again.") from None
+        if size in rows:
+            raise Unreadable(f"{path}: line {number}: {size[0]},{size[1]} is there twice; it was edited, take it from its source again.")
+        rows[size] = values
+    if not rows:
+        raise Unreadable(f"{path}: holds no cell.")
+    return CellTable(statistic, f"{path.name}, {len(rows)} cells", rows)
+
+
+def _whole(text: str) -> int:
+    value = float(text)
+    if not value.is_integer() or not 0 < value < 1e9:
+        raise ValueError(f"{text!r} is no number of blocks or threads")
+    return int(value)
+
+
+def _figure(text: str) -> float | None:
+    """Read a figure; an empty cell and NaN are missing."""
+    value = float(text) if text.strip() else math.nan
+    if math.isinf(value):
+        raise ValueError(f"{text!r} is no measurement")
+    return None if math.isnan(value) else value
+
+
+def table_text(table: CellTable) -> str:
+    """Write a table with the same columns, its figures to the last digit; what is missing stays empty."""
+    out = StringIO()
+    sheet = csv.writer(out, lineterminator="\n")
+    sheet.writerow(["", BLOCKS, THREADS, *COLUMNS])
+    for at, (size, row) in enumerate(sorted(table.rows.items())):
+        sheet.writerow([at, *size, *(row.get(metric, "") for metric in COLUMNS.values())])
+    return out.getvalue()
+
+
+def agreement(published: CellTable, ours: CellTable) -> Agreement:
+    """Compare a table that was read with the one computed, in the cells and metrics that both have."""
+    differing: list[tuple[Size, str, float, float]] = []
+    largest, compared, cells = 0.0, 0, 0
+    for size, row in sorted(published.rows.items()):
+        mine = ours.rows.get(size, {})
+        both = [metric for metric in row if metric in mine]
+        cells += bool(both)
+        for metric in both:
+            off = abs(row[metric] - mine[metric])
+            compared, largest = compared + 1, max(largest, off)
+            if off > TABLE_TOLERANCE * max(1.0, abs(row[metric])):
+                differing.append((size, metric, row[metric], mine[metric]))
+    return Agreement(published.label, cells, len(published.rows), compared, largest, tuple(differing))
+
+
+def agreements(published: Sequence[CellTable], ours: Iterable[CellTable]) -> list[Agreement]:
+    """Compare each table that was read with ours of its statistic, where they have a cell in common."""
+    by_statistic = {table.statistic: table for table in ours}
+    result = [agreement(table, by_statistic[table.statistic]) for table in published if table.statistic in by_statistic]
+    return [one for one in result if one.compared]
