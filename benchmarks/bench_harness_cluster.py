@@ -19,10 +19,12 @@ import pytest
 from fixtures import tweaks
 from fixtures.cells import STOCK
 from fixtures.kubernetes import api, manifests
+from fixtures.kubernetes.settings import Shared
 from fixtures.kubernetes.skyhook import served
+from fixtures.kubernetes.target import Kubernetes
+from fixtures.kubernetes.watch import watch
 from fixtures.kubernetes.ways import ByAgent, ByOperator
 from fixtures.targets import make
-from fixtures.targets.kubernetes import Kubernetes, Shared
 from fixtures.terms import Cell, Order
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
     job = manifests.of_cell(settings, held.spot, ORDER, held.jobs, f"alone-{n}", Shared(network=False, ipc=False))
     begun_s = time.perf_counter()
     api.apply(held.cluster, api.JOBS, job)
-    with api.watch(held.cluster, api.JOBS, name=job["metadata"]["name"], deadline_s=settings.patience_s) as events:
+    with watch(held.cluster, api.JOBS, name=job["metadata"]["name"], deadline_s=settings.patience_s) as events:
         for _, result in events:
             ended = {condition["type"] for condition in result.get("status", {}).get("conditions") or [] if condition["status"] == "True"}
             assert "Failed" not in ended, result["status"]

@@ -134,7 +134,10 @@ def test_all_workloads_are_those_that_a_target_can_run(tmp_path: Path) -> None:
 
 
 def test_every_target_says_whether_it_has_data_sets() -> None:
-    assert {name: targets.why_not("NO_DATA_SETS", name) is None for name in targets.names()} == {"local": True, "kubernetes": False}
+    assert {name: targets.unavailable_reason("NO_DATA_SETS", name) is None for name in targets.names()} == {
+        "local": True,
+        "kubernetes": False,
+    }
 
 
 def test_a_tweak_set_meets_the_variants_it_is_for() -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import job_streams
+from fixtures.kubernetes import recovery
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.studies.jobs.engines import EngineRequest, opened
 from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
@@ -112,7 +112,7 @@ def left(cluster: Cluster) -> dict[str, list[str]]:
     kinds = {"jobs": apis.JOBS, "pods": apis.PODS, "leases": apis.LEASES}
     found = {what: [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]] for what, kind in kinds.items()}
     nodes = apis.list_(cluster, apis.NODES)[0]
-    return {**found, "away": [one["metadata"]["name"] for one in nodes if one["spec"].get("unschedulable") or job_streams.taken_by(one)]}
+    return {**found, "away": [one["metadata"]["name"] for one in nodes if one["spec"].get("unschedulable") or recovery.taken_by(one)]}
 
 
 NOTHING: dict[str, list[str]] = {"jobs": [], "pods": [], "leases": [], "away": []}

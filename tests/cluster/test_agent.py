@@ -22,7 +22,8 @@ from fixtures.kubernetes import agent as cluster_agent
 from fixtures.kubernetes import api, manifests, settings
 from fixtures.kubernetes.agent import Agent, AgentLost
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.conclusions.pod import exit_code
+from fixtures.kubernetes.pods import exit_code
+from fixtures.kubernetes.watch import logs, watch
 from fixtures.node import pods
 from fixtures.node.machine import Effects, Restored
 from fixtures.node.wire import from_json
@@ -93,7 +94,7 @@ def write(path: str, value: str) -> Json:
 
 
 def in_force(agent: Agent) -> tuple[str, str]:
-    """Held, begun and carried out; the answer is vm.swappiness before and since."""
+    """NodeLease, begun and carried out; the answer is vm.swappiness before and since."""
     hold(agent)
     found = read(agent, SWAPPINESS)
     agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
@@ -115,11 +116,11 @@ def ask_until_lost(agent: Agent) -> None:
 
 def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
     """A pod's exit code and the last line of its log, when it has ended."""
-    with api.watch(cluster, api.PODS, name=name, deadline_s=PATIENCE_S) as events:
+    with watch(cluster, api.PODS, name=name, deadline_s=PATIENCE_S) as events:
         for _, pod in events:
             code = exit_code(pod, manifests.AGENT_CONTAINER)
             if code is not None:
-                with api.logs(cluster, name) as log:
+                with logs(cluster, name) as log:
                     return code, [line.decode() for line in log][-1]
     raise AssertionError("not reached")
 
@@ -268,7 +269,7 @@ def test_what_does_not_run_says_why_and_leaves_nothing(cluster: Cluster, manifes
     """An image that cannot be had, and a program that ends at once: the pod's own reason, and its last lines."""
     missing = manifest()
     missing["spec"]["containers"][0] |= {"image": "deeptweak.test/nosuch:1", "imagePullPolicy": "Never"}
-    with pytest.raises(AgentLost, match=r"cannot run\. .*deeptweak\.test/nosuch:1 is not on the node"):
+    with pytest.raises(AgentLost, match=r"does not run\. .*deeptweak\.test/nosuch:1 cannot be pulled \(ErrImageNeverPull\)"):
         Agent(cluster, missing, patience_s=PATIENCE_S)
     wrong = manifest()
     wrong["spec"]["containers"][0]["command"] = ["python", "-c", "raise SystemExit('no such module here')"]
@@ -289,7 +290,7 @@ def test_a_setting_of_the_network_is_read_where_the_workload_lives(
         pod["spec"] |= {"hostNetwork": host_network, "hostPID": False}
         pod["spec"]["containers"][0] |= {"command": ["python", "-c", "import time; time.sleep(600)", "fixtures.workloads.idle"]}
         uids[host_network] = api.create(cluster, api.PODS, pod)["metadata"]["uid"]
-        with api.watch(cluster, api.PODS, name=pod["metadata"]["name"], deadline_s=PATIENCE_S) as events:
+        with watch(cluster, api.PODS, name=pod["metadata"]["name"], deadline_s=PATIENCE_S) as events:
             assert any(found.get("status", {}).get("phase") == "Running" for _, found in events)
     ours = read(witness, SOMAXCONN)
     raised = str(int(ours) + 1000)

@@ -24,12 +24,11 @@ from fixtures.kubernetes.api import (
     delete,
     get,
     list_,
-    logs,
     patch,
-    watch,
 )
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.settings import laid_over, read_overlay
+from fixtures.kubernetes.watch import Follower, Watch, logs, watch
 from tests.cluster.line import Line, altered
 
 if TYPE_CHECKING:
@@ -115,8 +114,9 @@ def test_a_watch_from_a_version_on_tells_only_what_came_after(cluster: Cluster) 
 
 def test_a_watch_ends_at_its_deadline_though_nothing_comes(cluster: Cluster) -> None:
     """The error says of what, and for how long."""
-    with pytest.raises(WaitedTooLong, match=r"configmaps nobody: what was waited for did not come within 0\.5 s"):
-        list(watch(cluster, CONFIGMAPS, name="nobody", deadline_s=0.5))
+    error = r"configmaps nobody: what was waited for did not come within 0\.5 s"
+    with watch(cluster, CONFIGMAPS, name="nobody", deadline_s=0.5) as events, pytest.raises(WaitedTooLong, match=error):
+        list(events)
 
 
 @pytest.mark.parametrize("trouble", ["close", "hang"])
@@ -129,18 +129,20 @@ def test_a_watch_ends_at_its_deadline_though_the_server_is_away(
     """Before its first answer or in the middle; whether the server refuses connections or only says nothing."""
     watched, line = cuttable
     create(watched, CONFIGMAPS, config_map("one", x="1"))
-    events = watch(watched, CONFIGMAPS, name="one", deadline_s=1.0)
-    if begun:
-        assert short(next(events)) == ("ADDED", "one", "1")
-    getattr(line, trouble)()
-    with pytest.raises(WaitedTooLong, match="configmaps one: "):
-        next(events)
+    if not begun:
+        getattr(line, trouble)()
+    with watch(watched, CONFIGMAPS, name="one", deadline_s=1.0) as events:
+        if begun:
+            assert short(next(events)) == ("ADDED", "one", "1")
+            getattr(line, trouble)()
+        with pytest.raises(WaitedTooLong, match="configmaps one: "):
+            next(events)
 
 
 def test_a_watch_that_is_left_in_its_middle_lets_its_connection_go(cluster: Cluster) -> None:
     """Nobody need close it: an open socket that is collected would be a warning, and so an error here."""
     create(cluster, CONFIGMAPS, config_map("one", x="1"))
-    for event in watch(cluster, CONFIGMAPS, name="one", deadline_s=LONG_S):
+    for event in Watch(cluster, CONFIGMAPS, name="one"):
         if short(event)[2] == "2":
             break
         patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
@@ -148,8 +150,8 @@ def test_a_watch_that_is_left_in_its_middle_lets_its_connection_go(cluster: Clus
 
 
 def test_a_watch_is_stopped_from_another_thread(cluster: Cluster) -> None:
-    """Whoever waits for the next event gets the iterator's end, though nothing comes and the deadline is far."""
-    events = watch(cluster, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S)
+    """Whoever waits for the next event gets the iterator's end, though nothing comes."""
+    events = Watch(cluster, CONFIGMAPS, labels="of=the-test")
     stopper = threading.Timer(0.3, events.stop)
     stopper.start()
     assert list(events) == []
@@ -160,7 +162,7 @@ def test_a_watch_is_stopped_from_another_thread(cluster: Cluster) -> None:
 def test_a_watch_is_stopped_while_the_server_is_away(cuttable: tuple[Cluster, Line]) -> None:
     watched, line = cuttable
     line.close()
-    events = watch(watched, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S)
+    events = Watch(watched, CONFIGMAPS, labels="of=the-test")
     threading.Timer(0.3, events.stop).start()
     assert list(events) == []
 
@@ -174,8 +176,8 @@ def test_a_signal_ends_a_watch(cluster: Cluster) -> None:
     before = signal.signal(signal.SIGALRM, ended)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
-        with pytest.raises(SystemExit):
-            list(watch(cluster, CONFIGMAPS, name="nobody", deadline_s=LONG_S))
+        with pytest.raises(SystemExit), watch(cluster, CONFIGMAPS, name="nobody", deadline_s=LONG_S) as events:
+            list(events)
     finally:
         signal.signal(signal.SIGALRM, before)
 
@@ -226,7 +228,9 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster
     watched, line = cuttable
     for name in ("changed", "gone", "made-anew", "same"):
         create(cluster, young, config_map(name, x="1"))
-    with watch(watched, young, labels="of=the-test", deadline_s=LONG_S) as events:
+    with Follower(watched) as follower:
+        follower.watch(young, labels="of=the-test")
+        events = ((seen.type, seen.object) for seen in follower.seen(LONG_S) if seen.kind)
         assert len(list(itertools.islice(events, 4))) == 4
         create(cluster, young, config_map("late", x="1"))
         assert short(next(events)) == ("ADDED", "late", "1")
@@ -239,7 +243,7 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster
         delete(cluster, young, "made-anew")
         create(cluster, young, config_map("made-anew", x="3"))
         create(cluster, young, config_map("new", x="4"))
-        events._version = "1"  # from before there were any of that kind: the server answers 410
+        follower._watches[0].version = "1"  # from before there were any of that kind: the server answers 410
         told = [short(event) for event in itertools.islice(events, 6)]
         assert told == [
             ("DELETED", "gone", "1"),
@@ -260,7 +264,7 @@ def test_a_server_that_stays_away_is_named(cuttable: tuple[Cluster, Line]) -> No
     line.close()
     for asking in (
         lambda: get(watched, CONFIGMAPS, "one"),
-        lambda: next(watch(watched, CONFIGMAPS, resource_version="0", deadline_s=LONG_S)),
+        lambda: next(iter(Watch(watched, CONFIGMAPS, resource_version="0"))),
     ):
         with pytest.raises(ApiError) as away:
             asking()
@@ -369,15 +373,15 @@ def test_a_log_comes_line_by_line_while_it_is_written(cluster: Cluster, pod: Cal
         "talks",
         "import sys, time; print('one'); time.sleep(2); print('two'); sys.stdout.write('thr'); sys.stdout.flush(); sys.stdout.write('ee')",
     )
-    with logs(cluster, "talks", follow=True, within_s=LONG_S) as lines:
-        assert list(lines) == [b"one", b"two", b"three"]
+    with logs(cluster, "talks", follow=True, within_s=LONG_S) as log:
+        assert list(log) == [b"one", b"two", b"three"]
     assert list(logs(cluster, "talks", tail=1)) == [b"three"]
     pod("is-silent", "import time; print('one'); time.sleep(1000)")
-    with logs(cluster, "is-silent", follow=True, within_s=LONG_S) as lines:
+    with logs(cluster, "is-silent", follow=True, within_s=2.0) as log:
+        lines = iter(log)
         assert next(lines) == b"one"
-        lines.within_s = 0.3
-        with pytest.raises(WaitedTooLong, match=r"pod is-silent: its log brought nothing for 0\.3 s"):
+        with pytest.raises(WaitedTooLong, match=r"get pods/log: nothing came for 2 s"):
             next(lines)
-    with logs(cluster, "is-silent", follow=True) as lines:
-        threading.Timer(0.5, lines.stop).start()
-        assert list(lines) == [b"one"]
+    with logs(cluster, "is-silent", follow=True, within_s=None) as log:
+        threading.Timer(0.5, log.stop).start()
+        assert list(log) == [b"one"]

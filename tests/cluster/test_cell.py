@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from fixtures.kubernetes.agent import AgentLost
-from fixtures.kubernetes.cell import Beside
+from fixtures.kubernetes.target import Beside
 from fixtures.terms import Order, Refused, WorkloadRun
 
 if TYPE_CHECKING:

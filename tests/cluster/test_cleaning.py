@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes.api import NODES, create, delete, get, patch
-from fixtures.kubernetes.marks import clean_node, ours
+from fixtures.kubernetes.skyhook import clean_node, marked_by_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +67,8 @@ def test_our_marks_go_and_all_others_stay(cluster: Cluster, node: str, group: st
         mark(cluster, node, name, group)
     before = get(cluster, NODES, node)
     assert before is not None
-    assert ours(before) == {OURS, OF_SAME_RUN, OF_OTHER_RUN}
-    assert ours(before, "0123456789ab") == {OURS, OF_SAME_RUN}
+    assert marked_by_us(before) == {OURS, OF_SAME_RUN, OF_OTHER_RUN}
+    assert marked_by_us(before, "0123456789ab") == {OURS, OF_SAME_RUN}
     clean_node(cluster, node, [OURS])
     text = seen(cluster, node)
     # Annotations, label, conditions; OURS is the beginning of OF_SAME_RUN.

@@ -10,9 +10,10 @@ import yaml
 
 from fixtures.kubernetes import client
 from fixtures.kubernetes import client as module
-from fixtures.kubernetes.api import NODES, PODS, ApiError, create, list_, logs, watch
+from fixtures.kubernetes.api import NODES, PODS, ApiError, create, list_
 from fixtures.kubernetes.client import Where, connect
 from fixtures.kubernetes.settings import laid_over, read_overlay
+from fixtures.kubernetes.watch import logs, watch
 from fixtures.terms import BadInput, Refused
 from tests.cluster.line import altered
 

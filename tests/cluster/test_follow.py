@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.kubernetes.follower import LAST_CONNECTION, Connected, Follower, Line, Lost, Reader, Seen
+from fixtures.kubernetes.watch import LAST_CONNECTION, Connected, Follower, Line, Lost, Reader, Seen
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     spec = {"nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
     api.create(cluster, api.PODS, settings.laid_over(settings.read_overlay(overlay_file), {"metadata": marked, "spec": spec}))
     follower = Follower(cluster)
-    follower.watch(api.PODS, labels="batch.kubernetes.io/job-name=j", deadline_s=PATIENCE_S)
+    follower.watch(api.PODS, labels="batch.kubernetes.io/job-name=j")
     seen: list[Any] = []
 
     def until(kind: type, **fields: Any) -> None:  # noqa: ANN401

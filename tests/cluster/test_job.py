@@ -14,8 +14,9 @@ import pytest
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes import manifests, removal, settings, workload
 from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.settings import Shared
+from fixtures.kubernetes.watch import watch
 from fixtures.targets import _process
-from fixtures.targets.kubernetes import Shared
 from fixtures.terms import Order, WorkloadRun
 from tests.cluster.line import to_cluster
 from tests.said import SPEAK
@@ -241,7 +242,7 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         ["loading"],
     ),
     "nothing more": (Play(SLEEPS, None, {"step_timeout_s": 3}), "Hung: 1 of 3 steps were done and then nothing for 3 s.", []),
-    "evicted": (Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])), "", ["evicted through the API"]),
+    "evicted": (Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])), "", ["EvictionByEvictionAPI"]),
     "its pod deleted": (Play(SLEEPS, delete_pod), "", ["Somebody else deleted the pod"]),
     # It leaves no exit code.
     "deleted by force": (
@@ -328,7 +329,8 @@ def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pyt
         del spec["affinity"]
 
     def pretend() -> None:
-        _, pod = next(apis.watch(cluster, apis.PODS, deadline_s=PATIENCE_S))
+        with watch(cluster, apis.PODS, deadline_s=PATIENCE_S) as events:
+            _, pod = next(events)
         apis.patch(cluster, apis.PODS, pod["metadata"]["name"], {"status": state}, subresource="status")
 
     pretending = threading.Thread(target=pretend)
@@ -374,9 +376,8 @@ def test_a_lost_api_server_is_waited_for_so_long_and_then_told(cells: Cells, kub
     assert "`python -m fixtures restore --target=kubernetes` removes it" in error_of(result)
     [job] = apis.list_(at_home, apis.JOBS)[0]
     apis.delete(at_home, apis.JOBS, job["metadata"]["name"])
-    for type_, _pod in apis.watch(at_home, apis.PODS, deadline_s=PATIENCE_S):
-        if type_ == "DELETED":
-            break
+    with watch(at_home, apis.PODS, deadline_s=PATIENCE_S) as events:
+        assert any(type_ == "DELETED" for type_, _ in events)
 
 
 def test_who_may_not_create_jobs_hears_it_at_once(cells: Cells) -> None:

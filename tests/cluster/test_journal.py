@@ -11,9 +11,10 @@ import pytest
 
 from fixtures.kubernetes import journal as journals
 from fixtures.kubernetes import names
-from fixtures.kubernetes.api import CONFIGMAPS, create, get, watch
+from fixtures.kubernetes.api import CONFIGMAPS, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.watch import watch
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import manifests, recovery, settings, skyhook, ways, workload
+from fixtures.kubernetes import kaito, manifests, names, recovery, settings, skyhook, ways, workload
 from fixtures.kubernetes.client import Where, connect
 from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.settings import Shared
+from fixtures.kubernetes.watch import watch
 from fixtures.targets import _process
-from fixtures.targets.kubernetes import Shared
 from fixtures.terms import Order, Refused, WorkloadRun
 from tests.cluster import test_job
 from tests.cluster.operators.fixtures import StandIn, kaito_operator
@@ -77,7 +78,7 @@ class Cells(test_job.Cells):
 
     def measure(self, body: Json, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
         self.n += 1
-        placed = manifests.workspace_placed(body, self._spot(), self.n, "study/cell")
+        placed = kaito.workspace_placed(body, self._spot(), self.n, "study/cell")
         order = Order("preset", 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
         return self.run(placed, order, on_start, patience_s)
 
@@ -96,7 +97,7 @@ def cells_in(namespace: str, kubeconfig: Path, node_name: str, image: str, overl
     node = apis.get(cluster, apis.NODES, node_name)
     assert node is not None
     made = Cells(cluster, node_name, image, settings.read_overlay(overlay_file))
-    made.hostname = node["metadata"]["labels"][manifests.HOSTNAME]
+    made.hostname = node["metadata"]["labels"][names.HOSTNAME]
     return made
 
 
@@ -106,7 +107,7 @@ def collector(kubeconfig: Path, node_name: str, image: str, overlay_file: Path, 
     assert "workspaces.kaito.sh" in crds
     cells = cells_in("default", kubeconfig, node_name, image, overlay_file)
     owner = apis.create(cells.cluster, apis.WORKSPACES, cells.workspace(Order("fake", 1, 0, 7)))
-    reference = {"apiVersion": manifests.API_VERSION, "kind": "Workspace", **{key: owner["metadata"][key] for key in ("name", "uid")}}
+    reference = {"apiVersion": kaito.API_VERSION, "kind": "Workspace", **{key: owner["metadata"][key] for key in ("name", "uid")}}
     apis.create(cells.cluster, apis.CONFIGMAPS, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
     apis.delete(cells.cluster, apis.WORKSPACES, owner["metadata"]["name"])
     until(lambda: apis.get(cells.cluster, apis.CONFIGMAPS, "owned") is None, "what a Workspace owned was not taken away", every_s=0.5)
@@ -187,7 +188,7 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: C
     body = cells.workspace(Order("idle", 1, 0, 7))
     name = body["metadata"]["name"]
     workload.create(cells.cluster, apis.WORKSPACES, body)
-    with apis.watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
+    with watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
         next(pod for _, pod in events if pod["spec"].get("nodeName"))
     controller.kill()
     recovery.clear(cells.cluster, journal)

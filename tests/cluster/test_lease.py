@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import lease, names
-from fixtures.kubernetes.api import LEASES, create, delete, get, patch, watch
-from fixtures.kubernetes.lease import Held
+from fixtures.kubernetes.api import LEASES, create, delete, get, patch
+from fixtures.kubernetes.lease import NodeLease
+from fixtures.kubernetes.watch import watch
 from fixtures.terms import MachineHeld
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def holder(cluster: Cluster) -> str:
 
 def test_a_node_is_held_and_given_back(cluster: Cluster) -> None:
     """The lease says which run has it, by which process; labels find it."""
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         found = get(cluster, LEASES, NAME)
         assert found is not None
         assert found["spec"]["holderIdentity"].startswith(f"{OURS}/")
@@ -71,7 +72,7 @@ def test_of_two_that_come_at_once_one_gets_it(cluster: Cluster, quick: None) -> 
     def come(run_id: str) -> None:
         both.wait()
         try:
-            with Held(cluster, run_id, NODE):
+            with NodeLease(cluster, run_id, NODE):
                 assert done.wait(LONG_S)
         except MachineHeld as error:
             refused.append(str(error))
@@ -89,8 +90,8 @@ def test_of_two_that_come_at_once_one_gets_it(cluster: Cluster, quick: None) -> 
 
 def test_one_process_cannot_hold_a_node_twice(cluster: Cluster) -> None:
     """Nor does the second attempt take the lease away from the first."""
-    with Held(cluster, OURS, NODE):
-        with pytest.raises(MachineHeld, match=f"is held by run {OURS}"), Held(cluster, OURS, NODE, silent=NOBODY_WATCHED):
+    with NodeLease(cluster, OURS, NODE):
+        with pytest.raises(MachineHeld, match=f"is held by run {OURS}"), NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED):
             pass
         assert holder(cluster) == OURS
 
@@ -99,7 +100,7 @@ def test_one_process_cannot_hold_a_node_twice(cluster: Cluster) -> None:
 def test_a_silent_holder_is_taken_over_whatever_its_clock_said(cluster: Cluster, ahead_s: int) -> None:
     """Not by comparing clocks: nobody renewed for the lease's whole duration while we watched. The dead run is named."""
     of_another_machine(cluster, renewed=stamp(timedelta(seconds=-ahead_s)))
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         assert held.took_over == THEIRS
         found = get(cluster, LEASES, NAME)
         assert found is not None
@@ -114,7 +115,7 @@ def test_a_holder_that_renews_is_believed_whatever_its_clock_says(cluster: Clust
     renewing = threading.Timer(0.5, lambda: patch(cluster, LEASES, NAME, {"spec": {"renewTime": stamp(timedelta(minutes=9))}}))
     renewing.start()
     with pytest.raises(MachineHeld, match=rf"is held by run {THEIRS} \(process 7 on elsewhere\), since {there['spec']['acquireTime']}"):
-        Held(cluster, OURS, NODE).__enter__()
+        NodeLease(cluster, OURS, NODE).__enter__()
     renewing.join()
     assert holder(cluster) == THEIRS
 
@@ -124,8 +125,8 @@ def test_no_clock_makes_a_holder_dead(cluster: Cluster) -> None:
     there = of_another_machine(cluster, renewed=stamp(timedelta(hours=1)))
     assert not lease.is_dead(there)
     with pytest.raises(MachineHeld):
-        Held(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
-    with Held(cluster, OURS, NODE, silent=lease.version_of(there)) as held:
+        NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
+    with NodeLease(cluster, OURS, NODE, silent=lease.version_of(there)) as held:
         assert held.took_over == THEIRS
 
 
@@ -176,11 +177,11 @@ def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Clust
         return judged(there)
 
     monkeypatch.setattr(lease, "is_dead", at_the_same_time)
-    won: list[Held] = []
+    won: list[NodeLease] = []
     refused: list[str] = []
 
     def come(run_id: str) -> None:
-        held = Held(cluster, run_id, NODE, silent=seen)
+        held = NodeLease(cluster, run_id, NODE, silent=seen)
         try:
             held._acquire()
             won.append(held)
@@ -201,23 +202,23 @@ def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Clust
 def test_a_killed_process_of_this_machine_is_dead_without_waiting(cluster: Cluster, kubeconfig: Path) -> None:
     """Its pid in this boot is gone: the next run, and `restore`, need not watch for fifteen seconds."""
     program = (
-        "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom fixtures.kubernetes.lease import Held\n"
-        f"with Held(connect(Where(kubeconfig={str(kubeconfig)!r}, namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
+        "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom fixtures.kubernetes.lease import NodeLease\n"
+        f"with NodeLease(connect(Where(kubeconfig={str(kubeconfig)!r}, namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
         "    print('held', flush=True)\n    time.sleep(1000)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         with pytest.raises(MachineHeld, match=f"process {process.pid} on "):
-            Held(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
+            NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with Held(cluster, OURS, NODE, silent=NOBODY_WATCHED) as held:
+    with NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED) as held:
         assert held.took_over == THEIRS
 
 
 def test_a_holder_renews(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
-    with Held(cluster, OURS, NODE), watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events:
+    with NodeLease(cluster, OURS, NODE), watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events:
         stamps = [next(events)[1]["spec"]["renewTime"] for _ in range(3)]
     assert stamps == sorted(set(stamps))
 
@@ -225,7 +226,7 @@ def test_a_holder_renews(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
 def test_a_server_away_for_less_than_the_lease_loses_nothing(cuttable: tuple[Cluster, Line], quick: None) -> None:  # noqa: ARG001
     """Nor does an answer that got lost: the next look finds our own writing."""
     cluster, line = cuttable
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         for trouble in (line.close, line.swallow):
             trouble()
             assert not held.lost.wait(1.0)
@@ -244,24 +245,24 @@ def test_a_server_away_for_longer_than_the_lease_loses_it(
 ) -> None:
     """From then on another run may have the node, so ours must know; whether the server refuses connections or only says nothing."""
     cluster, line = cuttable
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         getattr(line, trouble)()
         assert held.lost.wait(LONG_S)
-        assert f"the lease {NAME} is lost" in held.lost_why
-        assert f"127.0.0.1:{line.port}" in held.lost_why
+        assert f"the lease {NAME} is lost" in held.lost_reason
+        assert f"127.0.0.1:{line.port}" in held.lost_reason
         line.open()
 
 
 def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
     """What another run has by then stays that run's."""
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         delete(cluster, LEASES, NAME)
         assert held.lost.wait(LONG_S)
-        assert "somebody deleted it" in held.lost_why
+        assert "somebody deleted it" in held.lost_reason
         of_another_machine(cluster, renewed=stamp())
     assert holder(cluster) == THEIRS
     delete(cluster, LEASES, NAME)
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         delete(cluster, LEASES, NAME)
         of_another_machine(cluster, renewed=stamp())
         assert held.lost.wait(LONG_S)
@@ -270,7 +271,7 @@ def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(clust
 
 def test_a_label_that_somebody_adds_loses_nothing(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
     """The lease has moved on to another version, but it is still ours."""
-    with Held(cluster, OURS, NODE) as held:
+    with NodeLease(cluster, OURS, NODE) as held:
         patch(cluster, LEASES, NAME, {"metadata": {"labels": {"seen-by": "an-operator"}}})
         assert not held.lost.wait(1.0)
     assert holder(cluster) == "nobody"

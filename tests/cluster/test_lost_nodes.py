@@ -49,7 +49,7 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
             play.engine.lose("nosuch")
         end = play.end_of(0)
         assert end.outcome == "killed"
-        assert "evicted through the API" in end.reason
+        assert "EvictionByEvictionAPI" in end.reason
         other = job(1, 0.1)
         play.engine.submit(other)
         with pytest.raises(Refused, match="and 0 of 2 are free"):

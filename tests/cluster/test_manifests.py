@@ -14,8 +14,7 @@ from fixtures import workloads
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes import manifests, names, settings
 from fixtures.kubernetes.client import Where
-from fixtures.kubernetes.settings import Overlay
-from fixtures.targets.kubernetes import Shared
+from fixtures.kubernetes.settings import Overlay, Shared
 from fixtures.terms import Order
 from fixtures.workloads._protocol import _asked
 

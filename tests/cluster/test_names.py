@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.kubernetes import marks, names
+from fixtures.kubernetes import names
+from fixtures.kubernetes import skyhook as operator
 
 RUN_ID = "0123456789ab"
 NODE_NAMES = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1, max_size=253)
@@ -63,12 +64,12 @@ def test_marks_of_both_groups_are_read() -> None:
         },
     }
     skyhook, nodewright = names.OPERATOR_GROUPS
-    assert marks.on(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails")}
+    assert operator.marked_by(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails")}
     states = ["skyhook.nvidia.com/nodeState_tune", "skyhook.nvidia.com/status_tune"]
-    assert marks.found(node, ["tune"]) == (states, ["skyhook.nvidia.com/status_tune"], [])
-    assert marks.found(node, ["fails"]).conditions == ["skyhook.nvidia.com/fails/NotReady"]
-    assert marks.cordoned_by(node) == [(skyhook, "late")]
-    assert marks.on({"metadata": {"name": "bare"}}) == set()
+    assert operator.marks_of(node, ["tune"]) == (states, ["skyhook.nvidia.com/status_tune"], [])
+    assert operator.marks_of(node, ["fails"]).conditions == ["skyhook.nvidia.com/fails/NotReady"]
+    assert operator.cordoned_by(node) == [(skyhook, "late")]
+    assert operator.marked_by({"metadata": {"name": "bare"}}) == set()
 
 
 GROUP = "skyhook.nvidia.com"
@@ -90,7 +91,7 @@ def left() -> dict[str, Any]:
 
 
 def test_the_commands_take_off_all_marks_of_some_resources_and_no_other() -> None:
-    annotate, patch = map(shlex.split, marks.removal(left(), ["site.example.com", "zwei"]).split(" && "))
+    annotate, patch = map(shlex.split, operator.cleaning_commands(left(), ["site.example.com", "zwei"]).split(" && "))
     keys = [f"{GROUP}/{what}_{name}-" for name in ("site.example.com", "zwei") for what in ("nodeState", "version")]
     assert annotate == ["kubectl", "annotate", "node", "n1", *keys]
     gone = [f"{GROUP}/{name}/{what}" for name in ("zwei", "site.example.com") for what in ("NotReady", "Erroring")]
@@ -98,7 +99,7 @@ def test_the_commands_take_off_all_marks_of_some_resources_and_no_other() -> Non
 
 
 def test_the_cordon_goes_with_the_resource_that_made_it_and_before_its_marks() -> None:
-    uncordon, annotate, label, _ = map(shlex.split, marks.removal(left(), ["third"]).split(" && "))
+    uncordon, annotate, label, _ = map(shlex.split, operator.cleaning_commands(left(), ["third"]).split(" && "))
     assert uncordon == ["kubectl", "uncordon", "n1"]
     assert annotate[4:] == [f"{GROUP}/{what}_third-" for what in ("cordon", "status", "version")]
     assert label == ["kubectl", "label", "node", "n1", f"{GROUP}/status_third-"]

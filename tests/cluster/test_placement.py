@@ -12,7 +12,7 @@ import pytest
 from fixtures.kubernetes import lease, names
 from fixtures.kubernetes.api import NODES, SKYHOOKS, create, delete, get, patch
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.lease import Held
+from fixtures.kubernetes.lease import NodeLease
 from fixtures.kubernetes.node import NodeFacts, candidates, hold_one
 from fixtures.terms import BadInput, Refused
 from tests.cluster.test_lease import of_another_machine, stamp
@@ -99,7 +99,7 @@ def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
     assert (first.boot_id, first.gpus, first.hostname_label) == (known["status"]["nodeInfo"]["bootID"], 1, nodes[0])
     together = threading.Barrier(8)
 
-    def work(number: int) -> tuple[NodeFacts, Held]:
+    def work(number: int) -> tuple[NodeFacts, NodeLease]:
         mine = connect(Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace))
         together.wait()
         return hold_one(mine, selector, f"{number:012x}")
@@ -145,7 +145,7 @@ def test_each_node_left_out_has_its_reason(
     mark(cluster, changing, stale)
     mark(cluster, finished, done)
     patch(cluster, NODES, tainted, {"spec": {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]}})
-    with Held(cluster, THEIRS, held):
+    with NodeLease(cluster, THEIRS, held):
         free, left_out = candidates(cluster, selector)
     assert [one.name for one in free] == sorted([finished, tainted])
     expected = {
@@ -176,7 +176,7 @@ def test_where_no_node_can_be_had_each_ones_reason_is_told(
     monkeypatch.setattr(lease, "DURATION_S", 1000)
     (one, other, excluded), selector = simulated(3)
     patch(cluster, NODES, one, {"spec": {"unschedulable": True}})
-    with Held(cluster, THEIRS, other), pytest.raises(Refused) as refused:
+    with NodeLease(cluster, THEIRS, other), pytest.raises(Refused) as refused:
         hold_one(cluster, selector, OURS, exclude=[excluded])
     text = str(refused.value)
     assert f"None of the 3 nodes of --nodes='{selector}' can be had now" in text
@@ -195,7 +195,7 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
     for node in (dead, dead_and_drifted):
         of_another_machine(cluster, renewed=stamp(), duration_s=2, node=node)
     annotate(cluster, dead_and_drifted, **{names.DRIFTED: "something"})
-    with Held(cluster, THEIRS, alive), ExitStack() as stack:
+    with NodeLease(cluster, THEIRS, alive), ExitStack() as stack:
         place, held = hold_one(cluster, selector, OURS)
         stack.push(held)
         assert (place.name, held.took_over) == (one, None)

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fixtures import record
-from fixtures.kubernetes.presets import as_step, benchmark, declared, training
+from fixtures.kubernetes.kaito import as_step, benchmark, declared, training
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, WorkloadRun
 

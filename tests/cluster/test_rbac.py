@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.kubernetes import api, marks, names, preflight
+from fixtures.kubernetes import api, names, preflight, skyhook
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
     CRDS,
@@ -33,7 +33,7 @@ from fixtures.kubernetes.api import (
 )
 from fixtures.kubernetes.client import Cluster, Request, Where, connect, send
 from fixtures.kubernetes.journal import Journal
-from fixtures.kubernetes.lease import Held
+from fixtures.kubernetes.lease import NodeLease
 from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import Settings
 from fixtures.terms import Refused
@@ -226,12 +226,12 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
     free, left_out = candidates(cluster, f"bare={cluster.namespace}")
     assert (free, list(left_out)) == ([], [node])  # it carries a mark: the operator's resources were looked at
     assert TWEAK in left_out[node]
-    with Held(cluster, RUN_ID, node):
+    with NodeLease(cluster, RUN_ID, node):
         journal = Journal(cluster, RUN_ID, node).open()
         journal.begin({"label": "x"})
         patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
-        marks.clean_node(cluster, node, [TWEAK])
-        assert marks.on(get(cluster, NODES, node) or {"metadata": {}}) == set()
+        skyhook.clean_node(cluster, node, [TWEAK])
+        assert skyhook.marked_by(get(cluster, NODES, node) or {"metadata": {}}) == set()
         journal.clean()
         journal.close()
     assert list_(cluster, LEASES)[0] == []
@@ -275,7 +275,7 @@ def test_a_right_that_is_missing_is_named(allowed: Callable[[list[Object]], Clus
     }
     refused: list[tuple[str, str, Callable[[], object]]] = [
         ("list", "nodes", lambda: candidates(cluster, "")),
-        ("create", "leases.coordination.k8s.io", lambda: Held(cluster, RUN_ID, node).__enter__()),
+        ("create", "leases.coordination.k8s.io", lambda: NodeLease(cluster, RUN_ID, node).__enter__()),
         ("create", "configmaps", lambda: Journal(cluster, RUN_ID, node).open()),
         ("create", "jobs.batch", lambda: create(cluster, JOBS, job)),
         ("get", "nodes", lambda: get(cluster, NODES, node)),

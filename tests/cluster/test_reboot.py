@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from fixtures.cells import STOCK
-from fixtures.kubernetes import agent, api, marks, recovery, skyhook, ways
+from fixtures.kubernetes import agent, api, recovery, skyhook, ways
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.target import Kubernetes
 from fixtures.node.machine import Restored
-from fixtures.targets.kubernetes import Kubernetes
 from fixtures.terms import Cell, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
@@ -142,7 +142,7 @@ def apply(target: Kubernetes, tweakset: TweakSet) -> Any:  # noqa: ANN401
 
 def assert_untouched(cluster: Cluster, node: str) -> None:
     found = node_of(cluster, node)
-    assert marks.on(found) == set()
+    assert skyhook.marked_by(found) == set()
     assert not found["spec"].get("unschedulable")
     assert [one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels="app.kubernetes.io/name=deeptweak")[0]] == []
 

@@ -9,21 +9,19 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from fixtures.kubernetes import client
-from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get, logs, watch
+from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.watch import Ended, Stream
+from fixtures.kubernetes.watch import Stream, Watch, logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    import urllib3
 
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "code": 403, "message": 'configmaps "one" is forbidden: User "u" cannot get'}
@@ -97,7 +95,7 @@ def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Ser
     requests: list[Callable[[], dict[str, Any] | None]] = [
         lambda: get(cluster, CONFIGMAPS, "one"),
         lambda: create(cluster, CONFIGMAPS, {"metadata": {"name": "one"}}, subresource="token"),
-        lambda: next(watch(cluster, CONFIGMAPS, deadline_s=30.0))[1],
+        lambda: next(iter(Watch(cluster, CONFIGMAPS)))[1],
     ]
     for number, request in enumerate(requests):
         client.unreachable(cluster, client.Request("GET", "/", "get", "x"), OSError("it restarts"))
@@ -141,21 +139,18 @@ class Response:
     def stream(self, _: int) -> Iterator[bytes]:
         yield b'{"type": "ADDED"}\n'
         assert self.stream_of is not None
-        self.stream_of.shut()  # while the next read waits
+        self.stream_of.stop()  # while the next read waits
         yield CIPHERTEXT
 
     def shutdown(self) -> None:
         """Nothing: the read ends by itself."""
 
 
-def test_what_comes_after_it_was_shut_is_no_line() -> None:
+def test_what_comes_after_it_was_shut_is_no_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     response = Response()
-    stream = Stream(cast("urllib3.BaseHTTPResponse", cast("Any", response)))
-    response.stream_of = stream
-    assert stream.line(None) == b'{"type": "ADDED"}'
-    with pytest.raises(Ended) as ended:
-        stream.line(None)
-    assert ended.value.why is None
+    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_, **__: response)
+    response.stream_of = logs(cluster, "p")
+    assert list(response.stream_of) == [b'{"type": "ADDED"}']
 
 
 def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,9 +160,9 @@ def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(cluster: Cluster, 
         def stream(self, _: int) -> Iterator[bytes]:
             yield b"unable to retrieve container logs for containerd://bfdbbf5716477cd6"
 
-    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_: Gone())
+    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_, **__: Gone())
     with pytest.raises(ApiError) as gone:
-        next(logs(cluster, "p"))
+        next(iter(logs(cluster, "p")))
     assert gone.value.status == 404
 
 
@@ -180,5 +175,5 @@ def test_a_workload_that_prints_the_kubelet_s_words_keeps_its_log(cluster: Clust
             yield line + b"\n"
             yield b"step 1\n" + line
 
-    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_: Told())
+    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_, **__: Told())
     assert list(logs(cluster, "p")) == [line, b"step 1", line]

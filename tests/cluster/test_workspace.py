@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.kubernetes import manifests, settings, workload
+from fixtures.kubernetes import kaito, manifests, settings, workload
+from fixtures.kubernetes import pods as pod
 from fixtures.kubernetes.client import Where
-from fixtures.kubernetes.conclusions import pod
-from fixtures.targets.kubernetes import Shared
+from fixtures.kubernetes.settings import Shared
 from fixtures.terms import BadInput, Order
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def a_job() -> dict[str, Any]:
 def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:
     """The same container but for --linger; what places it and how often it is started is KAITO's business."""
     job = a_job()
-    made = manifests.workspace_of_job(job, SPOT)
+    made = kaito.workspace_of_job(job, SPOT)
     ours = job["spec"]["template"]["spec"]
     spec = made["inference"]["template"]["spec"]
     assert (made["apiVersion"], made["kind"]) == ("kaito.sh/v1beta1", "Workspace")
@@ -61,8 +61,8 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_path: Path) -> None:
-    body = manifests.workspace_of_file(write(tmp_path, SERVES))
-    made = manifests.workspace_placed(body, SPOT, 3, "study/cell")
+    body = kaito.workspace_of_file(write(tmp_path, SERVES))
+    made = kaito.workspace_placed(body, SPOT, 3, "study/cell")
     assert made["metadata"]["name"].startswith("deeptweak-0123456789ab-")
     assert made["metadata"]["name"].endswith("-3")
     assert made["metadata"]["namespace"] == "bench"
@@ -74,13 +74,13 @@ def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_pa
         "preferredNodes": ["node-1"],
     }
     assert made["inference"] == {"preset": {"name": "phi-4-mini-instruct"}}
-    assert (manifests.is_tuning(made), manifests.preset_of(made)) == (False, "phi-4-mini-instruct")
+    assert (kaito.is_tuning(made), kaito.preset_of(made)) == (False, "phi-4-mini-instruct")
 
 
 def test_a_tuning_file_is_one(tmp_path: Path) -> None:
-    body = manifests.workspace_of_file(write(tmp_path, TUNES))
-    assert manifests.is_tuning(body)
-    assert manifests.preset_of(body) == "phi-4-mini-instruct"
+    body = kaito.workspace_of_file(write(tmp_path, TUNES))
+    assert kaito.is_tuning(body)
+    assert kaito.preset_of(body) == "phi-4-mini-instruct"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
 def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path: Path, text: str, says: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(BadInput) as refused:
-        manifests.workspace_of_file(path)
+        kaito.workspace_of_file(path)
     assert says in str(refused.value)
     assert str(path) in str(refused.value)
 
@@ -121,7 +121,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path:
     ],
 )
 def test_the_last_word_of_a_lingering_workload(line: bytes, code: int | None) -> None:
-    assert workload._exit_of(line) == code
+    assert workload.exit_of(line) == code
 
 
 def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.kubernetes import own_image
+from fixtures.kubernetes import manifests
 from fixtures.studies.command import spec
 from fixtures.workloads._variants import digest
 
@@ -25,11 +25,11 @@ STEPS = 3
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     """The zip as a pod has it, unpacking into a folder of the test's."""
-    text = own_image.packed(MODULES)
+    text = manifests.packed(MODULES)
     path = tmp_path / "run.zip"
     with zipfile.ZipFile(io.BytesIO(text)) as whole, zipfile.ZipFile(path, "w") as target:
         for name in whole.namelist():
-            target.writestr(name, whole.read(name).replace(own_image.SCRATCH.encode(), str(tmp_path).encode()))
+            target.writestr(name, whole.read(name).replace(manifests.SCRATCH.encode(), str(tmp_path).encode()))
     return path
 
 
@@ -58,6 +58,6 @@ def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path:
 
 
 def test_the_same_code_is_the_same_zip() -> None:
-    again = own_image.packed.__wrapped__(MODULES)
-    assert own_image.packed(MODULES) == again
+    again = manifests.packed.__wrapped__(MODULES)
+    assert manifests.packed(MODULES) == again
     assert len(again) < 500_000  # a ConfigMap takes twice as much

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures.designs import switch
 from fixtures.node.machine import Write
-from fixtures.targets import why_not
+from fixtures.targets import unavailable_reason
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
 
@@ -87,5 +87,5 @@ spec:
 
 
 def test_a_cluster_says_that_it_cannot() -> None:
-    assert why_not("NO_SWITCHING", "local") is None
-    assert "whole runs" in str(why_not("NO_SWITCHING", "kubernetes"))
+    assert unavailable_reason("NO_SWITCHING", "local") is None
+    assert "whole runs" in str(unavailable_reason("NO_SWITCHING", "kubernetes"))

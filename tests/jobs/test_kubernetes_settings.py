@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import studies
-from fixtures.kubernetes import job_streams
+from fixtures.kubernetes import recovery
 from fixtures.studies.jobs import engines, kinds
 from fixtures.studies.jobs.engines import EngineRequest, cluster, kubernetes
 from fixtures.studies.jobs.engines.cluster import Settings
@@ -53,7 +53,7 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
                 raise Refused("nobody answers there")
             return True
 
-    engine, held = object.__new__(kubernetes.KubernetesJobs), object.__new__(job_streams.StreamHeld)
+    engine, held = object.__new__(kubernetes.KubernetesJobs), object.__new__(recovery.StreamLease)
     vars(engine).update(_nodes=Nodes(), _lease=held)
     with pytest.raises(Refused, match="node a: nobody answers there"):
         engine._return_nodes()

@@ -92,7 +92,7 @@ def test_what_is_told_beside_the_steps_is_kept_by_its_name_in_its_order() -> Non
     """Before, between and after steps; it counts for nothing else."""
     more, other = TOLD | {"value": {"epoch": 2}}, TOLD | {"name": "io", "value": {}}
     done = report(READY, other, STEP, TOLD, STEP | {"index": 1, "warmup": False}, more, {"event": "end"})
-    assert done.told == {"io": [{}], "epochs": [{"epoch": 1, "load_s": [0.5, 0.25]}, {"epoch": 2}]}
+    assert done.reports == {"io": [{}], "epochs": [{"epoch": 1, "load_s": [0.5, 0.25]}, {"epoch": 2}]}
     assert done.shortfall() is None
 
 

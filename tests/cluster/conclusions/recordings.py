@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from fixtures.kubernetes.conclusions import Conclusion
+    from fixtures.kubernetes.pods import Conclusion
 
 FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "operator_recordings"
 TICK_S = 0.25

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.kubernetes.conclusions import pod
-from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
-from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
+from fixtures.kubernetes import pods as pod
+from fixtures.kubernetes.progress import JobProgress, SkyhookProgress, WorkspaceProgress
 from fixtures.kubernetes.removal import Removal
 
 Object = dict[str, Any]
@@ -38,7 +37,7 @@ PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "Preemption
 ENDS: list[tuple[Object, str]] = [
     (
         a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
-        ": container c was killed because it used more memory than its limit allows (OOMKilled, exit code 137).",
+        ": container c ended with exit code 137, SIGKILL, OOMKilled (it used more memory than its limit allows).",
     ),
     (a_pod(state=ended(137), phase="Failed"), ": container c ended with exit code 137, SIGKILL."),
     (a_pod(state=ended(0, "Completed"), phase="Succeeded"), ": container c ended with exit code 0."),
@@ -46,23 +45,12 @@ ENDS: list[tuple[Object, str]] = [
         a_pod(state=ended(128, "StartError", message="exec: no such file")),
         ": container c ended with exit code 128, StartError (exec: no such file).",
     ),
-    (failed("Evicted", "The node was low on resource: memory."), " was evicted by its node (The node was low on resource: memory)."),
-    (
-        failed("NodeLost", "Node n which was running p is unresponsive"),
-        " was lost with its node (Node n which was running p is unresponsive).",
-    ),
-    (failed("Terminated", "imminent node shutdown."), " was ended because its node was shut down (imminent node shutdown)."),
-    (failed("DeadlineExceeded"), " ran longer than its activeDeadlineSeconds allow (DeadlineExceeded)."),
-    (
-        failed("OutOfcpu", "Node didn't have enough resource: cpu"),
-        " was refused by its node (OutOfcpu, Node didn't have enough resource: cpu).",
-    ),
+    (failed("Evicted", "The node was low on memory."), " was ended from outside (Evicted, The node was low on memory)."),
+    (failed("DeadlineExceeded"), " was ended from outside (DeadlineExceeded)."),
+    (failed("OutOfcpu", "Not enough cpu"), " was ended from outside (OutOfcpu, Not enough cpu)."),
     (
         a_pod(state=ended(143), phase="Failed", conditions=[PREEMPTED]),
-        (
-            " made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
-            "container c ended with exit code 143, SIGTERM."
-        ),
+        " was ended from outside (PreemptionByScheduler, preempting): container c ended with exit code 143, SIGTERM.",
     ),
 ]
 
@@ -82,29 +70,25 @@ def test_a_pod_that_goes_on_has_not_ended() -> None:
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        (
-            waits("InvalidImageName", "couldn't parse image name"),
-            "'bench:1' is no image name (InvalidImageName): couldn't parse image name.",
-        ),
+        (waits("InvalidImageName", "couldn't parse"), "image bench:1 cannot be pulled (InvalidImageName): couldn't parse."),
+        (waits("ErrImageNeverPull"), "image bench:1 cannot be pulled (ErrImageNeverPull)."),
         (waits("CreateContainerConfigError", 'secret "x" not found'), '(CreateContainerConfigError): secret "x" not found.'),
-        (waits("CreateContainerError", "no command"), "the container cannot be made (CreateContainerError): no command."),
-        (waits("ErrImageNeverPull"), "image bench:1 is not on the node and its pull policy is Never (ErrImageNeverPull)."),
+        (waits("CreateContainerError", "no command"), "it cannot be started (CreateContainerError): no command."),
+        (
+            waits("CrashLoopBackOff", "back-off 10s restarting"),
+            (
+                "it cannot be started (CrashLoopBackOff): ended with exit code 137, SIGKILL, OOMKilled "
+                "(it used more memory than its limit allows)."
+            ),
+        ),
     ],
 )
 def test_what_stands_in_a_pods_way_and_will_not_go_by_itself(state: Object, says: str) -> None:
-    found = pod.hindrance(a_pod(state=state, phase="Pending"))
+    found = pod.hindrance(a_pod(state=state, last=ended(137, "OOMKilled"), phase="Pending"))
     assert found is not None
     assert found.reason.startswith("Pod p, container c: ")
     assert found.reason.endswith(says)
     assert found.grace_s == 0
-
-
-def test_a_container_that_ends_again_and_again_tells_how_it_last_ended() -> None:
-    crashes = a_pod(state=waits("CrashLoopBackOff", "back-off 10s restarting"), last=ended(137, "OOMKilled"), restarts=1)
-    assert pod.why_not_running(crashes) == (
-        "Pod p, container c: the container ends again and again (CrashLoopBackOff): "
-        "was killed because it used more memory than its limit allows (OOMKilled, exit code 137)."
-    )
 
 
 def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
@@ -117,7 +101,7 @@ def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
         "involvedObject": {"kind": "Pod", "name": "p"},
     }
     other = {**event, "involvedObject": {"kind": "Pod", "name": "other"}}
-    assert pod.why_not_running(pending, [other]) is None
+    assert pod.hindrance(pending, [other]) is None
     found = pod.hindrance(pending, [event])
     assert found == pod.Hindrance('Pod p cannot be set up on its node: configmap "x" not found.', 15.0)
 
@@ -364,13 +348,13 @@ WORKSPACES: dict[str, Story] = {
     "nobody takes it up": (
         [("Workspace", "ADDED", {"metadata": {"name": "w", "generation": 1}}, 0.1), 9.9, 10.0],
         ["waiting", "waiting", "stuck"],
-        "Workspace w has no state 10 s after its creation: no controller takes it up",
+        "Workspace w has no state 10 s after its creation: is KAITO installed",
     ),
     # Who looks in late sees Ready, and one restart: what should have served has ended before.
     "ready with a restarted container": (
         [("Pod", "ADDED", owned(RESTARTED, "kaito.sh/workspace", "w"), 1.0), ("Workspace", "ADDED", SERVES, 1.1)],
         ["failed", "failed"],
-        "Pod p was started anew (restartCount 1): its container ended. It had ended with exit code 0 (Completed)",
+        "Pod p was started anew. Pod p: container c ended with exit code 0",
     ),
 }
 

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
-from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
+from fixtures.kubernetes.progress import JobProgress, SkyhookProgress, WorkspaceProgress
 from fixtures.kubernetes.removal import Removal
 from tests.cluster.conclusions.recordings import FOLDER, Line, Part, Said, lines, names, part, play
 
@@ -100,7 +99,7 @@ skyhook_check_fails | create skyhook check | delete skyhook
 # in_progress for ever; the pod knows why. The first failed pull may be the registry's hiccup.
 skyhook_image_missing | create skyhook noimage | delete skyhook
   0.589 waiting
-  2.14 waiting nosuch-init: image rig.local/nosuch:1.1.1 cannot be pulled (ErrImagePull), it is tried again
+  2.14 waiting nosuch-init: image rig.local/nosuch:1.1.1 cannot be pulled (ErrImagePull)
   14.236 stuck image rig.local/nosuch:1.1.1 cannot be pulled (ImagePullBackOff): Back-off pulling
 # Somebody has to act, and when he has, it goes on.
 skyhook_pause | create skyhook pausing | delete skyhook
@@ -135,7 +134,7 @@ skyhook_two_in_order | create skyhook aa-second | delete skyhook
 skyhook_invalid_stalls_all | create skyhook good | delete skyhook good
   3.652 waiting
   13.68 stuck Skyhook 'invalid' stalls all others, good too: package 'pkg1': the operator takes a-z
-  15.676 stuck another one that it cannot read stalls all
+  15.676 stuck look for a Skyhook without a status, which stalls all
   15.718 waiting
   33.548 complete
 skyhook_invalid_stalls_all | create skyhook invalid | delete skyhook invalid
@@ -214,23 +213,23 @@ job_deadline | create job slow | delete job
   5.191 failed Job slow failed (DeadlineExceeded): Job was active longer than specified deadline.
 job_evicted | create job evicted | delete job
   0.61 waiting
-  3.997 waiting was evicted through the API (DisruptionTarget, EvictionByEvictionAPI
+  3.997 waiting was ended from outside (EvictionByEvictionAPI
   20.041 complete
 # "BackoffLimitExceeded" alone would hide what happened.
 job_evicted_no_retry | create job evicted0 | delete job
   0.625 waiting
-  2.67 failed Pod evicted0-5kpxn was evicted through the API (DisruptionTarget, EvictionByEvictionAPI
+  2.67 failed Pod evicted0-5kpxn was ended from outside (EvictionByEvictionAPI
 # The Jobs beside an interrupt: the protected one ends by itself, the other one's pod is evicted and tried again.
 skyhook_interrupt | create job important | create skyhook
   0.602 waiting
 # by the operator's cordon
 skyhook_interrupt | create job plain | delete job plain
   0.591 waiting
-  14.803 waiting was evicted through the API (DisruptionTarget, EvictionByEvictionAPI
+  14.803 waiting was ended from outside (EvictionByEvictionAPI
   23.127 waiting 1 node(s) were unschedulable
   28.19 stuck 1 node(s) were unschedulable
   45.822 stuck 1 node(s) had untolerated taint(s)
-  45.881 waiting was evicted through the API
+  45.881 waiting was ended from outside (EvictionByEvictionAPI
 # The node's last pod may still be going: 5 s, then the scheduler's words.
 # the deadline deletes the pod, 3 ms before the Job says so
 job_unschedulable | create job nowhere | delete job
@@ -241,7 +240,7 @@ job_unschedulable | create job nowhere | delete job
   6.033 failed DeadlineExceeded
 job_image_missing | create job noimg | delete job
   0.584 waiting
-  1.087 waiting (ErrImagePull), it is tried again
+  1.087 waiting (ErrImagePull)
   13.248 stuck image rig.local/nosuch:1 cannot be pulled (ImagePullBackOff)
 # Deleted under us: its orphan runs to a good end, and that is nobody's result.
 job_delete_orphans | create job orphan | delete pod

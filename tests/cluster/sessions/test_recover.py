@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from fixtures.kubernetes import agent, api, lease, manifests, marks, names, recovery, settings
+from fixtures.kubernetes import agent, api, lease, manifests, names, recovery, settings
+from fixtures.kubernetes import skyhook as operator
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.node import HeldNode, facts
 from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.target import Kubernetes
 from fixtures.node import lock
 from fixtures.node.machine import Restored
-from fixtures.targets.kubernetes import Kubernetes
 from fixtures.terms import Cell, MachineHeld, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
@@ -131,11 +132,11 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     fake.machine().watch("left")
     Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]))
     Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]))
-    with lease.Held(cluster, RUN, living), lease.Held(cluster, OTHER, dead) as ours:
+    with lease.NodeLease(cluster, RUN, living), lease.NodeLease(cluster, OTHER, dead) as ours:
         recovery.finish_node(cluster, ours, PATIENCE_S)
     assert resources(cluster) == [theirs]
-    assert marks.ours(of_node(cluster, dead)) == set()
-    assert marks.ours(of_node(cluster, living)) == {theirs}
+    assert operator.marked_by_us(of_node(cluster, dead)) == set()
+    assert operator.marked_by_us(of_node(cluster, living)) == {theirs}
 
 
 def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(cluster: Cluster, machines: list[Machine]) -> None:
@@ -171,7 +172,7 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     before = Journal(cluster, RUN, node).open(AGENT)
     before.begin(cell([somebodys, "anything-else"]))
-    with lease.Held(cluster, OTHER, node) as held:
+    with lease.NodeLease(cluster, OTHER, node) as held:
         result = recovery.finish_node(cluster, held, PATIENCE_S)
     assert resources(cluster) == [somebodys]
     assert any(f"anything-else, {somebodys}: left alone" in note for note in result.notes), result.notes
@@ -181,7 +182,7 @@ def test_the_agent_is_made_anew_from_image_and_overlay_alone(cluster: Cluster, m
     """Whatever else is written into the ConfigMap, the pod that a restore starts is the one that a run starts."""
     node, _ = machines[0]
     journal = Journal(cluster, RUN, node).open({**AGENT, "metadata": {"namespace": "kube-system"}, "spec": {"nodeName": "another"}})
-    with lease.Held(cluster, OTHER, node) as held:
+    with lease.NodeLease(cluster, OTHER, node) as held:
         resumed = HeldNode.resume(cluster, journal, facts(of_node(cluster, node)), held, PATIENCE_S)
         with contextlib.closing(resumed):
             resumed.start_agent()
@@ -248,12 +249,12 @@ def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     theirs = skyhook(living, run_id=OTHER)
     Journal(cluster, OTHER, living).open(AGENT)
     dead_lease(cluster, dead)
-    with lease.Held(cluster, OTHER, living):
+    with lease.NodeLease(cluster, OTHER, living):
         found = {node: result for node, result in restored(cluster).items() if node == dead}
     assert well(found[dead]).label == "unknown"
     assert "though no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
     assert resources(cluster) == [theirs]
-    assert marks.ours(of_node(cluster, dead)) == set()
+    assert operator.marked_by_us(of_node(cluster, dead)) == set()
     Journal(cluster, OTHER, living).close()
 
 
@@ -290,7 +291,7 @@ def target(cluster: Cluster, kubeconfig: Path, machines: list[Machine]) -> Itera
 
 def test_after_its_lease_was_lost_a_run_starts_no_agent(target: Kubernetes, cluster: Cluster) -> None:
     """The node is another run's by then."""
-    target.held.lease.lost_why = f"node {target.node}: the lease is lost: it is held by run {OTHER} now"
+    target.held.lease.lost_reason = f"node {target.node}: the lease is lost: it is held by run {OTHER} now"
     target.held.lease.lost.set()
     target.held.drop_agent()
     with pytest.raises(Refused, match=rf"it is held by run {OTHER} now: .* this run may not touch it any more"):
