@@ -64,7 +64,7 @@ def test_a_job_over_its_memory_is_killed_by_its_limit(streams: Streams) -> None:
         play.engine.admit(one, 1, 0.0)
         end = play.end_of(0)
     assert end.outcome == "killed"
-    assert "used more memory than its limit allows (OOMKilled" in end.reason
+    assert "OOMKilled (it used more memory than its limit allows" in end.reason
 
 
 def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(streams: Streams, tmp_path: Path) -> None:
