@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node import nvml
+from fixtures.node.gpu_sources import SENSORS
 from fixtures.node.sources import SourceMissing
-from fixtures.node.sources.nvml import SENSORS
 from fixtures.studies.gpu import device
 from fixtures.studies.gpu import load as gpu_load
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from control.adaptive import Trial
+from fixtures.declaration import Adaptive, cost
 from fixtures.designs import _factors
-from fixtures.layout import Adaptive, cost
 from fixtures.terms import Refused
 from fixtures.tweaks import manifest as manifests
 from tests.designs.chain import Chain

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from fixtures import cells
-from fixtures.baseline import Baseline, Proof, keys
 from fixtures.display import closing_lines
 from fixtures.node import lock
 from fixtures.node.machine import Effects, Restored
 from fixtures.options import Options
-from fixtures.session import Session
+from fixtures.session import Baseline, Proof, Session, keys
 from fixtures.targets.local import Local
 from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import FakeRoot

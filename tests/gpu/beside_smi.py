@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fixtures.node import nvml
-from fixtures.node.sources.nvml import Gpu
+from fixtures.node.gpu_sources import Gpu
 from fixtures.studies.gpu import load
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from fixtures.node.journal import Damaged, Journal
 from fixtures.node.machine import Machine, Write
 from fixtures.node.signals import stop_like_ctrl_c
-from fixtures.node.switching import Switch
 from fixtures.node.tunables import Tunables, diff, same, sysctl_path
+from fixtures.node.turns import Switch
 from fixtures.terms import Script
 from tests import fake_root, waiting
 

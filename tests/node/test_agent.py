@@ -612,8 +612,8 @@ def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
     """What a library or a child prints goes to the log: one such line would be taken for an answer."""
     code = """
 import os, sys
-from fixtures.node import agent, verbs
-verbs.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
+from fixtures.node import agent, agent
+agent.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
 agent.main()
 """
     noisy = python(code, told='{"id": 1, "do": "ping"}\n', DEEPTWEAK_HOST_ROOT=str(fake.root), DEEPTWEAK_STATE_DIR=str(fake.state))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node import config_files
-from fixtures.node.places import BOOT_FILES, TUNABLE
-from fixtures.node.tunables import Tunables, shown
+from fixtures.node.tunables import BOOT_FILES, TUNABLE, Tunables, shown
 from tests import fake_root
 from tests.fake_root import FakeRoot, plain, writes
 

@@ -107,8 +107,8 @@ def test_each_value_is_of_the_time_since_the_one_before(driver: Path) -> None:
     program = """
 import json, os, time
 from pathlib import Path
-from fixtures.node.sources import load
-source = load("gpm")
+from fixtures.node.sources import sources
+source = sources()["gpm"]()
 source.open(Path("/"), None)
 rows = []
 for idle in "01":
@@ -128,8 +128,8 @@ def test_no_buffer_is_left_behind(driver: Path) -> None:
     program = """
 import ctypes, json, sys
 from pathlib import Path
-from fixtures.node.sources import load
-source, held = load("gpm"), []
+from fixtures.node.sources import sources
+source, held = sources()["gpm"](), []
 for _ in range(3):
     source.open(Path("/"), None)
     held.append(ctypes.CDLL("libnvidia-ml.so.1").fake_nvml_gpm_samples())

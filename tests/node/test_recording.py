@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import recording as recording_of_a_cell
-from fixtures.node import sampler as process
-from fixtures.node.recording import Recording
-from fixtures.node.sampler import Watch
-from fixtures.node.sources import Converted, Row, SourceMissing
-from fixtures.node.sources._columns import Field, convert
+from fixtures.node import sampler
+from fixtures.node.sampler import Recording, Watch
+from fixtures.node.sources import Converted, Field, Row, SourceMissing, convert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +131,7 @@ def test_of_several_that_took_turns_each_has_what_rose_in_its_own(tmp_path: Path
 
 @pytest.mark.parametrize("batch", [1, 2, 1000])
 def test_what_is_read_is_the_same_whenever_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr(recording_of_a_cell, "BATCH", batch)
+    monkeypatch.setattr(sampler, "BATCH", batch)
     recording = Recording({"z": _Slow()}, tmp_path, None)
     for second in range(7):
         recording.sample(float(second))
@@ -180,10 +177,10 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
 ) -> None:
     """A tick a second for ten seconds; the process is stopped and let go on meanwhile. It goes on with the ticks that it had."""
     clock = _Ticking(9.9, stopped)
-    monkeypatch.setattr(process, "time", clock)
+    monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = process.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
+    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
     times = recording.result()["columns"]["t_monotonic_s"]
     assert missed == 0
     assert times == [*map(float, ticks), 9.9]
@@ -192,10 +189,10 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
 def test_ticks_that_it_ran_over_are_counted_and_not_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tick a second; from 2.5 to 6.5 s it had no processor: ticks 3, 4 and 5 are missed, and 6 comes late."""
     clock = _Ticking(9.9, {2.5: 6.5}, paused=False)
-    monkeypatch.setattr(process, "time", clock)
+    monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = process.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
+    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
     assert (recording.result()["columns"]["t_monotonic_s"], missed) == ([0.0, 1.0, 2.0, 6.5, 7.0, 8.0, 9.0, 9.9], 3)
 
 
@@ -210,17 +207,17 @@ class _Words:
         self.waits.append(wait_s)
         for word in self._said:
             return word
-        raise process.HarnessGoneError
+        raise sampler.HarnessGoneError
 
 
 @pytest.mark.usefixtures("capfd")
 def test_between_cells_it_waits_for_a_word_and_does_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No processor time at all while no cell is measured: only within one a wait has an end."""
     words = _Words()
-    monkeypatch.setattr(process, "names", list)
-    monkeypatch.setattr(process, "gc", SimpleNamespace(disable=lambda: None))
-    with pytest.raises(process.HarnessGoneError):
-        process.serve(1.0, tmp_path, words, process.Pauses())  # type: ignore[arg-type]
+    monkeypatch.setattr(sampler, "sources", dict)
+    monkeypatch.setattr(sampler, "gc", SimpleNamespace(disable=lambda: None))
+    with pytest.raises(sampler.HarnessGoneError):
+        sampler.serve(1.0, tmp_path, words, sampler.Pauses())  # type: ignore[arg-type]
     before, within, after = words.waits
     assert (before, after) == (None, None)
     assert within is not None

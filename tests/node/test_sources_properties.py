@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.node.sources import Row, SourceMissing, _files, load
-from fixtures.node.sources._columns import Field, convert, differences
-from fixtures.node.sources._files import KeyedLines
-from fixtures.node.sources.pressure import total
-from fixtures.node.sources.process import usage
+from fixtures.node import sources as readings
+from fixtures.node.proc_sources import total, usage
+from fixtures.node.sources import Field, KeyedLines, Row, SourceMissing, convert, differences, sources
 
 RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"
 COUNTS = st.one_of(st.none(), st.integers(0, 2**64 - 1))
@@ -33,7 +31,7 @@ def test_a_difference_is_never_negative_and_never_invented(counts: list[int | No
 @given(st.lists(st.tuples(*[COUNTS] * 11), min_size=1, max_size=6))
 def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_known(rows: list[Row]) -> None:
     """Whatever the kernel does to its counters: reset, one mode stepping back, nothing counted."""
-    out = load("cpu").convert([float(at) for at in range(len(rows))], rows)
+    out = sources()["cpu"]().convert([float(at) for at in range(len(rows))], rows)
     shares = [column for name, column in out.columns.items() if name.startswith("cpu_")]
     for at in range(len(rows)):
         known = [value for column in shares if (value := column[at]) is not None]
@@ -59,7 +57,7 @@ def test_a_cut_off_file_gives_each_number_whole_or_not_at_all(there: dict[bytes,
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder, "vmstat")
         path.write_bytes(text)
-        patch.setattr(_files, "CHUNK_BYTES", piece)
+        patch.setattr(readings, "CHUNK_BYTES", piece)
         with KeyedLines(path, KEYS) as file:
             assert file.values(file.text()) == [there.get(key) for key in KEYS]
             path.write_bytes(text[:cut])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node.machine import Machine, Write
-from fixtures.node.switching import Switch
 from fixtures.node.tunables import Tunables, diff, sysctl_path
+from fixtures.node.turns import Switch
 from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
 from tests.node.kills import kill_once, phase, to_and_fro

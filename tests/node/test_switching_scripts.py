@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node.machine import Machine, Write
-from fixtures.node.switching import Switch
 from fixtures.node.tunables import Tunables, diff, shown
+from fixtures.node.turns import Switch
 from fixtures.terms import Script, TweakRefused
 from fixtures.tweaks import resolve
 from tests import fake_root

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.node.attribution import neighbours
-from fixtures.node.places import TUNABLE
-from fixtures.node.tunables import SCHED_FEATURES, Tunables, alike, diff, same, shown, sysctl_path
+from fixtures.node.tunables import SCHED_FEATURES, TUNABLE, Tunables, alike, diff, same, shown, sysctl_path
 from tests import fake_root
 from tests.fake_root import FakeRoot, plain
 from tests.programs import python
@@ -211,7 +210,7 @@ def test_the_kernel_itself_gives_and_takes_a_list_longer_than_a_page() -> None:
     Even ports of 20000…21998: 1000 entries of 6 characters less the last comma.
     """
     check = """
-from fixtures.node.places import TUNABLE
+from fixtures.node.tunables import TUNABLE
 from fixtures.node.tunables import Tunables
 path, tunables = "/proc/sys/net/ipv4/ip_local_reserved_ports", Tunables()
 ports = ",".join(map(str, range(20000, 22000, 2)))
@@ -227,7 +226,7 @@ def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> 
     """A value that was written, a device that went, another of its name; what is started meanwhile inherits neither file nor limit."""
     check = """
 import os, resource, subprocess
-from fixtures.node.places import TUNABLE
+from fixtures.node.tunables import TUNABLE
 from fixtures.node.tunables import FIRST_KEPT, Tunables
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 path, tunables = "/proc/sys/net/ipv4/conf/br7/forwarding", Tunables()
@@ -336,7 +335,7 @@ def test_an_ordinary_user_is_told_to_be_root() -> None:
 _REFUSAL = """
 import sys
 from pathlib import Path
-from fixtures.node.places import TUNABLE
+from fixtures.node.tunables import TUNABLE
 from fixtures.node.tunables import Tunables
 print(Tunables(Path(sys.argv[1])).refusal("/proc/sys/vm/swappiness"))
 """

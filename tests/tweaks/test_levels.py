@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.terms import BadInput
-from fixtures.tweaks.annotations import complete_levels
-from fixtures.tweaks.manifest import notes, parse
+from fixtures.tweaks.manifest import complete_levels, notes, parse
 
 TEXT = """
 apiVersion: skyhook.nvidia.com/v1alpha1

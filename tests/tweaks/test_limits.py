@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from fixtures.terms import BadInput, Tweak, TweakSet
-from fixtures.tweaks.limits import SERVICE_LIMITS, ULIMIT_UNITS, parse_service_limit, parse_ulimit, rlimits, service_limits
+from fixtures.tweaks.process import SERVICE_LIMITS, ULIMIT_UNITS, parse_service_limit, parse_ulimit, rlimits, service_limits
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.terms import Script, Tweak, TweakSet
-from fixtures.tweaks.cpus import cpu_list, isolated
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import parse, read
+from fixtures.tweaks.process import cpu_list, isolated
 from fixtures.tweaks.settings import boot_tokens
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.node.tunables import number
 from fixtures.tweaks import resolve
-from fixtures.tweaks.safety import hazardous, irreversible, order
+from fixtures.tweaks.lint import hazardous, irreversible, order
 
 
 @pytest.mark.parametrize(

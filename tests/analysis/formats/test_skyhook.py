@@ -14,7 +14,7 @@ from analysis.formats import skyhook
 from analysis.terms import Unreadable
 from fixtures.terms import Tweak
 from fixtures.tweaks import manifest
-from fixtures.tweaks.cpus import hugepage_pools
+from fixtures.tweaks.process import hugepage_pools
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import NO_TWEAKS, SCRIPTS, SYSCTLS
 
