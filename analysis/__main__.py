@@ -20,6 +20,7 @@ from .answer import Answer
 from .files import reason_of
 from .plain import one_line
 from .streams import complain, mend, say, silence
+from .subcommands import add_parser
 from .terms import Refused
 
 if TYPE_CHECKING:
@@ -99,11 +100,7 @@ def _run(given: Sequence[str], program: str) -> int:
         epilog=_page(command.EXAMPLE).replace(PROGRAM, program),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.arguments(parser)
-    if getattr(command, "ANSWERS", False):
-        render.add_options(parser)
-    else:
-        parser.add_argument("--json", action="store_true", help="write JSON instead of text")
+    add_parser(parser, command)
     args = parser.parse_args(given[1:])
     answer = command.run(args)
     if not isinstance(answer, Answer):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.steps import Steps, step, takes_runs
+from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
-    from analysis.studies.jobs.checkpoints import Advice, CheckpointTrial
 
 GROUP = "study"
 HELP = "faults: report, checkpoint intervals, packet loss, simulate"
@@ -24,13 +21,14 @@ example:
 """
 
 
-def _add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of streams of jobs")
-    parser.add_argument("--margin", metavar="PERCENT", default="10%", help="how much slower is still isolated (10%%)")
+def _intervals_s(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise Refused(f"--intervals-s {text}: write seconds, such as 3600,7200.") from None
 
 
 @step(
-    _add_report,
     "recovery, lost work, goodput, slowdown, isolation, accuracy",
     """\
 examples:
@@ -40,7 +38,11 @@ examples:
 Exit code 0: judged, whatever was found. 2: bad usage, or nothing can be used.
 """,
 )
-def report(args: argparse.Namespace) -> Answer:
+def report(
+    runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
+    *,
+    margin: float = option("PERCENT", "how much slower is still isolated (10%%)", type=parse_percent, default="10%"),
+) -> Answer:
     """What each fault cost: recovery, lost work, goodput and slowdown against the same jobs without it, block by block.
 
     Hogs and floods have a verdict on isolation; poisoned clients what accuracy they cost. Streams of one block met the same jobs; those
@@ -49,19 +51,11 @@ def report(args: argparse.Namespace) -> Answer:
     from analysis.studies.jobs.faults import reported
     from analysis.studies.jobs.records import streams_of
 
-    margin = parse_percent(args.margin)
     refused: list[str] = []
-    return reported(streams_of(args.runs, refused), margin, refused)
-
-
-def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="*", help="saved runs in which several checkpoint_s met one fault")
-    parser.add_argument("--cost-s", metavar="S", type=float, help="what a checkpoint takes")
-    parser.add_argument("--mtbf-s", metavar="S", type=float, help="mean time between failures of a running job")
+    return reported(streams_of(runs, refused), margin, refused)
 
 
 @step(
-    _add_checkpoint,
     "the interval between checkpoints: Young, Daly, and measured",
     """\
 examples:
@@ -71,42 +65,36 @@ examples:
 Exit code 0: worked out. 2: bad usage, or nothing can be used.
 """,
 )
-def checkpoint(args: argparse.Namespace) -> Answer:
+def checkpoint(
+    runs: list[str] = option("RUN", "saved runs in which several checkpoint_s met one fault", nargs="*"),
+    *,
+    cost_s: float | None = option("S", "what a checkpoint takes", type=float),
+    mtbf_s: float | None = option("S", "mean time between failures of a running job", type=float),
+) -> Answer:
     """How often to write a checkpoint: by Young, by Daly, exactly, and where runs tried several intervals, by what was measured.
 
     With runs, cost and mean time between failures are those measured, unless they are given. The MTBF is that of one job while it runs.
     """
     from analysis.studies.jobs.checkpoints import advise, advised
-
-    given = args.cost_s is not None and args.mtbf_s is not None
-    if not args.runs and not given:
-        raise Refused("give --cost-s and --mtbf-s, or runs in which they were measured.")
-    refused: list[str] = []
-    trials = _trials(args, refused) if args.runs else []
-    advice = advise(args.cost_s, args.mtbf_s) if given else None
-    return advised(advice, trials, refused)
-
-
-def _trials(args: argparse.Namespace, refused: list[str]) -> list[tuple[CheckpointTrial, Advice | None]]:
     from analysis.studies.jobs.checkpoints import trials as trials_of
     from analysis.studies.jobs.records import streams_of
 
-    trials = trials_of(streams_of(args.runs, refused))
-    if not trials:
-        raise Refused(f"{', '.join(args.runs)}: no fault met more than one checkpoint_s; `job_stream` has both as parameters.")
-    return [(trial, _advice(args, trial)) for trial in trials]
-
-
-def _advice(args: argparse.Namespace, trial: CheckpointTrial) -> Advice | None:
-    from analysis.studies.jobs.checkpoints import advise
-
-    cost_s = args.cost_s if args.cost_s is not None else trial.cost_s
-    mtbf_s = args.mtbf_s if args.mtbf_s is not None else trial.mtbf_s and trial.mtbf_s.value
-    return advise(cost_s, mtbf_s, trial.restart_s or 0.0) if cost_s and mtbf_s else None
+    if not runs and (cost_s is None or mtbf_s is None):
+        raise Refused("give --cost-s and --mtbf-s, or runs in which they were measured.")
+    refused: list[str] = []
+    trials = trials_of(streams_of(runs, refused)) if runs else []
+    if runs and not trials:
+        raise Refused(f"{', '.join(runs)}: no fault met more than one checkpoint_s; `job_stream` has both as parameters.")
+    advised_trials = []
+    for trial in trials:
+        own_cost_s = trial.cost_s if cost_s is None else cost_s
+        own_mtbf_s = (trial.mtbf_s and trial.mtbf_s.value) if mtbf_s is None else mtbf_s
+        advice = advise(own_cost_s, own_mtbf_s, trial.restart_s or 0.0) if own_cost_s and own_mtbf_s else None
+        advised_trials.append((trial, advice))
+    return advised(None if cost_s is None or mtbf_s is None else advise(cost_s, mtbf_s), advised_trials, refused)
 
 
 @step(
-    takes_runs("saved runs of ddp_network"),
     "step time against packet loss, held against Mathis's law",
     """\
 example:
@@ -115,7 +103,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 """,
 )
-def network(args: argparse.Namespace) -> Answer:
+def network(
+    runs: list[str] = runs_of("saved runs of ddp_network"),
+) -> Answer:
     """Step time against loss of packets, held against what TCP can get through at that loss (Mathis), line by line.
 
     A line is all that was asked for but the loss: delay, MTU, congestion control. Says where it is not that law that decides: arithmetic,
@@ -125,24 +115,13 @@ def network(args: argparse.Namespace) -> Answer:
     from analysis.studies.jobs.network import lossy, trained
 
     refused: list[str] = []
-    lines = lines_of(trained(args.runs, refused))
+    lines = lines_of(trained(runs, refused))
     if all(row.loss == 0 for line in lines for row in line.losses):
-        raise Refused(f"{', '.join(args.runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
+        raise Refused(f"{', '.join(runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
     return lossy(lines, refused)
 
 
-def _add_simulate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cost-s", metavar="S", type=float, required=True, help="what a checkpoint takes")
-    parser.add_argument("--mtbf-s", metavar="S", type=float, required=True, help="mean time between failures of a running job")
-    parser.add_argument("--work-s", metavar="S", type=float, required=True, help="of one job, without failures and checkpoints")
-    parser.add_argument("--restart-s", metavar="S", type=float, default=0.0, help="from a failure to the next attempt (default: 0)")
-    parser.add_argument("--shape", metavar="K", type=float, default=1.0, help="of Weibull's law; below 1 failures come in bunches (1)")
-    parser.add_argument("--intervals-s", metavar="S,…", help="to play (default: a quarter of Daly's to four times it)")
-    parser.add_argument("--seeds", metavar="N", type=int, default=100, help="jobs (default: %(default)s)")
-
-
 @step(
-    _add_simulate,
     "checkpoint intervals simulated, against Daly's",
     """\
 examples:
@@ -152,18 +131,25 @@ examples:
 Exit code 0: simulated, whatever came of it. 2: bad usage, or what would take too long to play.
 """,
 )
-def simulate(args: argparse.Namespace) -> Answer:
+def simulate(
+    *,
+    cost_s: float = option("S", "what a checkpoint takes", type=float, required=True),
+    mtbf_s: float = option("S", "mean time between failures of a running job", type=float, required=True),
+    work_s: float = option("S", "of one job, without failures and checkpoints", type=float, required=True),
+    restart_s: float = option("S", "from a failure to the next attempt (default: 0)", type=float, default=0.0),
+    shape: float = option("K", "of Weibull's law; below 1 failures come in bunches (1)", type=float, default=1.0),
+    intervals_s: tuple[float, ...] = option(
+        "S,…", "to play (default: a quarter of Daly's to four times it)", type=_intervals_s, default=()
+    ),
+    seeds: int = option("N", "jobs (default: %(default)s)", type=int, default=100),
+) -> Answer:
     """Checkpoint intervals in simulation, against Daly's: jobs with an end, a time to restart, failures that come in bunches.
 
     Every interval meets the same failures. Without --intervals those around Daly's are played.
     """
     from analysis.studies.jobs.checkpoints import CheckpointPlan, simulated
 
-    try:
-        intervals_s = tuple(float(part) for part in args.intervals_s.split(",")) if args.intervals_s else ()
-    except ValueError:
-        raise Refused(f"--intervals-s {args.intervals_s}: write seconds, such as 3600,7200.") from None
-    return simulated(CheckpointPlan(args.cost_s, args.mtbf_s, args.work_s, args.restart_s, args.shape, args.seeds, intervals_s))
+    return simulated(CheckpointPlan(cost_s, mtbf_s, work_s, restart_s, shape, seeds, intervals_s))
 
 
 _STEPS = Steps(__name__)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.steps import Steps, step, takes_runs
+from analysis.subcommands import Steps, runs_of, step
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
 
 GROUP = "study"
@@ -21,7 +19,6 @@ example:
 
 
 @step(
-    takes_runs("saved runs of streams of jobs"),
     "where the time of jobs goes, by class and system; the best system",
     """\
 example:
@@ -30,7 +27,9 @@ example:
 Exit code 0: profiled, whatever was found. 2: bad usage, or no job that was done.
 """,
 )
-def profile(args: argparse.Namespace) -> Answer:
+def profile(
+    runs: list[str] = runs_of("saved runs of streams of jobs"),
+) -> Answer:
     """Where the time of jobs goes, class by class and system by system, and which system runs each class soonest.
 
     Reads saved runs of streams of jobs; cells of equal workload and tweak set are one system, and blocks of a run its replicates. Response
@@ -41,11 +40,10 @@ def profile(args: argparse.Namespace) -> Answer:
     from analysis.studies.jobs.records import replicates_of
 
     refused: list[str] = []
-    return answer(replicates_of(args.runs, refused), refused)
+    return answer(replicates_of(runs, refused), refused)
 
 
 @step(
-    takes_runs("saved runs of streams of jobs that learn"),
     "time to an accuracy by hyper-parameters: points, the best, effects",
     """\
 example:
@@ -54,7 +52,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or no job that learns.
 """,
 )
-def hyper(args: argparse.Namespace) -> Answer:
+def hyper(
+    runs: list[str] = runs_of("saved runs of streams of jobs that learn"),
+) -> Answer:
     """How soon jobs that learn reach their accuracy, by hyper-parameters: every point of the grid, the best one, and effects.
 
     Reads saved runs of streams of `train` jobs with an `accuracy`, over which some parameters were varied (--vary batch=16,64). A point
@@ -64,7 +64,7 @@ def hyper(args: argparse.Namespace) -> Answer:
     from analysis.studies.jobs.records import replicates_of
 
     refused: list[str] = []
-    return answer(replicates_of(args.runs, refused), refused)
+    return answer(replicates_of(runs, refused), refused)
 
 
 _STEPS = Steps(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.steps import Steps
+from analysis.subcommands import Steps
 
 GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, simulate, report"

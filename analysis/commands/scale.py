@@ -6,12 +6,10 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.steps import Steps, step, takes_runs
+from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
 
 GROUP = "study"
@@ -21,64 +19,6 @@ example:
   python -m analysis scale fit profile.csv
   python -m analysis scale simulate --help
 """
-
-
-def _add_fit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs, or CSV: replicas, work, time_s")
-
-
-@step(
-    _add_fit,
-    "laws of speed-up, fitted to measured times",
-    """\
-examples:
-  python -m analysis scale fit profile.csv
-  python -m analysis scale fit .benchmarks/*/0001_scaling.json --json > law.json
-
-Exit code 0: fitted. 2: bad usage, or nothing that tells how time falls with replicas.
-""",
-)
-def fit(args: argparse.Namespace) -> Answer:
-    """Fit Amdahl's law and Gunther's to measured times: what a unit of work costs, what no replica shortens, what they cost each other.
-
-    Reads saved runs of streams of jobs (those that were done, with their size), and CSV with the columns replicas, time_s and, where sizes
-    differ, work. The better law, by AICc, comes first. The error is that of jobs whose number of replicas and size were left out of the
-    fit.
-    """
-    from analysis.studies.jobs.scaling import fitted
-
-    return fitted(args.runs)
-
-
-def _add_law(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("law", metavar="LAW", type=Path, help="what `scale fit --json` wrote, or cost_s, serial, crosstalk, startup_s")
-    parser.add_argument("--target-s", type=float, required=True, metavar="S", help="how long every job is to take")
-
-
-def _add_choose(parser: argparse.ArgumentParser) -> None:
-    _add_law(parser)
-    parser.add_argument("--work", required=True, metavar="W,…", help="sizes, in the unit of the fit")
-    parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas, at most (default: %(default)s)")
-
-
-@step(
-    _add_choose,
-    "replicas for jobs of some sizes, so that all take equally long",
-    """\
-example:
-  python -m analysis scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
-
-Exit code 0: chosen; a size that no number of replicas fits is said. 2: bad usage.
-""",
-)
-def choose(args: argparse.Namespace) -> Answer:
-    """Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted."""
-    from analysis.studies.jobs.scaling import choices, law
-
-    fitted = law(args.law)
-    if not (0 < args.target_s < float("inf") and 1 <= args.most <= 1_000_000):
-        raise Refused("--target-s is above 0, --most from 1 to 1000000.")
-    return choices(fitted, args.target_s, args.most, _sizes(args.work))
 
 
 def _sizes(text: str) -> list[float]:
@@ -91,19 +31,57 @@ def _sizes(text: str) -> list[float]:
     return sizes
 
 
-def _add_simulate(parser: argparse.ArgumentParser) -> None:
-    _add_law(parser)
-    parser.add_argument("--nodes", type=int, default=1000, metavar="N", help="there are (default: %(default)s)")
-    parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas of one job (default: %(default)s)")
-    parser.add_argument("--load", type=float, default=0.7, metavar="RHO", help="part of the nodes that is busy (default: %(default)s)")
-    parser.add_argument("--sizes-cv2", type=float, default=1.0, metavar="X", help="of the sizes of jobs (default: %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.03, metavar="SD", help="sd of log(time / law's time) (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=5000, metavar="N", help="of each stream (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=20, metavar="N", help="streams (default: %(default)s)")
+@step(
+    "laws of speed-up, fitted to measured times",
+    """\
+examples:
+  python -m analysis scale fit profile.csv
+  python -m analysis scale fit .benchmarks/*/0001_scaling.json --json > law.json
+
+Exit code 0: fitted. 2: bad usage, or nothing that tells how time falls with replicas.
+""",
+)
+def fit(
+    runs: list[str] = option("RUN|CSV", "saved runs of streams of jobs, or CSV: replicas, work, time_s", nargs="+"),
+) -> Answer:
+    """Fit Amdahl's law and Gunther's to measured times: what a unit of work costs, what no replica shortens, what they cost each other.
+
+    Reads saved runs of streams of jobs (those that were done, with their size), and CSV with the columns replicas, time_s and, where sizes
+    differ, work. The better law, by AICc, comes first. The error is that of jobs whose number of replicas and size were left out of the
+    fit.
+    """
+    from analysis.studies.jobs.scaling import fitted
+
+    return fitted(runs)
 
 
 @step(
-    _add_simulate,
+    "replicas for jobs of some sizes, so that all take equally long",
+    """\
+example:
+  python -m analysis scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
+
+Exit code 0: chosen; a size that no number of replicas fits is said. 2: bad usage.
+""",
+)
+def choose(
+    law: Path = option("LAW", "what `scale fit --json` wrote, or cost_s, serial, crosstalk, startup_s", type=Path),
+    *,
+    target_s: float = option("S", "how long every job is to take", type=float, required=True),
+    work: list[float] = option("W,…", "sizes, in the unit of the fit", type=_sizes, required=True),
+    most: int = option("N", "replicas, at most (default: %(default)s)", type=int, default=64),
+) -> Answer:
+    """Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted."""
+    from analysis.studies.jobs.scaling import choices
+    from analysis.studies.jobs.scaling import law as read_law
+
+    fitted = read_law(law)
+    if not (0 < target_s < float("inf") and 1 <= most <= 1_000_000):
+        raise Refused("--target-s is above 0, --most from 1 to 1000000.")
+    return choices(fitted, target_s, most, work)
+
+
+@step(
     "replicas chosen for each job against one number for all, simulated",
     """\
 examples:
@@ -113,24 +91,34 @@ examples:
 Exit code 0: simulated, whatever came of it. 2: bad usage, or a load under which no wait has a mean.
 """,
 )
-def simulate(args: argparse.Namespace) -> Answer:
+def simulate(
+    law: Path = option("LAW", "what `scale fit --json` wrote, or cost_s, serial, crosstalk, startup_s", type=Path),
+    *,
+    target_s: float = option("S", "how long every job is to take", type=float, required=True),
+    nodes: int = option("N", "there are (default: %(default)s)", type=int, default=1000),
+    most: int = option("N", "replicas of one job (default: %(default)s)", type=int, default=64),
+    load: float = option("RHO", "part of the nodes that is busy (default: %(default)s)", type=float, default=0.7),
+    sizes_cv2: float = option("X", "of the sizes of jobs (default: %(default)s)", type=float, default=1.0),
+    noise: float = option("SD", "sd of log(time / law's time) (default: %(default)s)", type=float, default=0.03),
+    jobs: int = option("N", "of each stream (default: %(default)s)", type=int, default=5000),
+    seeds: int = option("N", "streams (default: %(default)s)", type=int, default=20),
+) -> Answer:
     """Evaluate scaling in simulation: replicas chosen for each job so that all take the target, against one number of replicas for all.
 
     The law that chooses is fitted to a small profile with the noise of --noise, not given. Sizes have the mean 1 and --sizes-cv2; jobs come
     at random (Poisson), so that the nodes are busy to --load under the way of scaling that asks most of them. A seed is one stream of jobs.
     """
-    from analysis.studies.jobs.scaling import ScalingStudy, law, simulated
+    from analysis.studies.jobs.scaling import ScalingStudy, simulated
+    from analysis.studies.jobs.scaling import law as read_law
 
-    if not (20 <= args.jobs <= 10_000_000 and 1 <= args.seeds <= 10_000 and 3 <= args.most <= args.nodes <= 10_000_000):
+    if not (20 <= jobs <= 10_000_000 and 1 <= seeds <= 10_000 and 3 <= most <= nodes <= 10_000_000):
         raise Refused("--jobs is 20 or more, --seeds 1 or more, --most 3 or more and no more than --nodes.")
-    if not (0 < args.target_s < float("inf") and 0 <= args.sizes_cv2 <= 1000 and 0 < args.noise <= 1):
+    if not (0 < target_s < float("inf") and 0 <= sizes_cv2 <= 1000 and 0 < noise <= 1):
         raise Refused("--target-s is above 0, --sizes-cv2 from 0 to 1000, --noise above 0 and at most 1.")
-    names = ("target_s", "nodes", "most", "load", "sizes_cv2", "noise", "jobs", "seeds")
-    return simulated(ScalingStudy(law(args.law), **{name: getattr(args, name) for name in names}))
+    return simulated(ScalingStudy(read_law(law), target_s, nodes, most, load, sizes_cv2, noise, jobs, seeds))
 
 
 @step(
-    takes_runs("saved runs of streams of jobs"),
     "replicas chosen for each job against one number for all, on real jobs",
     """\
 example:
@@ -139,7 +127,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or nothing was chosen.
 """,
 )
-def report(args: argparse.Namespace) -> Answer:
+def report(
+    runs: list[str] = runs_of("saved runs of streams of jobs"),
+) -> Answer:
     """Replicas that were chosen for each job, so that all run equally long, against one number for all: on real jobs, the same for both.
 
     Reads saved runs of streams of jobs, some with `target_s`. Says how many jobs ran for the target ±10 %, what they took of the nodes, how
@@ -147,7 +137,7 @@ def report(args: argparse.Namespace) -> Answer:
     """
     from analysis.studies.jobs.scaling import reported
 
-    return reported(args.runs)
+    return reported(runs)
 
 
 _STEPS = Steps(__name__)

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from analysis.steps import Steps
 from analysis.studies.power.traces import COLUMNS, OURS
+from analysis.subcommands import Steps
 from control.power import algorithms
 from fixtures.studies.power import backends
 

@@ -1,0 +1,109 @@
+"""Commands that are function signatures, and commands of `python -m analysis` whose steps are such commands, or files of a package."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from .render import add_options
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+    from .__main__ import Command
+    from .answer import Answer
+
+
+class Option(NamedTuple):
+    metavar: str
+    help: str
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:  # noqa: ANN401  # the parameter says its type
+    """Make the default of a parameter that is read from the command line; `settings` are those of argparse's `add_argument`.
+
+    A parameter behind the `*` goes by its name with dashes, unless `names` are given; others are positional. Without a metavar it is a
+    flag.
+    """
+    return Option(metavar, text, names, settings)
+
+
+def runs_of(text: str) -> Any:  # noqa: ANN401  # as above
+    return option("RUN", text, nargs="+")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command made of a function, by whose name it goes and whose docstring is its description.
+
+    A parameter that is no `option` gets all that was parsed.
+    """
+
+    function: Callable[..., Answer | int]
+    HELP: str
+    EXAMPLE: str
+    ANSWERS: bool = True
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            if not isinstance(parameter.default, Option):
+                continue
+            metavar, text, names, settings = parameter.default
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                names, settings = names or (f"--{name.replace('_', '-')}",), {"dest": name, **settings}
+            shown: dict[str, Any] = {"metavar": metavar} if metavar else {} if "choices" in settings else {"action": "store_true"}
+            parser.add_argument(*(names or (name,)), **shown, **settings, help=text)
+
+    def run(self, args: argparse.Namespace) -> Answer | int:
+        parameters = inspect.signature(self.function).parameters.items()
+        return self.function(**{name: getattr(args, name) if isinstance(each.default, Option) else args for name, each in parameters})
+
+
+def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Step]:
+    """Make a step of a function: its line in the list, and what ends its help."""
+    return lambda function: Step(function, text, example)
+
+
+def add_parser(parser: argparse.ArgumentParser, command: Command | Step) -> None:
+    """Give a parser the arguments of a command, and how its answer may be written."""
+    command.arguments(parser)
+    if getattr(command, "ANSWERS", False):
+        add_options(parser)
+    else:
+        parser.add_argument("--json", action="store_true", help="write JSON instead of text")
+
+
+class Steps:
+    """The steps in a module of `commands/`, or the files of a package (`analysis.studies.power.commands`), each like such a module."""
+
+    def __init__(self, name: str) -> None:
+        self._module = import_module(name)
+        self._steps = {name: each for name, each in vars(self._module).items() if isinstance(each, Step)}
+        folders = [] if self._steps else list(self._module.__path__)
+        self.names = sorted(self._steps) or sorted(path.stem for folder in folders for path in Path(folder).glob("[!_]*.py"))
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        parsers = parser.add_subparsers(required=True, metavar="STEP")
+        for name in self.names:
+            step = self._step(name)
+            own = parsers.add_parser(
+                name.replace("_", "-"),
+                help=step.HELP,
+                description=inspect.getdoc(step.function) if isinstance(step, Step) else step.__doc__,
+                epilog=step.EXAMPLE,
+                formatter_class=parser.formatter_class,
+            )
+            add_parser(own, step)
+            own.set_defaults(step=name)
+
+    def run(self, args: argparse.Namespace) -> Answer | int:
+        return self._step(args.step).run(args)
+
+    def _step(self, name: str) -> Command | Step:
+        return self._steps.get(name) or cast("Command", import_module(f"{self._module.__name__}.{name}"))
