@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.targets import _process
-from fixtures.targets._template import Template
+from fixtures.targets._turns import Template
 from fixtures.terms import Order
 from fixtures.workloads import framework
 from tests.needs import requires
