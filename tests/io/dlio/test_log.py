@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.io.dlio_outputs import Story
+from fixtures.studies.io.dlio_outputs import LogProgress
 from tests.io.dlio.recorded import RECORDINGS
 
 
-def story(recording: str) -> Story:
-    told = Story()
+def story(recording: str) -> LogProgress:
+    told = LogProgress()
     for line in (RECORDINGS / recording / "dlio.log").read_text().splitlines():
-        told.take(line)
+        told.read_line(line)
     return told
 
 
@@ -68,16 +68,16 @@ def test_a_checkpoint_within_an_epoch_is_not_in_the_step_it_follows() -> None:
         "[INFO] 2026-01-01T00:00:05.210000 Rank 0 step 2 processed 2 samples in 0.1 s [x]",
         "[INFO] 2026-01-01T00:00:05.220000 Maximum number of steps reached [x]",
     ]
-    told = Story()
+    told = LogProgress()
     for line in lines:
-        told.take(line)
+        told.read_line(line)
     assert [round(one.wall_s, 6) for one in told.steps] == [0.11, 5.11]
     assert told.barriers(1, 0, 2) == [0.01, 0.01]
 
 
 def test_later_trees_write_it_a_little_otherwise() -> None:
     """Four digits, the blank before the unit missing, another name for the level; where no batch is left they end without a word."""
-    told = Story()
+    told = LogProgress()
     for line in (
         "[OUTPUT] 2026-01-01T00:00:00.000000 Starting epoch 1: 1 steps expected",
         "[OUTPUT] 2026-01-01T00:00:00.000000 Starting block 1",
@@ -86,13 +86,13 @@ def test_later_trees_write_it_a_little_otherwise() -> None:
         "[OUTPUT] 2026-01-01T00:00:00.130000 Ending block 1 - 1 steps completed in 0.13 s",
         "[OUTPUT] 2026-01-01T00:00:00.140000 Ending epoch 1 - 1 steps completed in 0.14 s",
     ):
-        told.take(line)
+        told.read_line(line)
     assert [(one.step, round(one.wall_s, 6)) for one in told.steps] == [(1, 0.13)]
     assert told.epochs_over == 1
 
 
 @given(st.text())
 def test_what_is_no_line_of_it_is_passed_over(line: str) -> None:
-    told = Story()
-    told.take(line)
-    assert told == Story()
+    told = LogProgress()
+    told.read_line(line)
+    assert told == LogProgress()
