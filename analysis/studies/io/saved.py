@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from .responses import judge
 from .terms import Checkpoint, Epoch, Host, IoRun
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from analysis.terms import Cell, Run
@@ -33,57 +33,54 @@ def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
     """Take the I/O runs out of a run that was read; cells of workloads that report no I/O are none."""
     result = []
     reporting = {cell.workload for cell in run.cells if "io" in cell.report}
-    varied = _varied(reporting)
-    for cell in run.cells:
-        if cell.workload not in reporting:
-            continue
+    carried = Counter(name for workload in reporting for name in _named_parameters(workload))
+    # A name does not carry the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many carries (how
+    # often it writes checkpoints) is no question that the others answer too.
+    varied = {name for name, times in carried.items() if times > 1 or len(reporting) <= FEW}
+    for cell in (cell for cell in run.cells if cell.workload in reporting):
         if cell.outcome != "measured":
             refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
             continue
         try:
             must_be_in_force(run.tweaksets[cell.tweakset], [cell])
             must_not_contradict([cell])
-            params: Mapping[str, object] = run.workloads[cell.workload].params
-            params = {**params, "seed": run.design.seed}
-            one = replace(
-                of_report(cell, run.origin, params, capped=run.design.steps is not None),
-                params=params,
-                overrides=_asked(cell, params, varied),
-                host=_host(run),
-            )
-            result.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
+            params = {**run.workloads[cell.workload].params, "seed": run.design.seed}
+            one = of_report(cell, run.origin, params, capped=run.design.steps is not None)
         except Unreadable as error:
             refused.append(str(error))
+            continue
         except NotComparable as error:
             refused.append(f"{run.origin}: {cell.id}: {error}")
+            continue
+        named = _named_parameters(cell.workload)
+        overrides = {name: value for name, value in params.items() if name in named or name in varied}
+        one = replace(one, overrides=overrides | {name: value for name, value in named.items() if name not in overrides}, host=_host(run))
+        result.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
     return _of_one_data_set(result, refused)
 
 
 def _of_one_data_set(runs: Sequence[IoRun], refused: list[str]) -> list[IoRun]:
     """Leave out runs that read another data set than most of their configuration; all of them, where no data set has most."""
-    of = {run.id: str(run.dataset.get("sizes_sha256") or "none recorded") for run in runs}
-    read: dict[str, Counter[str]] = {}
-    configurations = {run.id: str(sorted((name, str(value)) for name, value in {**run.params, **run.overrides}.items())) for run in runs}
-    for run in runs:
-        read.setdefault(configurations[run.id], Counter())[of[run.id]] += 1
-    kept = []
-    for run in runs:
-        alike = read[configurations[run.id]]
-        usual, times = alike.most_common(1)[0]
-        if of[run.id] == usual and list(alike.values()).count(times) == 1:
-            kept.append(run)
+    hashes = [str(run.dataset.get("sizes_sha256") or "none recorded") for run in runs]
+    keys = [str(sorted((name, str(value)) for name, value in {**run.params, **run.overrides}.items())) for run in runs]
+    read: dict[str, Counter[str]] = defaultdict(Counter)
+    for key, own in zip(keys, hashes, strict=True):
+        read[key][own] += 1
+    result = []
+    for run, key, own in zip(runs, keys, hashes, strict=True):
+        usual, times = read[key].most_common(1)[0]
+        if own == usual and list(read[key].values()).count(times) == 1:
+            result.append(run)
         else:
-            count = f"{times} of {alike.total()} runs of its configuration read {usual[:12]}"
-            refused.append(
-                f"{run.origin}: {run.id}: the list of its data set's sizes has the hash {of[run.id][:12]}, {count}: not the same data."
-            )
-    return kept
+            count = f"{times} of {read[key].total()} runs of its configuration read {usual[:12]}"
+            refused.append(f"{run.origin}: {run.id}: the list of its data set's sizes has the hash {own[:12]}, {count}: not the same data.")
+    return result
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Answer a cell with every figure that may be believed as a metric: `--metric au_whole_percent`.
+    """Return a cell with every figure that may be believed as a metric: `--metric au_whole_percent`.
 
-    What is wrong with a report is for `python -m analysis io` to say: the cell's steps stand without it.
+    What is wrong with a report `python -m analysis io` reports: the cell's steps stand without it.
     """
     try:
         responses = judge(of_report(cell, origin, params, capped=capped)).responses
@@ -94,8 +91,8 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
     )
 
 
-def given_in(workload: str) -> dict[str, str]:
-    """Answer the parameters that a workload's name carries: `io_train:format=npz:cache=cold`."""
+def _named_parameters(workload: str) -> dict[str, str]:
+    """Return the parameters that a workload's name carries: `io_train:format=npz:cache=cold`."""
     return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
 
 
@@ -144,23 +141,6 @@ def _length_bytes(part: Fields) -> float:
     if length > LARGEST_COUNT:
         part.refuse(f"has samples of {length:g} bytes, which no disk holds")
     return length
-
-
-def _varied(workloads: Collection[str]) -> frozenset[str]:
-    """Find the parameters that several names of a run's workloads carry.
-
-    A name does not carry the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many carries (how
-    often it writes checkpoints) is no question that the others answer too.
-    """
-    carried = Counter(name for workload in workloads for name in given_in(workload))
-    return frozenset(name for name, times in carried.items() if times > 1 or len(workloads) <= FEW)
-
-
-def _asked(cell: Cell, params: Mapping[str, object], varied: frozenset[str]) -> dict[str, object]:
-    """What a workload was asked for by name, and its default level of what others were asked for."""
-    given = given_in(cell.workload)
-    asked = {name: value for name, value in params.items() if name in given or name in varied}
-    return asked | {name: value for name, value in given.items() if name not in asked}
 
 
 def _complete(part: Fields, epochs: list[Epoch], processes: int) -> None:

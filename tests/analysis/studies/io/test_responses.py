@@ -51,77 +51,64 @@ def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
     assert judge(idle).value("samples_per_s_whole") == pytest.approx(4 / 0.1)
 
 
-def test_utilisation_without_the_first_step_and_over_the_whole_epoch() -> None:
-    """T = 1.0 + 19 x 0.01 + 20 x 0.1 = 3.19 s. Steady: 1.9 s of computation in 3.19 - 1.1 = 2.09 s. Whole: 2.0 in 3.19."""
-    run = io_run(epoch(LOADS))
-    assert value(run, "au_steady_percent") == pytest.approx(100 * 1.9 / 2.09)
-    assert value(run, "au_whole_percent") == pytest.approx(100 * 2.0 / 3.19)
-    assert judge(run).value("au_steady_percent") == pytest.approx(90.909, abs=0.001)
+SIZE = int(80 * MIB)
+READ = {"rchar_bytes": SIZE, "read_bytes": 0}
+# Each formula on numbers small enough for the head: what a run is, the figures by hand.
+BY_HAND: dict[str, tuple[IoRun, dict[str, float]]] = {
+    # T = 1.0 + 19 x 0.01 + 20 x 0.1 = 3.19 s. Steady: 1.9 s of computation in 3.19 - 1.1 = 2.09 s. Whole: 2.0 in 3.19. Batch 4: 19 steps
+    # in 2.09 s, all 20 in 3.19 s, and DLIO's 18 in the 2.09 s that hold 19. Records of 1 MiB make MiB/s of it.
+    "one rank": (
+        io_run(epoch(LOADS)),
+        {"au_steady_percent": 100 * 1.9 / 2.09, "au_whole_percent": 100 * 2.0 / 3.19}
+        | {f"{rate}_steady": 19 * 4 / 2.09 for rate in ("samples_per_s", "mb_per_s_nominal")}
+        | {f"{rate}_whole": 20 * 4 / 3.19 for rate in ("samples_per_s", "mb_per_s_nominal")}
+        | {f"{rate}_dlio": 18 * 4 / 2.09 for rate in ("samples_per_s", "mb_per_s_nominal")},
+    ),
+    "DLIO 2.0.0 counts all steps over all time": (io_run(epoch(LOADS), dlio_counts_all=True), {"samples_per_s_dlio": 20 * 4 / 3.19}),
+    # Two left out at the start and three at the end: 15 steps of 0.11 s remain.
+    "other steps left out": (
+        io_run(epoch([1.0, 0.5, *[0.01] * 15, 2.0, 2.0, 2.0]), excluded_start_steps=2, excluded_end_steps=3),
+        {"au_steady_percent": 100 * 0.1 / 0.11, "samples_per_s_steady": 4 / 0.11},
+    ),
+    # 0.5 s beyond load and computation: 0.5 of 3.69 s is neither, and both utilisations fall.
+    "barriers and the readers' end": (
+        io_run(epoch(LOADS, over_s=0.5)),
+        {"barrier_share": 0.5 / 3.69, "au_steady_percent": 100 * 1.9 / 2.59, "first_step_share": 1.0 / 3.69},
+    ),
+    # Rank 1 waits 0.1 s for every batch: 50 % of the time of its retained steps. Utilisation is averaged, samples are added.
+    "two ranks": (
+        io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)),
+        {"au_steady_percent": (100 * 1.9 / 2.09 + 50) / 2, "samples_per_s_steady": 76 / 2.09 + 76 / 3.8},
+    ),
+    # A checkpoint by steps: 20 steps at 90.909 %, then 10 at 100 x 0.9 / 1.8: weighted by their steps.
+    "two blocks": (
+        io_run(epoch(LOADS), epoch([1.0, *[0.1] * 9], block=2)),
+        {
+            "au_steady_percent": (20 * 100 * 1.9 / 2.09 + 10 * 50) / 30,
+            "au_whole_percent": 100 * 3.0 / (3.19 + 2.9),
+            "samples_per_s_whole": 30 * 4 / (3.19 + 2.9),
+        },
+    ),
+    # Each rank 80 MiB in 3.19 s; rank 0 alone looked at the device, which gave 40 MiB to everybody.
+    "bytes": (
+        io_run(epoch(LOADS, device_read_bytes=SIZE // 2, **READ), epoch(LOADS, rank=1, **READ)),
+        {"mb_per_s_read": 2 * 80 / 3.19, "mb_per_s_fetched": 0.0, "device_mb_per_s": 40 / 3.19},
+    ),
+}
 
 
-def test_throughput_three_ways() -> None:
-    """Batch 4: 19 steps in 2.09 s, all 20 in 3.19 s, and DLIO's 18 in the 2.09 s that hold 19. Records of 1 MiB make MiB/s of it."""
-    run = io_run(epoch(LOADS))
-    assert value(run, "samples_per_s_steady") == pytest.approx(19 * 4 / 2.09)
-    assert value(run, "samples_per_s_whole") == pytest.approx(20 * 4 / 3.19)
-    assert value(run, "samples_per_s_dlio") == pytest.approx(18 * 4 / 2.09)
-    for way in ("steady", "whole", "dlio"):
-        assert value(run, f"mb_per_s_nominal_{way}") == pytest.approx(value(run, f"samples_per_s_{way}"))
-
-
-def test_dlio_2_0_0_counts_all_steps_over_all_time() -> None:
-    run = io_run(epoch(LOADS), dlio_counts_all=True)
-    assert value(run, "samples_per_s_dlio") == value(run, "samples_per_s_whole")
-
-
-def test_steps_left_out_can_be_chosen() -> None:
-    """Two at the start and three at the end of [1.0, 0.5, 0.01 ...]: 15 steps of 0.11 s remain."""
-    run = io_run(epoch([1.0, 0.5, *[0.01] * 15, 2.0, 2.0, 2.0]), excluded_start_steps=2, excluded_end_steps=3)
-    assert value(run, "au_steady_percent") == pytest.approx(100 * 0.1 / 0.11)
-    assert value(run, "samples_per_s_steady") == pytest.approx(4 / 0.11)
-
-
-def test_barriers_and_the_readers_end_count_against_utilisation() -> None:
-    """0.5 s beyond load and computation: 0.5 of 3.69 s is neither, and both utilisations fall."""
-    run = io_run(epoch(LOADS, over_s=0.5))
-    assert value(run, "barrier_share") == pytest.approx(0.5 / 3.69)
-    assert value(run, "au_steady_percent") == pytest.approx(100 * 1.9 / 2.59)
-    assert value(run, "first_step_share") == pytest.approx(1.0 / 3.69)
-
-
-def test_ranks_average_their_utilisation_and_add_their_samples() -> None:
-    """Rank 1 waits 0.1 s for every batch: 50 % of the time of its retained steps; rank 0 is at 90.909 %."""
-    run = io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1))
-    assert value(run, "au_steady_percent") == pytest.approx((100 * 1.9 / 2.09 + 50) / 2)
-    assert value(run, "samples_per_s_steady") == pytest.approx(76 / 2.09 + 76 / 3.8)
+@pytest.mark.parametrize("case", BY_HAND)
+def test_each_formula_by_hand(case: str) -> None:
+    run, figures = BY_HAND[case]
+    assert {name: value(run, name) for name in figures} == pytest.approx(figures)
 
 
 def test_epochs_are_averaged_and_their_scatter_is_of_the_population() -> None:
     """62.70 % and 38.46 % whole (5.2 s for 2.0): the deviation is half their difference, as DLIO's numpy has it."""
-    run = io_run(epoch(LOADS), epoch([1.3, *[0.1] * 19], number=2))
-    response = judge(run).responses["au_whole_percent"]
+    response = judge(io_run(epoch(LOADS), epoch([1.3, *[0.1] * 19], number=2))).responses["au_whole_percent"]
     first, second = 100 * 2.0 / 3.19, 100 * 2.0 / 5.2
     assert response.per_epoch == pytest.approx((first, second))
-    assert response.value == pytest.approx((first + second) / 2)
-    assert response.sd_epochs == pytest.approx((first - second) / 2)
-
-
-def test_blocks_of_an_epoch_are_weighted_by_their_steps() -> None:
-    """A checkpoint by steps: 20 steps at 90.909 %, then 10 at 100 x 0.9 / 1.8: (20 x 90.909 + 10 x 50) / 30."""
-    run = io_run(epoch(LOADS), epoch([1.0, *[0.1] * 9], block=2))
-    assert value(run, "au_steady_percent") == pytest.approx((20 * 100 * 1.9 / 2.09 + 10 * 50) / 30)
-    assert value(run, "au_whole_percent") == pytest.approx(100 * 3.0 / (3.19 + 2.9))
-    assert value(run, "samples_per_s_whole") == pytest.approx(30 * 4 / (3.19 + 2.9))
-
-
-def test_bytes_really_read_are_rates_of_their_own() -> None:
-    """Each rank 80 MiB in 3.19 s; rank 0 alone looked at the device, which gave 40 MiB to everybody."""
-    size = int(80 * MIB)
-    first = epoch(LOADS, device_read_bytes=size // 2, rchar_bytes=size, read_bytes=0)
-    run = io_run(first, epoch(LOADS, rank=1, rchar_bytes=size, read_bytes=0))
-    assert judge(run).value("mb_per_s_read") == pytest.approx(2 * 80 / 3.19)
-    assert judge(run).value("mb_per_s_fetched") == 0.0
-    assert judge(run).value("device_mb_per_s") == pytest.approx(40 / 3.19)
+    assert (response.value, response.sd_epochs) == pytest.approx(((first + second) / 2, (first - second) / 2))
 
 
 def test_checkpoints_are_all_bytes_over_all_time() -> None:
