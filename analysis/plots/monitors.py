@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.labels import short_names
-from analysis.studies.monitors.arms import whole
 from analysis.wording import unsigned
 
 from .labels import joined, minus, room_for
@@ -134,7 +133,7 @@ def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, m
     rows = [
         MarkRow(
             _name(arm),
-            [Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], (minus(whole(arm.cpu)), arm.said))],
+            [Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], (minus(arm.cpu.cell if arm.cpu else ""), arm.said))],
             color=INK if arm.base else QUIET,
         )
         for arm in arms

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
 from analysis.labels import absolute, headline, shorten
 from analysis.terms import Metric
 from analysis.wording import probability, unsigned
-
-from .arms import amount, ends, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from .terms import MonitoredArm, Overhead, Passed
 
 MIB = 2**20
+ENDS, WHOLE = attrgetter("ends"), attrgetter("cell")
 DIFFERS = "differs"
 STATES: dict[str, Tone] = {"quiet": "", "underpowered": "open", DIFFERS: "bad", "missing": "open"}
 MARKS: dict[Passed, Tone] = {"PASS": "good", "FAIL": "bad", "NOT SHOWN": "open"}
@@ -91,7 +91,7 @@ def _cost(arm: MonitoredArm) -> str:
     if arm.cpu is None:
         return ""
     p = "" if arm.cpu.p_adjusted is None else f", Holm p {probability(arm.cpu.p_adjusted)}"
-    return f"{amount(arm.cpu)} CPU {ends(arm.cpu)}{p}"
+    return f"{arm.cpu.amount} CPU {arm.cpu.ends}{p}"
 
 
 def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:
@@ -110,7 +110,7 @@ def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
         for arm in _claims(arm for arm in overhead.arms if arm.base):
             where = f" ({short[overhead.workload]})" if len(result) > 1 else ""
             if arm.cpu is not None:
-                places.setdefault(arm.label, []).append(f"{amount(arm.cpu).lstrip('+')}{where}")
+                places.setdefault(arm.label, []).append(f"{arm.cpu.amount.lstrip('+')}{where}")
     if not places:
         return "No monitor is shown to cost CPU."
     return f"Costs CPU: {'; '.join(' '.join([label, ', '.join(texts)]) for label, texts in places.items())}."
@@ -137,8 +137,8 @@ def _costs(arms: Sequence[MonitoredArm], *, open_to: bool) -> Table:
     columns = [
         Column("monitor", "monitor", left=True),
         Column("CPU", "verdict", left=True),
-        Column("95 % interval\n+ costs", "cpu", ends),
-        Column("wall\n+ % [95 %]", "wall", whole, spare=2),
+        Column("95 % interval\n+ costs", "cpu", ENDS),
+        Column("wall\n+ % [95 %]", "wall", WHOLE, spare=2),
         Column("p\nHolm", "p_adjusted", probability),
         Column("n", "n", spare=1),
     ]
@@ -153,7 +153,7 @@ def _verdict(arm: MonitoredArm, *, open_to: bool) -> Word:
     """A word beside the number: `costs 188.5 %`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     if arm.cpu is None or arm.verdict == "not comparable" or not open_to:
         return Word(arm.said, TONES[arm.verdict] if open_to else "quiet")
-    size = amount(arm.cpu)
+    size = arm.cpu.amount
     if not arm.base:
         return Word(f"{arm.said} ({size})", "" if arm.verdict == "equivalent" else "open")
     if arm.verdict in CLAIMS:
@@ -167,7 +167,7 @@ def _own(arms: Sequence[MonitoredArm]) -> Table:
     mib, seconds = (lambda value: f"{round(value / MIB, 1) + 0.0:.1f}"), "{:.2f}".format
     columns = [
         Column("monitor", "monitor", left=True),
-        Column("all CPU\n+ % [95 %]", "total", whole),
+        Column("all CPU\n+ % [95 %]", "total", WHOLE),
         Column("core\n%", "core_fraction", lambda mean: f"{100 * mean.value:.2f}"),
         Column("memory\nMiB", "memory_bytes", mib),
         Column("written\nMiB", "written_bytes", mib, spare=3),
@@ -188,7 +188,7 @@ def _further(overhead: Overhead) -> list[Line | Table]:
         rows = [[arm.label, figure, figure.p_adjusted, figure.n] for arm in overhead.arms if (figure := getattr(arm, name)) is not None]
         if rows and overhead.control.state != DIFFERS:
             what = "CPU" if name == "placebo" else "energy"
-            columns = [Column(head, "monitor", left=True), Column(f"{what} + % [95 %]", name, whole)]
+            columns = [Column(head, "monitor", left=True), Column(f"{what} + % [95 %]", name, WHOLE)]
             columns += [Column("p\nHolm", "p_adjusted", probability), Column("n", "n")]
             filled = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
             parts.append(Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows]))

@@ -1,38 +1,48 @@
-"""A monitored run as a whole: every workload's arms, doses, place in the block, and what such a study must show to be believed.
+"""A monitored run as a whole: every workload's A/A, arms, doses, place in the block, and the demands on such a study.
 
-Arms run in random order, so that the place in a block falls on all of them alike; where it matters it is noise that could be had out, and
-a reason to look at what the machine does as a block goes on (warmth, a cache, a neighbour).
+Each monitor is compared with none, and none with none again, which says whether a workload was quiet enough for anything to be said of it.
+Paired by block, on log ratios, Holm over the study, by the machinery that compares tweak sets. That speaks of gains, as a tweak set is
+to have one; here the same number is turned into what is paid.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from analysis.compare import Options, compare
+from analysis.stats.effect import mean_of
+from analysis.switched import outlasting, outlasts
 from analysis.terms import NotComparable, Refused
-from analysis.wording import probability
-from control.t_test import ALPHA, t_quantile, t_tail
+from analysis.wording import probability, unsigned
 
 from . import acceptance
-from .arms import AGAIN, PLACEBO, amount, ends, in_order, labels, load, lost, missing, own
-from .control import WALL, against, contrasts, control, figure, judged, other, paid_inside
-from .doses import doses
-from .records import ALL_CPU, ENERGY, INSIDE, held, is_monitored, watched, with_metrics
-from .terms import MonitoredArm, Overhead, OverheadFigure, Position
+from .records import ALL_CPU, AT_WORK, ENERGY, INSIDE, INTERVAL, MonitoredCell, is_monitored, rate_of, read
+from .terms import Control, MonitoredArm, MonitorUse, Overhead, OverheadFigure
+from .trends import doses, position
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from analysis.terms import Cell, Comparison, Run
+    from analysis.terms import Cell, Comparison, Effect, Metric, Run, Verdict
 
-    from .terms import Control, Watched
+    from .terms import State
+
+AGAIN, PLACEBO = "stock-again", "placebo"
+KINDS = ("inside", "beside", "around")
+COPY = "none again (A/A)"
+WALL = "step_time_mean_s"
+# Half an A/A interval above which "no effect" is not said of a workload: the study's own demand, not the margin.
+WIDEST = 0.03
+SAID: dict[State, str] = {"quiet": "A/A holds", "underpowered": "underpowered", "differs": "A/A DIFFERS", "missing": "no A/A"}
+FEWEST_DUE, LEAST_TAKEN = 10, 0.5  # samples, below which a cell says nothing of what sampling takes
 
 
 def overheads(run: Run) -> list[Overhead]:
-    """Say of every workload of a run what watching it costs.
+    """What watching costs, for every workload of a run.
 
     Raises: Refused, for a run without monitors. Unreadable, for one whose records are damaged.
     """
@@ -41,95 +51,97 @@ def overheads(run: Run) -> list[Overhead]:
             f"{run.origin}: no cell of it tells of a monitor; "
             "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."
         )
-    run = held(run)
-    cells = watched(run)
-    run = with_metrics(run, cells)
-    drafts = contrasts(run)
+    run, cells = read(run)
+    comparisons = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
     placebos = _against_placebo(run, cells)
     met = {(cell.study, cell.workload) for cell in run.cells}
-    places = [(study, workload) for study in run.studies for workload in run.workloads if (study, workload) in met]
-    return [_workload(run, place, cells, drafts, placebos) for place in places]
+    result = []
+    for place in ((study, workload) for study in run.studies for workload in run.workloads):
+        if place in met:
+            here = [cell for cell in cells if (cell.study, cell.workload) == place]
+            rows = {row.tweakset: row for row in comparisons if (row.study, row.workload) == place}
+            result.append(_workload(run, place, here, rows, placebos))
+    return result
 
 
 def _workload(
     run: Run,
     place: tuple[str, str],
-    every: Sequence[Watched],
-    drafts: Sequence[Comparison],
+    cells: Sequence[MonitoredCell],
+    rows: Mapping[str, Comparison],
     placebos: Mapping[tuple[str, str, str], OverheadFigure],
 ) -> Overhead:
     study, workload = place
     here = [cell for cell in run.cells if (cell.study, cell.workload) == place]
-    rows = {draft.tweakset: draft for draft in drafts if (draft.study, draft.workload) == place}
-    by_arm: dict[str, list[Watched]] = {}
-    for one in every:
-        if (one.study, one.workload) == place:
-            by_arm.setdefault(one.tweakset, []).append(one)
+    by_arm: dict[str, list[MonitoredCell]] = {}
+    for cell in cells:
+        by_arm.setdefault(cell.tweakset, []).append(cell)
     state = control(rows.get(AGAIN))
-    names = in_order(rows, by_arm, run)
-    called = labels(run, by_arm, names)
-    none = by_arm.get(run.baseline, ())
-    arms = tuple(
-        replace(_arm(run, here, by_arm.get(name, ()), none, rows[name], state, called[name]), placebo=placebos.get((*place, name)))
-        for name in names
-    )
-    arms = (_none(run, here, none), *arms)
+    names = _in_order(rows, by_arm, run)
+    labels = _labels(run, by_arm, names)
+    none = by_arm.get(run.baseline, [])
+    arms = [_none(run, here, none)]
+    for name in names:
+        arm = _arm(run, [cell for cell in here if cell.tweakset == name], by_arm.get(name, []), none, rows[name], state, labels[name])
+        arms.append(replace(arm, placebo=placebos.get((*place, name))))
     metric = run.studies[study].primary
     values: dict[str, dict[int, float]] = {}
-    for cell in here:
-        if cell.outcome == "measured" and all(one.metrics.get(metric.name, 0.0) > 0 for one in (cell, *cell.segments)):
-            values.setdefault(cell.tweakset, {})[cell.block] = paid_inside(cell, metric) if cell.segments else cell.metrics[metric.name]
-    ordered = {arm.tweakset: arm.cpu.value for arm in arms if arm.cpu is not None and arm.cpu.n > 0 and state.state != "differs"}
-    told = [one for arm in by_arm.values() for one in arm]
-    trends = tuple(doses(told, values, ordered))
-    spots = [
-        (one.block, one.tweakset, one.place, values[one.tweakset][one.block]) for one in told if one.block in values.get(one.tweakset, {})
-    ]
-    base = next((row.primary.baseline for row in rows.values() if row.primary is not None), None)
-    family = max((row.family for row in rows.values()), default=0)
+    for each in here:
+        if each.outcome == "measured" and all(part.metrics.get(metric.name, 0.0) > 0 for part in (each, *each.segments)):
+            paid = _paid_inside(each, metric) if each.segments else each.metrics[metric.name]
+            values.setdefault(each.tweakset, {})[each.block] = paid
+    known = {arm.tweakset: arm.cpu.value for arm in arms if arm.cpu is not None and arm.cpu.n > 0 and state.state != "differs"}
+    trends = tuple(doses([cell for arm in by_arm.values() for cell in arm], values, known))
+    turns = [row for row in rows.values() if row.processes]
+    units = "blocks"  # what n counts; where monitors took turns inside processes, these
+    if turns:
+        units = "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
+    below = None if turns else _thread_below(run, place, arms)
     margin = run.studies[study].margin
-    units = _units(rows.values())
-    below = None if units else _thread_below(run, place, arms)
-    checks = acceptance.checks(workload, state, arms, trends, below, margin, turns=bool(units))
-    where = None if units else position(spots, run.baseline)
-    return Overhead(study, workload, margin, metric.name, base, family, state, arms, trends, where, checks, units or "blocks")
+    return Overhead(
+        study=study,
+        workload=workload,
+        margin=margin,
+        metric=metric.name,
+        base=next((row.primary.baseline for row in rows.values() if row.primary is not None), None),
+        family=max((row.family for row in rows.values()), default=0),
+        control=state,
+        arms=tuple(arms),
+        doses=trends,
+        position=None if turns else position(cells, values, run.baseline),
+        checks=acceptance.checks(workload, state, arms, trends, below, margin, turns=bool(turns)),
+        units=units,
+    )
 
 
-def _units(rows: Collection[Comparison]) -> str:
-    """What was compared with what where monitors took turns inside processes; "" where they did not."""
-    turns = [row for row in rows if row.processes]
-    if not turns:
-        return ""
-    return "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
-
-
-def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> MonitoredArm:
+def _none(run: Run, here: Sequence[Cell], cells: Sequence[MonitoredCell]) -> MonitoredArm:
     """The arm that all others are held against: it has no overhead, but a load of its own."""
-    own_cells = [cell for cell in here if cell.tweakset == run.baseline]
-    measured = sum(cell.outcome == "measured" for cell in own_cells)
+    own = [cell for cell in here if cell.tweakset == run.baseline]
     return MonitoredArm(
         tweakset=run.baseline,
         label="none",
-        n=measured,
-        blocks=len(own_cells),
+        n=sum(cell.outcome == "measured" for cell in own),
+        blocks=len(own),
         verdict="not comparable",
         said="what others are held against",
-        load=load(cells),
-        missing=missing(cells),
-        lost=lost(own_cells),
+        **_about(own, cells),
     )
 
 
 def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
-    run: Run, here: Sequence[Cell], cells: Sequence[Watched], none: Sequence[Watched], row: Comparison, state: Control, label: str
+    run: Run,
+    of_arm: Sequence[Cell],
+    cells: Sequence[MonitoredCell],
+    none: Sequence[MonitoredCell],
+    row: Comparison,
+    state: Control,
+    label: str,
 ) -> MonitoredArm:
-    first = next(iter(cells), None)
-    verdict, text, reason = judged(row, state)
-    of_arm = [cell for cell in here if cell.tweakset == row.tweakset]
-    if of_arm and all(cell.outcome == "skipped" for cell in of_arm):
-        text = "skipped"
-    elif of_arm and not any(cell.outcome == "measured" for cell in of_arm):
-        text = "failed"
+    first = cells[0] if cells else None
+    verdict, text, reason = _judge(row, state)
+    if of_arm and not any(cell.outcome == "measured" for cell in of_arm):
+        text = "skipped" if all(cell.outcome == "skipped" for cell in of_arm) else "failed"
+    others = {effect.metric.name: figure(effect) for effect in row.others}
     return MonitoredArm(
         tweakset=row.tweakset,
         label=label,
@@ -144,30 +156,188 @@ def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made o
         said=text,
         reason=reason,
         cpu=figure(row.primary, row.p_adjusted),
-        wall=other(row, WALL),
-        total=other(row, ALL_CPU),
-        energy=other(row, ENERGY),
+        wall=others.get(WALL),
+        total=others.get(ALL_CPU),
+        energy=others.get(ENERGY),
         mde=row.mde,
-        own=own(cells, {one.block: one for one in none}),
-        load=load(cells),
-        missing=missing(cells),
-        lost=lost(of_arm),
+        own=_use(cells, none),
         notes=tuple(note for note in row.notes if " left out: " not in note),
+        **_about(of_arm, cells),
     )
 
 
-def _against_placebo(run: Run, cells: Sequence[Watched]) -> dict[tuple[str, str, str], OverheadFigure]:
+def _about(of_arm: Sequence[Cell], cells: Sequence[MonitoredCell]) -> dict[str, Any]:
+    """The load of an arm's cells (mean, smallest, largest), why figures are missing (the first reason of each), and cells not measured."""
+    loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
+    lost = [f"{each.outcome}: {(each.reason or 'no reason was recorded').rstrip('.')}." for each in of_arm if each.outcome != "measured"]
+    missing: dict[str, str] = {}
+    for cell in cells:
+        missing |= {name: reason for name, reason in cell.missing.items() if name not in missing}
+    return {
+        "load": (statistics.fmean(loads), min(loads), max(loads)) if loads else None,
+        "missing": missing,
+        "lost": dict(Counter(lost)),
+    }
+
+
+def _labels(run: Run, cells: Mapping[str, Sequence[MonitoredCell]], names: Iterable[str]) -> dict[str, str]:
+    """Names of arms in tables: `none`, and a monitor with its interval or rate, `psutil_thread 0.01 s`; never two alike."""
+    result = {name: {run.baseline: "none", AGAIN: COPY}.get(name) or _label(name, cells.get(name, ())) for name in names}
+    return result if len(set(result.values())) == len(result) else {name: name for name in result}
+
+
+def _label(name: str, cells: Sequence[MonitoredCell]) -> str:
+    if not cells or cells[0].rate_per_s is None:
+        return name
+    _, by = rate_of(cells[0].params)
+    often = f"{float(str(cells[0].params[str(by)])):g}"
+    others = [part for part in name.split(":")[1:] if part.partition("=")[0] != by]
+    return ":".join([f"{cells[0].base} {often} {'s' if by == INTERVAL else 'Hz'}", *others])
+
+
+def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]], run: Run) -> list[str]:
+    """Arms in order: none again, placebos, then inside, beside and around, each by monitor and from the lowest rate to the highest."""
+
+    def place(name: str) -> tuple[object, ...]:
+        first = next(iter(cells.get(name, ())), None)
+        base = first.base if first else run.tweaksets[name].monitor.partition(":")[0] or name
+        kind = KINDS.index(first.kind) if first and first.kind in KINDS else len(KINDS)
+        return name != AGAIN, base != PLACEBO, kind, base, (first.rate_per_s if first else None) or 0.0, name
+
+    return sorted(names, key=place)
+
+
+def _use(cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitorUse:
+    """What a monitor took itself; `none` are the cells without one."""
+    if not cells or cells[0].name is None:
+        return MonitorUse()
+    without = {cell.block: cell for cell in none}
+    pairs = [(cell, without[cell.block]) for cell in cells if cell.block in without]
+    grown = _median([_minus(cell.usage.get("peak_rss_bytes"), other.usage.get("peak_rss_bytes")) for cell, other in pairs])
+    own = {name: _median([cell.monitor.get(name) for cell in cells]) for name in _MEDIANS}
+    peak, inside = own.pop("peak_rss_bytes"), cells[0].kind == INSIDE
+    return MonitorUse(
+        core=mean_of([share for cell in cells if (share := cell.core_share) is not None]),
+        unproven="" if inside else _unproven(cells),
+        memory_bytes=None if grown is None or (peak is None and not inside) else grown + (peak or 0.0),
+        own_peak_bytes=peak,
+        outside_s=_median([_minus(cell.outside_s, other.outside_s) for cell, other in pairs]),
+        **own,
+    )
+
+
+_MEDIANS = ("cpu_s", "samples", "peak_rss_bytes", "written_bytes", "start_s", "stop_s")
+
+
+def _minus(value: float | None, other: float | None) -> float | None:
+    return None if value is None or other is None else value - other
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _unproven(cells: Sequence[MonitoredCell]) -> str:
+    """Why shares of a core prove nothing: of one that hardly looked they are low whatever a look costs; "" where they do."""
+    reasons = [reason for cell in cells if (reason := _too_few_samples(cell))]
+    return f"{reasons[0]}, in {len(reasons)} of {len(cells)} cells" if reasons else ""
+
+
+def _too_few_samples(cell: MonitoredCell) -> str:
+    samples, steps_s = cell.monitor.get("samples"), cell.monitor.get(AT_WORK, cell.usage.get("steps_wall_s"))
+    if cell.core_share is None:
+        return "its share of a core is not known"
+    if cell.rate_per_s is None or steps_s is None:
+        return "how many samples were due is not known"
+    due = cell.rate_per_s * steps_s
+    if due < FEWEST_DUE:
+        where = "it was at work for" if AT_WORK in cell.monitor else "the steps took"
+        return f"{where} {steps_s:.3g} s, in which {due:.3g} samples were due, fewer than {FEWEST_DUE}"
+    if samples is None:
+        return "how many samples it took is not known"
+    return f"it took {samples:.0f} samples where {due:.0f} were due" if samples < LEAST_TAKEN * due else ""
+
+
+def control(comparison: Comparison | None) -> Control:
+    """Judge the A/A of a workload by its own 95 % interval, which no adjustment widens: it guards the others."""
+    result = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
+    if result is None:
+        reason = comparison.reason.rstrip(".") if comparison is not None else f"there is no {AGAIN}"
+        return Control("missing", None, None, f"No A/A: {reason}. How far equal cells differ is not known: no overhead is called absent.")
+    half = (result.high - result.low) / 2
+    if result.low > 0 or result.high < 0:
+        return Control("differs", result, half, f"A/A DIFFERS: none against none again {result}. NOTHING IS CLAIMED FROM THIS WORKLOAD.")
+    if half > WIDEST:
+        wide = f"half its interval is {unsigned(half)}, more than {unsigned(WIDEST)}"
+        return Control("underpowered", result, half, f"UNDERPOWERED: A/A {result}: {wide}. No overhead is called absent here.")
+    return Control("quiet", result, half, f"A/A holds: none against none again {result}.")
+
+
+def _judge(comparison: Comparison, state: Control) -> tuple[Verdict, str, str]:
+    """The verdict on an arm once the A/A is known: the house's word, what the table prints, and a sentence."""
+    verdict, result, margin = comparison.verdict, figure(comparison.primary, comparison.p_adjusted), unsigned(comparison.margin)
+    if comparison.tweakset == AGAIN:
+        return "not comparable" if state.state == "differs" else verdict, SAID[state.state], state.sentence
+    if result is None:
+        return verdict, "not comparable", comparison.reason
+    if state.state == "differs":
+        return "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
+    if verdict == "equivalent" and state.state in {"underpowered", "missing"}:
+        return "inconclusive", SAID[state.state], f"inside the margin, which says nothing here: {state.sentence}"
+    if outlasts(comparison):
+        return verdict, "not shown", outlasting(comparison)
+    p = "unknown" if comparison.p_adjusted is None else probability(comparison.p_adjusted)
+    seen = f"{result.amount} {result.ends} CPU, Holm p {p} of {comparison.family}"
+    most = "" if comparison.mde is None else f"; a difference of {unsigned(comparison.mde)} would be, 4 times in 5"
+    small = f", under {margin}" if result.high < comparison.margin else ""
+    unknown = SAID[state.state] if state.state == "underpowered" else "not shown"
+    words: dict[Verdict, tuple[str, str]] = {
+        "regressed": (f"costs{small}", f"costs {seen}."),
+        "improved": ("less than none", f"{seen}: less than without; look for the reason."),
+        "equivalent": (f"within ±{margin}", f"no effect beyond ±{margin}: the 90 % interval lies inside."),
+        "inconclusive": (unknown, f"neither a cost nor its absence is shown{most}."),
+        "not comparable": ("not comparable", comparison.reason),
+    }
+    return verdict, *words[verdict]
+
+
+def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFigure | None:
+    """Turn a gain into an overhead: to do 1/1.25 of the work a second is to pay 25 % more."""
+    if effect is None:
+        return None
+    value, low, high = (_cost(gain) for gain in (effect.gain, effect.high, effect.low))
+    return OverheadFigure(value, low, high, effect.n_baseline, effect.p, p_adjusted, effect.p_equivalent)
+
+
+def _cost(gain: float) -> float:
+    """What is paid more where so much is gained: a gain of -0.2 costs a quarter more, and one of -1 more than can be written."""
+    return 1 / (1 + gain) - 1 if gain > -1 else math.inf
+
+
+def _paid_inside(cell: Cell, metric: Metric) -> float:
+    """How many times as much was paid in the segments of a process with the monitor as in those without."""
+    logs = [math.log(segment.metrics[metric.name]) * (1 if segment.tweakset == cell.tweakset else -1) for segment in cell.segments]
+    return math.exp(2 * math.fsum(logs) / len(logs))
+
+
+def _against(run: Run, baseline: str, arms: Collection[str]) -> list[Comparison]:
+    """Compare some arms with one of their own kind; these contrasts alone are the family of the adjustment."""
+    names = {baseline, *arms}
+    cells = tuple(cell for cell in run.cells if cell.tweakset in names)
+    tweaksets = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
+    return compare(replace(run, cells=cells, tweaksets=tweaksets), baseline)
+
+
+def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str, str, str], OverheadFigure]:
     """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing."""
     inside = {cell.tweakset for cell in cells if cell.kind == INSIDE}
     placebo = next((cell.tweakset for cell in cells if cell.base == PLACEBO), None)
     if placebo is None or inside <= {placebo}:
         return {}
-    result = {}
-    for comparison in against(run, placebo, inside):
-        shown = figure(comparison.primary, comparison.p_adjusted)
-        if shown is not None:
-            result[comparison.study, comparison.workload, comparison.tweakset] = shown
-    return result
+    rows = _against(run, placebo, inside)
+    figures = {(row.study, row.workload, row.tweakset): figure(row.primary, row.p_adjusted) for row in rows}
+    return {place: result for place, result in figures.items() if result is not None}
 
 
 def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[MonitoredArm]) -> OverheadFigure | None:
@@ -176,39 +346,7 @@ def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[MonitoredArm]
     if thread is None or profile is None:
         return None
     try:
-        rows = against(run, thread.tweakset, [profile.tweakset])
+        rows = _against(run, thread.tweakset, [profile.tweakset])
     except NotComparable:
         return None
     return next((figure(row.primary) for row in rows if (row.study, row.workload) == place), None)
-
-
-def position(cells: Sequence[tuple[int, str, int, float]], none: str) -> Position | None:
-    """Fit block + arm + place to cells (block, arm, place, value); None where these are too few, or place cannot be told from these."""
-    blocks, arms = sorted({cell[0] for cell in cells}), sorted({cell[1] for cell in cells})
-    if none not in arms or len(arms) < 2:
-        return None
-    others = [arm for arm in arms if arm != none]
-    last = max(cell[2] for cell in cells) or 1
-    levels = np.array([[block == number for number in blocks] + [arm == text for text in others] for block, arm, _, _ in cells], float)
-    place = np.array([[at / last] for _, _, at, _ in cells], float)
-    values = np.array([math.log(value) for *_, value in cells])
-    model = np.hstack([levels, place])
-    df = len(cells) - model.shape[1]
-    if df < 1 or np.linalg.matrix_rank(model) < model.shape[1]:
-        return None
-    fitted, *_ = np.linalg.lstsq(model, values)
-    without, *_ = np.linalg.lstsq(levels, values)
-    rest = values - model @ fitted
-    error = math.sqrt(float(rest @ rest) / df * float(np.linalg.inv(model.T @ model)[-1, -1]))
-    if not error > 0:
-        return None
-    slope, half = float(fitted[-1]), t_quantile(1 - ALPHA / 2, df) * error
-    p = 2 * t_tail(abs(slope) / error, df)
-    at = slice(len(blocks), len(blocks) + len(others))
-    moved = float(np.abs(np.expm1(fitted[at]) - np.expm1(without[at])).max())
-    low, value, high = (math.expm1(end) for end in (slope - half, slope, slope + half))
-    figure = OverheadFigure(value, low, high, len(cells), p)
-    shown = f"{amount(figure)} {ends(figure)} from first place to last, p {probability(p)}, {len(cells)} cells"
-    tells = f"with place in the model no overhead moves by more than {100 * moved:.2f} %"
-    verb = "matters" if p < ALPHA else "is not shown to matter"
-    return Position(figure, moved, f"Place in the block {verb}: {shown}; {tells}.")

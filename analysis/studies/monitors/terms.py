@@ -1,4 +1,4 @@
-"""The words of monitoring overhead: what one cell told, what an arm costs, and what may be said of a workload.
+"""The results of monitoring overhead: what an arm costs, and what may be said of a workload.
 
 Overheads are fractions of the arm without a monitor (0.013 is 1.3 % more), above 0 where the monitor costs.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from analysis.wording import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,32 +19,15 @@ if TYPE_CHECKING:
 State = Literal["quiet", "underpowered", "differs", "missing"]
 Passed = Literal["PASS", "FAIL", "NOT SHOWN"]
 Trend = Literal["holds", "not shown", "contradicted"]
+FINE = 0.10  # an overhead below it has two decimals
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What one measured cell told of its monitor and of the workload's process; `place` is its rank among all cells of its block.
-
-    `monitor` and `usage` hold numbers by the names of the saved file (`data/README.md`), without those that are missing: `missing` says
-    why. `rate_per_s` is how often it looks, by its parameters; None where they do not say. `rest` are its other parameters, in words.
-    """
-
-    id: str
-    study: str
-    workload: str
-    tweakset: str
-    block: int
-    place: int
-    name: str | None = None
-    base: str = ""
-    kind: str = ""
-    params: Mapping[str, object] = field(default_factory=dict)
-    version: str | None = None
-    rate_per_s: float | None = None
-    rest: str = ""
-    monitor: Mapping[str, float] = field(default_factory=dict)
-    usage: Mapping[str, float] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+def percent(fraction: float, decimals: int | None = None) -> str:
+    """Write an overhead without its sign of percent: `+0.12`."""
+    if abs(fraction) >= LARGEST:
+        return f"{fraction * 100:+.1e}"
+    places = (2 if abs(fraction) < FINE else 1) if decimals is None else decimals
+    return f"{round(fraction * 100, places) + 0.0:+.{places}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +42,32 @@ class OverheadFigure:
     p_adjusted: float | None = None
     p_equivalent: float | None = None
 
+    @property
+    def decimals(self) -> int:
+        return 2 if max(abs(self.value), abs(self.low), abs(self.high)) < FINE else 1
+
+    @property
+    def amount(self) -> str:
+        """`+0.12 %`, `+60.3 %`."""
+        return f"{percent(self.value, self.decimals)} %"
+
+    @property
+    def ends(self) -> str:
+        """Its interval: `[-0.04, +0.43]`."""
+        return f"[{percent(self.low, self.decimals)}, {percent(self.high, self.decimals)}]"
+
+    @property
+    def cell(self) -> str:
+        """Both for a column whose head says percent: `+0.12 [-0.04, 0.43]`."""
+        return f"{self.amount.removesuffix(' %')} {self.ends.replace('+', '')}"
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.ends}, n {self.n}"
+
 
 @dataclass(frozen=True, slots=True)
 class MonitorUse:
-    """What the monitor itself took, over the blocks; None where it could not be told (`Arm.missing` says why).
+    """What the monitor itself took, over the blocks; None where it could not be told (`MonitoredArm.missing` says why).
 
     `core`: of one core, its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by
     their life where the start is not known apart (1 is a whole core); an inside monitor has none: it is in the workload's.
@@ -83,7 +90,7 @@ class MonitorUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoredArm:
-    """One monitor under one workload, against none. `label` is what tables call it.
+    """One monitor under one workload, against none. `label` is its name in tables.
 
     `cpu` is of the measured steps (the primary metric), `wall` of their wall time, `total` of all CPU from the process's start to its exit,
     the monitor's own processes included, `energy` of what a meter read, `placebo` the primary metric against the placebo (inside monitors).
@@ -128,12 +135,11 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Dose:
-    """One monitor at rising rates, `arms` from the lowest.
+    """One monitor at rising rates, `arms` from the lowest; `means` are their overheads in the primary metric.
 
     `p` is of the order in that direction, `p_against` of the opposite one, both one-sided and Holm's over the workload's monitors; `test`
     names it. `per_sample_s`: CPU seconds that one more sample costs (of all CPU, block by block, among the rates); None where samples are
     not told.
-    `means` are overheads in the primary metric, in the order of `arms`.
     """
 
     family: str

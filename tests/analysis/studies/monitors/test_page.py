@@ -13,7 +13,6 @@ from analysis.__main__ import main
 from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.monitors.answers import answer
-from analysis.studies.monitors.arms import whole
 from analysis.studies.monitors.study import overheads
 from analysis.studies.monitors.terms import OverheadFigure
 from tests.made_monitoring import MONITORS, PERF, MadeMonitoring, Monitor, monitored_run
@@ -51,13 +50,13 @@ def test_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_dear_and_cheap_monitors_are_both_read() -> None:
-    assert whole(OverheadFigure(0.0012, -0.0004, 0.0028, 20, 0.1)) == "+0.12 [-0.04, 0.28]"
-    assert whole(OverheadFigure(0.603, 0.58, 0.62, 20, 0.0)) == "+60.3 [58.0, 62.0]"
+    assert OverheadFigure(0.0012, -0.0004, 0.0028, 20, 0.1).cell == "+0.12 [-0.04, 0.28]"
+    assert OverheadFigure(0.603, 0.58, 0.62, 20, 0.0).cell == "+60.3 [58.0, 62.0]"
 
 
 @given(st.floats(-0.99, 1e6), st.floats(0, 1), st.floats(0, 1))
 def test_any_figure_fits_its_column(value: float, below: float, above: float) -> None:
-    assert len(whole(OverheadFigure(value, max(-0.9999, value - below), value + above, 20, 0.5))) <= 30
+    assert len(OverheadFigure(value, max(-0.9999, value - below), value + above, 20, 0.5).cell) <= 30
 
 
 def test_loud_where_the_a_a_differs() -> None:
