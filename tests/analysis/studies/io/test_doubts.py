@@ -102,8 +102,8 @@ def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -
 
 
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
-    run = io_run(epoch([0.1] * 20, [0.13] * 20), params={"computation_time": {"type": "normal", "mean": 0.1, "stdev": 0.05}})
-    assert judge(run).value("au_whole_percent") is not None
+    drawn = {"computation_time": {"type": "normal", "mean": 0.1, "stdev": 0.05}}
+    assert judge(io_run(epoch([0.1] * 20, [0.13] * 20), params=drawn)).value("au_whole_percent") is not None
 
 
 def test_a_page_cache_in_another_state_refuses_every_figure(snapshot: SnapshotAssertion) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from analysis.studies.io.effects import Analysis, IoEffect
     from analysis.studies.io.responses import JudgedResponse
+    from analysis.studies.io.terms import IoRun
 
 RATE = "samples_per_s_whole"
 FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}
@@ -145,18 +146,27 @@ def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_inte
 BASE = {"format": "raw", "read_threads": 1, "cache": "warm"}
 
 
-def test_two_parameters_that_always_go_together_are_one_factor() -> None:
-    runs = [
-        replace(run, overrides={**run.overrides, "transfer_size": 4096 if run.overrides["cache"] == "cold" else 0}) for run in io_runs(MADE)
+def design(**levels: Sequence[object]) -> list[IoRun]:
+    """One run a combination, named by these parameters alone."""
+    (run,) = io_runs(MadeIo(factors={"cache": ("warm",)}, blocks=1, tweaksets=("stock",)))
+    return [replace(run, overrides=dict(zip(levels, values, strict=True))) for values in itertools.product(*levels.values())]
+
+
+def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
+    """By size, or the plainest first; two parameters that always go together are one; what a model implies is none."""
+    runs = design(read_threads=(16, 2, 1), format=("png", "hdf5", "raw"))
+    assert [factor.levels for factor in factors_of(runs).factors] == [("1", "2", "16"), ("raw", "hdf5", "png")]
+    twins = [
+        replace(run, overrides={**run.overrides, "transfer_size": 4096 * (run.overrides["format"] == "png")})
+        for run in design(format=("raw", "png"))
     ]
-    found = factors_of(runs)
-    assert [factor.name for factor in found.factors] == ["format", "read_threads", "cache"]
-    assert found.same == (("transfer_size", "cache"),)
-
-
-def test_what_a_model_implies_is_no_factor_of_its_own() -> None:
-    runs = [replace(run, model=name, batch_size=size) for name, size in (("unet3d", 7), ("resnet50", 400)) for run in io_runs(MadeIo())]
-    assert [factor.name for factor in factors_of(runs).factors] == ["model", "format", "cache"]
+    assert (len(factors_of(twins).factors), factors_of(twins).same) == (1, (("transfer_size", "format"),))
+    models = [
+        replace(run, model=name, batch_size=size)
+        for name, size in (("unet3d", 7), ("resnet50", 400))
+        for run in design(format=("raw", "png"))
+    ]
+    assert [factor.name for factor in factors_of(models).factors] == ["model", "format"]
 
 
 def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
@@ -176,15 +186,6 @@ def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_
         assert mean.value == (pytest.approx(middle(known)) if known else None)
         assert (mean.low is None) == (len(known) < 2)
         assert mean.low is None or (0 <= mean.low <= (mean.value or 0) * (1 + 1e-9) and (mean.high or 0) <= highest + 1e-9)
-
-
-def test_levels_are_in_the_order_of_their_size_or_of_their_plainness() -> None:
-    runs = [
-        replace(run, overrides={"read_threads": threads, "format": name})
-        for run in io_runs(MadeIo(factors={"cache": ("warm",)}, blocks=1))
-        for threads, name in itertools.product((16, 2, 1), ("png", "hdf5", "raw"))
-    ]
-    assert [factor.levels for factor in factors_of(runs).factors] == [("1", "2", "16"), ("raw", "hdf5", "png")]
 
 
 def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -52,7 +52,7 @@ def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
 
 
 SIZE = int(80 * MIB)
-READ = {"rchar_bytes": SIZE, "read_bytes": 0}
+READ: dict[str, Any] = {"rchar_bytes": SIZE, "read_bytes": 0}
 # Each formula on numbers small enough for the head: what a run is, the figures by hand.
 BY_HAND: dict[str, tuple[IoRun, dict[str, float]]] = {
     # T = 1.0 + 19 x 0.01 + 20 x 0.1 = 3.19 s. Steady: 1.9 s of computation in 3.19 - 1.1 = 2.09 s. Whole: 2.0 in 3.19. Batch 4: 19 steps
