@@ -64,8 +64,9 @@ def from_json(saved: object, origin: str) -> Run:
         for figures in studies_of_runs.hooks("with_figures"):
             cell = figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
         cells[key] = cell
-    for key in records.keys() - cells.keys():
-        records[key].refuse(f"measured {saved_cell.described(key)}, which is not in the list of cells")
+    for key, record in records.items():
+        if key not in cells:
+            record.refuse(f"measured {saved_cell.described(key)}, which is not in the list of cells")
     cells = saved_cell.adjusted(cells, records)
     _check_copies(cells, ours)
     warnings = [
