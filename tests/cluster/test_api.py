@@ -13,7 +13,6 @@ import pytest
 from fixtures.kubernetes import client
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
-    CRDS,
     NODES,
     PODS,
     ApiError,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 
 Object = dict[str, Any]
+CRDS = Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 LONG_S = 100.0
 
 

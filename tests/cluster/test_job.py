@@ -44,7 +44,7 @@ class Cells:
         return manifests.workload_job(chosen, spot, order, self.n, "study/cell", Shared(network=False, ipc=False))
 
     def run(self, job: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        result, self.place = workload.run(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
+        result, self.place = workload.ended(workload.running(self.cluster, job, order, on_start=on_start, patience_s=patience_s))
         return result
 
     def play(  # noqa: PLR0913

@@ -121,7 +121,7 @@ def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
     del collector
     made = cells_in(namespace, kubeconfig, node_name, image, overlay_file)
     yield made
-    for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
+    for kind in (apis.WORKSPACES, apis.PODS, apis.Kind("apps/v1", "statefulsets", "StatefulSet"), apis.JOBS):
         left, _ = apis.list_(made.cluster, kind)
         assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
 

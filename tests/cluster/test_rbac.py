@@ -13,7 +13,6 @@ import yaml
 from fixtures.kubernetes import api, names, preflight, skyhook
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
-    CRDS,
     EVENTS,
     JOBS,
     LEASES,
@@ -51,6 +50,7 @@ RUN_ID = "0123456789ab"
 TWEAK = names.tweak_name(RUN_ID, 1)
 GROUP = "rbac.authorization.k8s.io/v1"
 KUEUE = "kueue.x-k8s.io/v1beta1"
+CRDS = Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 LOCALQUEUES, WORKLOADS = Kind(KUEUE, "localqueues", "LocalQueue"), Kind(KUEUE, "workloads", "Workload")
 KINDS = {
     kind.kind: kind
@@ -167,7 +167,8 @@ def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Objec
     strangers = [KINDS["ClusterRole"], KINDS["ServiceAccount"], Kind("v1", "secrets", "Secret")]
     resources = {(kind, subresource) for rules in PARTS.values() for kind, subresource, _, _ in rules}
     for kind, subresource in sorted(
-        resources | {(kind, "") for kind in [*strangers, CRDS]} | {(PODS, "exec"), (PODS, "eviction")}, key=str
+        resources | {(kind, "") for kind in [*strangers, CRDS]} | {(PODS, "exec"), (PODS, "eviction")},
+        key=str,
     ):
         for verb in sorted(FULL | {"update", "deletecollection"}):
             for place in (cluster.namespace, "kube-system"):
