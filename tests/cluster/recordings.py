@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fixtures.kubernetes.pods import Conclusion
 
-FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "operator_recordings"
+FOLDER = Path(__file__).parents[3] / "shared" / "reference" / "operator_recordings"
 TICK_S = 0.25
 # Recorded of a pod only when they change: missing means as before.
 _AS_BEFORE = ("labels", "annotations", "ownerReferences", "generateName", "creationTimestamp")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fixtures.kubernetes.progress import JobProgress, SkyhookProgress, WorkspaceProgress
 from fixtures.kubernetes.removal import Removal
-from tests.cluster.conclusions.recordings import FOLDER, Line, Part, Said, lines, names, part, play
+from tests.cluster.recordings import FOLDER, Line, Part, Said, lines, names, part, play
 
 pytestmark = pytest.mark.needs("reference")
 
