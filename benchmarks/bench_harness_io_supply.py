@@ -140,7 +140,7 @@ def by_loader(prepared: Prepared, cache: str, kept_bytes: int) -> dict[str, floa
 
 def by_fio(prepared: Prepared, cache: str) -> dict[str, float]:
     """As many jobs as readers, each its own files one after the other, synchronous reads of the same size."""
-    result = pagecache.bring_about(cache, prepared.files)
+    result = pagecache.ensure_state(cache, prepared.files)
     options = {
         "name": "supply",
         "directory": prepared.links,

@@ -81,7 +81,7 @@ def test_what_a_reader_cannot_read_is_told_in_a_line(tmp_path: Path) -> None:
     how.files[1].unlink()
     with (
         pytest.raises(Refused, match=rf"Rank 0: reader 0: FileNotFoundError: .*'{how.files[1]}'\.$") as died,
-        loader.deaths_told(lambda: "Rank 0"),
+        loader.reader_failures(lambda: "Rank 0"),
     ):
         list(loader.batches(samples, how, array("q", range(6))))
     assert "\n" not in str(died.value)

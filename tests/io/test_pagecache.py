@@ -39,7 +39,7 @@ def file_of(path: Path, pages: int, and_bytes: int = 0) -> Path:
 def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
     paths = [file_of(disk / "a", 300), file_of(disk / "b", 20, and_bytes=7)]
     pagecache.evict(paths)
-    with pagecache.held(paths) as locked:
+    with pagecache.pinned(paths) as locked:
         pagecache.evict(paths)
         assert locked
         assert pagecache.resident(paths) == 1.0
@@ -49,11 +49,11 @@ def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
 
 def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
     """An empty file has no page to map, so that all of it is held; who may lock no memory is told that nothing is locked."""
-    with pagecache.held([file_of(disk / "empty", 0), file_of(disk / "a", 3)]) as locked:
+    with pagecache.pinned([file_of(disk / "empty", 0), file_of(disk / "a", 3)]) as locked:
         assert locked
     program = (
         "import sys; from pathlib import Path; from fixtures.studies.io import pagecache;"
-        "exec('with pagecache.held([Path(sys.argv[1])]) as locked: print(locked)')"
+        "exec('with pagecache.pinned([Path(sys.argv[1])]) as locked: print(locked)')"
     )
     command = [sys.executable, "-c", program, str(disk / "a")]
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HOUSE, preexec_fn=without_locked_memory)
@@ -123,12 +123,12 @@ def files(disk: Path) -> list[Path]:
 
 def test_files_are_made_cold_and_warm_and_left_alone(files: list[Path]) -> None:
     """As mincore sees them, though just written and dirty; only evicting has a time."""
-    cold = pagecache.bring_about("cold", files)
+    cold = pagecache.ensure_state("cold", files)
     assert cold.resident <= 0.01
     assert cold.evicted_s is not None
-    assert pagecache.bring_about("as_found", files).resident == pytest.approx(cold.resident, abs=0.01)
-    assert pagecache.bring_about("warm", files) == pagecache.Found(1.0)
-    assert pagecache.bring_about("as_found", files) == pagecache.Found(1.0)
+    assert pagecache.ensure_state("as_found", files).resident == pytest.approx(cold.resident, abs=0.01)
+    assert pagecache.ensure_state("warm", files) == pagecache.CacheState(1.0)
+    assert pagecache.ensure_state("as_found", files) == pagecache.CacheState(1.0)
 
 
 @pytest.mark.parametrize(("state", "fraction"), [("cold", 0.011), ("warm", 0.989)])
@@ -140,7 +140,7 @@ def test_a_state_that_does_not_come_about_is_refused_with_its_figure(
     monkeypatch.setattr(pagecache, "evict", lambda _: tried.append("cold"))
     monkeypatch.setattr(pagecache, "warm", lambda _: tried.append("warm"))
     with pytest.raises(Refused, match=rf"cache={state}: {fraction:.1%} of the data set is "):
-        pagecache.bring_about(state, files)
+        pagecache.ensure_state(state, files)
     assert tried == [state] * 3
 
 
@@ -155,15 +155,15 @@ def test_a_data_set_larger_than_memory_is_told_so(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(pagecache, "resident", lambda _: 0.5)
     monkeypatch.setattr(pagecache, "warm", lambda _: None)
     with pytest.raises(Refused, match=r"It has 8.8e\+03 GB and [\d.e+]+ GB of memory are free: choose a smaller sample_scale"):
-        pagecache.bring_about("warm", [huge])
+        pagecache.ensure_state("warm", [huge])
 
 
 def test_a_state_that_is_gone_is_brought_about_anew(files: list[Path]) -> None:
-    warm = pagecache.bring_about("warm", files)
+    warm = pagecache.ensure_state("warm", files)
     pagecache.evict(files)
-    assert pagecache.still("warm", files, warm).resident >= 0.99
+    assert pagecache.recheck("warm", files, warm).resident >= 0.99
     pagecache.evict(files)
-    assert pagecache.still("cold", files, pagecache.Found(0.5, 1.25)) == pagecache.Found(0.0, 1.25)
+    assert pagecache.recheck("cold", files, pagecache.CacheState(0.5, 1.25)) == pagecache.CacheState(0.0, 1.25)
 
 
 GB, MB = 10**9, 10**6

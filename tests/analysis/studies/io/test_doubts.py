@@ -151,8 +151,8 @@ def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
 
 def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
     for fraction in (0.0, 0.01, 0.0101, 0.5, 0.9899, 0.99, 1.0):
-        assert pagecache.holds("cold", fraction) == (fraction <= validity.COLD_AT_MOST)
-        assert pagecache.holds("warm", fraction) == (fraction >= validity.WARM_AT_LEAST)
+        assert pagecache.is_state("cold", fraction) == (fraction <= validity.COLD_AT_MOST)
+        assert pagecache.is_state("warm", fraction) == (fraction >= validity.WARM_AT_LEAST)
 
 
 def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:
