@@ -8,7 +8,6 @@ import os
 import shlex
 import sys
 import traceback
-from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -22,6 +21,7 @@ from .plain import one_line
 from .streams import complain, mend, say, silence
 from .subcommands import add_parser
 from .terms import Refused
+from .wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,8 +89,7 @@ def _run(given: Sequence[str], program: str) -> int:
         return 0 if name else USAGE_ERROR
     if _module(name) not in COMMANDS:
         if not Path(name).exists():
-            near = get_close_matches(name, map(command_of, COMMANDS), n=1)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
+            hint = suggestion(name, map(command_of, COMMANDS)).replace("'", "`")
             raise Refused(f"{name}: no such command, and no such file.{hint} `python -m analysis --help` lists the commands.")
         name, given = "show", ["show", *given]
     command = cast("Command", import_module(f"analysis.commands.{_module(name)}"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .checks import different_data
 from .load import GLOB, load_each
 from .terms import Refused, UnknownName
+from .wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,7 +89,7 @@ def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -
     known = set(there)
     for name in names:
         if name not in known:
-            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {', '.join(sorted(known))}.")
+            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {', '.join(sorted(known))}.{suggestion(name, known)}")
 
 
 def _configuration(text: str) -> tuple[str, str] | None:
@@ -110,7 +111,7 @@ def _split(text: str) -> tuple[str, str | None]:
 
 
 def of_one_workload(base: Arm, candidate: Arm) -> Arm:
-    """Answer the candidate with the base's name for its one workload, where both are DeepTweak directories: they call it by their node."""
+    """Return the candidate with the base's name for its one workload, where both are DeepTweak directories: they call it by their node."""
     names = [{name for run in arm.runs for name in run.workloads} for arm in (base, candidate)]
     if any(run.format != DEEPTWEAK for arm in (base, candidate) for run in arm.runs) or any(len(each) != 1 for each in names):
         return candidate

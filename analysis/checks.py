@@ -118,7 +118,7 @@ def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
 
 
 def different_data(baseline: Cell, candidate: Cell) -> str | None:
-    """Say how the work of two cells differs, None where they did the same: only then does their ratio speak of the machine."""
+    """Report how the work of two cells differs, None where they did the same: only then does their ratio speak of the machine."""
     for fact in SAME_WORK:
         if baseline.facts.get(fact) != candidate.facts.get(fact):
             return f"the arms differ in {fact}"
@@ -154,7 +154,7 @@ def _kind(cell: Cell) -> str:
 
 
 def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | None:
-    """Say how the machines of two arms differ in what a tweak cannot change, None where they are alike as far as the files say."""
+    """Report how the machines of two arms differ in what a tweak cannot change, None where they are alike as far as the files say."""
     seen: dict[str, set[str]] = {}
     for run in (*baseline, *candidate):
         for name, value in hardware(run).items():
@@ -348,7 +348,7 @@ def _counted(cell: Cell) -> list[tuple[float, float]]:
 
 
 def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
-    """Say of which arms others' CPU time is no matter of chance: what is taken out as theirs may be the arm's own effect."""
+    """Report of which arms others' CPU time is no matter of chance: what is taken out as theirs may be the arm's own effect."""
     asked = [comparison for comparison in comparisons if not comparison.guard]
     for comparison in asked:
         arms = (comparison.tweakset, *(comparison.baseline_arms or (comparison.baseline,)))

@@ -28,7 +28,7 @@ from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
-from .terms import Comparison, Metric, NotComparable, Refused, UnknownName
+from .terms import Comparison, Metric, NotComparable, Refused
 from .verdict import GUARD, ONE_RUN, inside_margin, judge
 from .wording import unsigned
 
@@ -71,8 +71,7 @@ def compare(run: Run, baseline: str | None = None, options: Options = Options())
     Raises: UnknownName, if the run has no such baseline or tweak set.
     """
     name = run.baseline if baseline is None else baseline
-    if name not in run.tweaksets:
-        raise UnknownName(f"{run.origin}: no tweak set {name!r} to compare with; it has {', '.join(sorted(run.tweaksets))}.")
+    must_have(run, "tweak set", [name], run.tweaksets)
     base = Arm(run.origin, (run,), name, declared=baseline is None)
     return compare_arms(base, [Arm(run.origin, (run,))], options)
 

@@ -51,7 +51,7 @@ def must_be_file(path: Path, missing: str = "cannot be read: No such file or dir
 
 
 def resolved(path: Path | str) -> Path:
-    """Answer where a path leads, links followed, whether something is there or not.
+    """Return where a path leads, links followed, whether something is there or not.
 
     Raises: Refused, for links that lead in a circle and names that no file can have.
     """
@@ -100,7 +100,7 @@ def must_be_new(path: Path, *, force: bool, sources: Iterable[Path] = ()) -> Non
 
 
 def must_be_a_name(name: str, what: str) -> str:
-    """Answer a name that can be a file's: letters, digits and . _ @ + = - after the first.
+    """Return a name that can be a file's: letters, digits and . _ @ + = - after the first.
 
     Raises: Refused, for one that is empty or would lead elsewhere.
     """

@@ -45,17 +45,8 @@ class MergeSource:
     stats: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """The run that came out, by its cells' ids the statistics that its sources had, and when the last of these was saved."""
-
-    run: Run
-    ended_utc: str
-    stats: Mapping[str, Mapping[str, object]]
-
-
-def merge(sources: Sequence[MergeSource]) -> Merged:
-    """Make one run of all sources.
+def merge(sources: Sequence[MergeSource]) -> tuple[Run, dict[str, Mapping[str, object]]]:
+    """Make one run of all sources; and by its cells' ids the statistics that these had.
 
     Raises: Refused, where they are not of one kind, one machine, or not all there once.
     """
@@ -77,11 +68,10 @@ def merge(sources: Sequence[MergeSource]) -> Merged:
                 stats[name] = source.stats[original.id]
     blocks = max(cell.block for cell in cells)
     tweaksets = _tweaksets(runs)
-    started = sorted(run.started_utc for run in runs if run.started_utc)
     merged = Run(
         origin=", ".join(str(source.path) for source in sources),
         run_id="",
-        started_utc=started[0] if started else "",
+        started_utc=min((run.started_utc for run in runs if run.started_utc), default=""),
         interrupted=False,
         studies={name: replace(study, blocks=blocks) for run in runs for name, study in run.studies.items()},
         workloads={name: workload for run in runs for name, workload in run.workloads.items()},
@@ -94,7 +84,7 @@ def merge(sources: Sequence[MergeSource]) -> Merged:
         replicated=blocks > 1,
         commit=runs[0].commit if len({run.commit for run in runs}) == 1 else None,
     )
-    return Merged(merged, max(started, default=""), stats)
+    return merged, stats
 
 
 def _one_kind(sources: Sequence[MergeSource]) -> None:
@@ -172,26 +162,27 @@ def _out_of_turn(runs: Sequence[Run]) -> Iterator[str]:
 
 SCHEMA_VERSION = 1
 JSON = dict[str, Any]
+NAMES = ("id", "study", "workload", "tweakset", "block", "order", "outcome", "reason")  # of a cell, in its line and its record
 
 
-def document(merged: Merged, sources: Sequence[tuple[Path, str]], source_format: str) -> tuple[JSON, bytes | None]:
-    """Write a merged run; `sources` are the files it came from with their SHA-256.
+def document(sources: Sequence[MergeSource], files: Sequence[tuple[Path, str]]) -> tuple[JSON, bytes | None]:
+    """Merge the sources and write them as a saved run; `files` are those they came from with their SHA-256.
 
     Returns: the JSON, and the content of its telemetry file, None where the sources had no series.
     """
-    run, ended_utc = merged.run, merged.ended_utc
-    run_id = f"imported-{hashlib.sha256(''.join(digest for _, digest in sources).encode()).hexdigest()[:12]}"
+    run, stats = merge(sources)
+    run_id = f"imported-{hashlib.sha256(''.join(digest for _, digest in files).encode()).hexdigest()[:12]}"
     packed = _telemetry(run)
     ours = {
         "schema_version": SCHEMA_VERSION,
         "run_id": run_id,
         "started_utc": run.started_utc or None,
-        "ended_utc": ended_utc or None,
+        "ended_utc": max(source.run.started_utc for source in sources) or None,
         "interrupted": False,
         "imported_from": {
-            "format": source_format,
+            "format": sources[0].run.format,
             "baseline": run.baseline,
-            "sources": [{"path": str(path), "sha256": digest} for path, digest in sources],
+            "sources": [{"path": str(path), "sha256": digest} for path, digest in files],
             "warnings": list(run.warnings),
         },
         "studies": {name: _study(run, name) for name in run.studies},
@@ -207,7 +198,7 @@ def document(merged: Merged, sources: Sequence[tuple[Path, str]], source_format:
     saved = {
         "machine_info": {"deeptweak": dict(run.machine)},
         "commit_info": {"id": commit, "dirty": bool(dirty)},
-        "benchmarks": [_benchmark(cell, merged.stats.get(cell.id)) for cell in run.cells],
+        "benchmarks": [_benchmark(cell, stats.get(cell.id)) for cell in run.cells],
         "datetime": datetime.now(UTC).isoformat(),
         "deeptweak": ours,
     }
@@ -239,8 +230,7 @@ def _tweakset(tweakset: TweakSet) -> JSON:
 
 
 def _line(cell: Cell) -> JSON:
-    names = ("id", "study", "workload", "tweakset", "block", "order", "outcome", "reason")
-    return {name: getattr(cell, name) for name in names} | {"fullname": _fullname(cell)}
+    return {name: getattr(cell, name) for name in NAMES} | {"fullname": _fullname(cell)}
 
 
 def _fullname(cell: Cell) -> str:
@@ -261,8 +251,7 @@ def _benchmark(cell: Cell, stats: Mapping[str, object] | None) -> JSON:
 
 
 def _record(cell: Cell) -> JSON:
-    names = ("id", "study", "workload", "tweakset", "block", "order", "outcome", "reason")
-    record: JSON = {"schema_version": SCHEMA_VERSION, **{name: getattr(cell, name) for name in names}, "target": "imported"}
+    record: JSON = {"schema_version": SCHEMA_VERSION, **{name: getattr(cell, name) for name in NAMES}, "target": "imported"}
     if cell.started_utc:
         record["started_utc"] = cell.started_utc
     if cell.steps is not None:

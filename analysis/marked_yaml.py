@@ -28,7 +28,7 @@ class Value:
         self.place = f"{origin}:{node.start_mark.line + 1}"
 
     def refuse(self, what: str) -> NoReturn:
-        """Say in one line what is wrong here and what to do.
+        """Report in one line what is wrong here and what to do.
 
         Raises: Refused.
         """

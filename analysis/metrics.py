@@ -21,7 +21,7 @@ ROUNDING = 1e-4
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """Answer the q-quantile by linear interpolation between order statistics (Hyndman & Fan type 7, numpy's default)."""
+    """Return the q-quantile by linear interpolation between order statistics (Hyndman & Fan type 7, numpy's default)."""
     ordered = sorted(values)
     position = q * (len(ordered) - 1)
     below = math.floor(position)

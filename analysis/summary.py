@@ -112,7 +112,7 @@ def energy_j(cell: Cell) -> float | None:
 
 
 def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
-    """Answer all energy of some cells over all their samples, in joules; None where any of them lacks it."""
+    """Return all energy of some cells over all their samples, in joules; None where any of them lacks it."""
     if not cells:
         return None
     energy = [energy_j(cell) for cell in cells]
@@ -123,7 +123,7 @@ def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
 
 
 def why_missing(cells: Sequence[Cell]) -> str:
-    """Say why there is no power: what the sampler wrote, or that nothing was written."""
+    """Report why there is no power: what the sampler wrote, or that nothing was written."""
     reasons = dict.fromkeys(
         reason for cell in cells for name, reason in cell.telemetry_missing.items() if re.fullmatch(r"nvml|sampler|gpu\d+(_power_w)?", name)
     )

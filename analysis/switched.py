@@ -173,7 +173,7 @@ def signed_rank_p(differences: Sequence[float]) -> float:
 
 
 def _ranks(sizes: Sequence[float]) -> tuple[list[float], int]:
-    """Rank sorted sizes from 1, and answer the sum of t³ - t over groups of t equal ones."""
+    """Rank sorted sizes from 1, and return the sum of t³ - t over groups of t equal ones."""
     ranks: list[float] = []
     ties = 0
     while len(ranks) < len(sizes):

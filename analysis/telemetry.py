@@ -41,7 +41,7 @@ class Series:
 
 
 def series_of(run: Run) -> dict[str, Series]:
-    """Answer the samples of each cell by its id; a cell that nothing was sampled beside is absent.
+    """Return the samples of each cell by its id; a cell that nothing was sampled beside is absent.
 
     Raises: Missing, where the run has no telemetry, its file is not there, or it is not the file that the run wrote.
     """

@@ -6,6 +6,7 @@ import math
 import re
 from argparse import ArgumentTypeError
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from .terms import Refused
@@ -190,3 +191,9 @@ def measures(*values: float) -> list[str]:
     largest = abs(values[0])
     decimals = next((decimals for decimals, limit in enumerate((1000, 100, 10, 1)) if largest >= limit), 3 if largest >= 0.1 else 5)
     return [f"{value:.{decimals}f}" for value in values]
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" for the known name that is nearest to an unknown one; nothing where none is near."""
+    nearest = get_close_matches(name, [*known], n=1)
+    return f" Did you mean {nearest[0]!r}?" if nearest else ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from analysis.files import must_be_a_name, must_be_new, read_whole, write_whole
-from analysis.importing import MergeSource, document, merge
+from analysis.importing import MergeSource, document
 from analysis.load import files_of, find, from_json, load, parsed
 from analysis.terms import Refused
 
@@ -60,9 +60,8 @@ def run(args: argparse.Namespace) -> int:
         must_be_a_name(args.workload, "a workload")
     sources = [_source(path, name, args.workload) for name, paths in _named(args) for path in paths]
     must_be_new(output, force=args.force, sources=[path for source in sources for path in files_of(source.run)])
-    merged = merge(sources)
     files = [(path, hashlib.sha256(read_whole(path)).hexdigest()) for source in sources for path in files_of(source.run)]
-    saved, packed = document(merged, files, sources[0].run.format)
+    saved, packed = document(sources, files)
     content = json.dumps(saved, indent=1, allow_nan=False).encode()
     written = from_json(json.loads(content), str(output))  # what could not be read again is not written
     if packed is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from analysis.files import damaged, write_whole
 from analysis.load import load_each
 from analysis.terms import Refused
-from analysis.wording import ended
+from analysis.wording import ended, suggestion
 
 if TYPE_CHECKING:
     import argparse
@@ -80,7 +80,7 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
     if unknown:
         instead = f" any more: {DROPPED[unknown[0]]}" if unknown[0] in DROPPED else ""
-        raise Refused(f"no picture {unknown[0]!r}{instead}; there are {', '.join([*known, SUMMARY])}.")
+        raise Refused(f"no picture {unknown[0]!r}{instead}; there are {', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}")
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}

@@ -116,7 +116,7 @@ def _as_text(page: Page, path: Path, size: int) -> str:
 
 
 def _as_json(page: Page, path: Path, size: int, refused: Sequence[str]) -> str:
-    """Say the same for programs: `size_bytes`, verdicts counted by word, why pictures are missing (null: drawn).
+    """Report the same for programs: `size_bytes`, verdicts counted by word, why pictures are missing (null: drawn).
 
     `effects` has a sentence for each tweak set that was taken apart: which key, how much, how sure; all of them stand in `effects --json`.
 

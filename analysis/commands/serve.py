@@ -33,6 +33,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from analysis.terms import Refused
+from analysis.wording import suggestion
 
 if TYPE_CHECKING:
     import argparse
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def serve(lines: Iterable[str], write: Callable[[Json], None]) -> int:
-    """Answer each line. Returns: 0 when there is nothing more, 2 after a line that could not be used."""
+    """Return each line. Returns: 0 when there is nothing more, 2 after a line that could not be used."""
     following: Callable[[Json], Json] | None = None
     try:
         for line in lines:
@@ -164,7 +165,7 @@ DOORS = {"schedule": _schedule, "scale": _scale, "power": _power}
 
 def _door(name: object) -> Callable[[Json], Served]:
     if name not in DOORS:
-        raise Refused(f"serve: {name!r:.80} is none of {', '.join(DOORS)}.")
+        raise Refused(f"serve: {name!r:.80} is none of {', '.join(DOORS)}.{suggestion(str(name), DOORS)}")
     return DOORS[str(name)]
 
 
@@ -181,7 +182,7 @@ def _object(line: str) -> Json:
 def _fields(message: Json, kinds: Mapping[str, Any]) -> list[Any]:
     unknown = [name for name in message if name not in kinds]
     if unknown:
-        raise Refused(f"No field {unknown[0]!r:.80}; there are {', '.join(kinds)}.")
+        raise Refused(f"No field {unknown[0]!r:.80}; there are {', '.join(kinds)}.{suggestion(unknown[0], kinds)}")
     return [_value(kind, message.get(name), name) for name, kind in kinds.items()]
 
 

@@ -112,7 +112,7 @@ def machine_of(info: Mapping[str, object]) -> dict[str, object]:
 
 
 def _utc(text: object) -> str:
-    """Answer a time as ISO 8601 in UTC; versions before 5 wrote UTC without saying so. Empty where there is none."""
+    """Return a time as ISO 8601 in UTC; versions before 5 wrote UTC without saying so. Empty where there is none."""
     stamp = moment(text)
     return stamp.isoformat() if stamp else ""
 
@@ -159,7 +159,7 @@ def _cell(name: str, order: int, part: Fields) -> Cell:
 
 
 def _no_times(stats: Fields) -> str | None:
-    """Say why rounds are no times although nothing is wrong with them: a benchmark may save differences of times, which may be negative."""
+    """Return why rounds are no times although nothing is wrong: a benchmark may save differences of times, which may be negative."""
     data = stats.value.get("data")
     if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) > 0:
         return None

@@ -81,7 +81,7 @@ def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candida
 
 
 def unequal(gains: Sequence[Sequence[float]]) -> float | None:
-    """Answer the p of several processes' log gains having one mean (one-way analysis of variance); None where that cannot be asked."""
+    """Return the p of several processes' log gains having one mean (one-way analysis of variance); None where that cannot be asked."""
     from scipy.special import fdtrc  # noqa: PLC0415
 
     every = [gain for process in gains for gain in process]
