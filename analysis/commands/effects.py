@@ -128,10 +128,8 @@ def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
                 parts = parts[size:]
                 break
         else:
-            raise UnknownName(
             there = f"there are {one_line(', '.join(known))}.{suggestion(parts[0], known)}"
             raise UnknownName(f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; {there}")
-            )
     if len(set(result)) < len(result):
         raise Refused(f"--effect {text}: names a factor twice; an interaction is of different ones.")
     return tuple(result)
