@@ -58,7 +58,7 @@ def cv(
     (blocks, streams: what does it say of another day?). In CSV the columns `configuration` and `run` name them. Fewer than five groups are
     refused.
     """
-    from analysis.studies.jobs.prediction.page import validated
+    from analysis.studies.jobs.prediction.predictions import validated
     from analysis.studies.jobs.prediction.reading import read
     from analysis.studies.jobs.prediction.tables import TooFew
     from analysis.studies.jobs.prediction.validation import validate
@@ -96,8 +96,7 @@ def fit(
 
     The error is that of groups left out, as `predict cv` has it: by configuration where there are five or more, else by run.
     """
-    from analysis.studies.jobs.prediction.page import fitted
-    from analysis.studies.jobs.prediction.predictions import by_of, leans_on
+    from analysis.studies.jobs.prediction.predictions import by_of, fitted, leans_on
     from analysis.studies.jobs.prediction.reading import read
     from analysis.studies.jobs.prediction.validation import validate
 
@@ -131,8 +130,7 @@ def show(
     A factor that is not said has its commonest value among the rows that agree with the rest. Intervals are for a group that was never
     measured: the next configuration, or where there are fewer than five of these, the next run.
     """
-    from analysis.studies.jobs.prediction.page import predicted as answer
-    from analysis.studies.jobs.prediction.predictions import ModelChoice, by_of, filled, parsed, predicted
+    from analysis.studies.jobs.prediction.predictions import ModelChoice, by_of, filled, parsed, predicted, shown
     from analysis.studies.jobs.prediction.reading import read, read_csv
 
     wanted = [*map(parsed, at), *(read_csv(points)[1] if points else [])]
@@ -141,7 +139,7 @@ def show(
     table = read(runs, response, without)
     choice = ModelChoice(model, by_of(table), level)
     predictions = predicted(table, choice, [filled(table, point) for point in wanted])
-    return answer(table, choice, predictions)
+    return shown(table, choice, predictions)
 
 
 @step(
@@ -170,8 +168,8 @@ def service(
     `job_stream:classes_file=…` and its policies (SJF, least slack) then go by. Errors are of groups left out.
     """
     from analysis.files import must_be_new, write_whole
-    from analysis.studies.jobs.prediction.page import classes as answer
     from analysis.studies.jobs.prediction.predictions import class_times, classes_of, written
+    from analysis.studies.jobs.prediction.predictions import classes as answer
     from analysis.studies.jobs.prediction.reading import rows_of
 
     if output and not classes:

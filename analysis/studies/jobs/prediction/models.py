@@ -1,4 +1,4 @@
-"""Models by name. Each learns from a table and answers what it says of points, as models see values (logarithms, where the table says so).
+"""Models by name. Each learns from a table and predicts points, as models see values (logarithms, where the table says so).
 
 Black boxes: ridge regression, boosted trees, a Gaussian process. White boxes: laws with parameters that mean something, fitted to the same
 rows. Amdahl's and Gunther's take `replicas` (and `work`), the law of work takes `work`, the roofline takes `flop` and `bytes`. Where rows
@@ -29,7 +29,9 @@ from .tables import TooFew
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .tables import FactorTable, Floats, Points, Texts
+    from pandas import DataFrame as Points
+
+    from .tables import FactorTable, Floats, Texts
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]
@@ -53,7 +55,7 @@ class Learner(Protocol):
 def mean(table: FactorTable, groups: Texts) -> Fitted:
     del groups
     level = float(table.seen().mean())
-    return lambda points: np.full(points.count, level)
+    return lambda points: np.full(len(points), level)
 
 
 def ridge(table: FactorTable, groups: Texts) -> Fitted:
@@ -113,59 +115,51 @@ def gp(table: FactorTable, groups: Texts) -> Fitted:
 
 
 def same(table: FactorTable, groups: Texts) -> Fitted:
-    """The mean of what was measured under the very same factors; where there is none, it cannot tell (NaN)."""
+    """The mean of what was measured under the very same factors; NaN where there is none."""
     del groups
-    code = tables.learn(table.points)
-    rows, place, count = np.unique(code.coded(table.points), axis=0, return_inverse=True, return_counts=True)
-    level = np.bincount(place.ravel(), table.seen()) / count
-    known = {row.tobytes(): float(average) for row, average in zip(rows, level, strict=True)}
-    return lambda points: np.array([known.get(np.ascontiguousarray(row).tobytes(), np.nan) for row in code.coded(points)])
+    factors = list(table.points)
+    means = table.points.assign(**{MEAN: table.seen()}).groupby(factors, dropna=False, as_index=False).mean()
+    return lambda points: points.merge(means, how="left", on=factors)[MEAN].to_numpy()
 
 
 BLACK: dict[str, Learner] = {"ridge": ridge, "trees": trees, "gp": gp}
 
+MEAN = "the mean of the same factors"
 CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes"
 
 
 def white_boxes(table: FactorTable) -> dict[str, Learner]:
-    there = set(table.points.numbers)
-    boxes: dict[str, Learner] = {}
-    if not table.log:  # these are laws of times
-        return boxes
-    if REPLICAS in there:
-        boxes |= {
-            "amdahl": partial(_by_class, law=partial(scaling, name="amdahl")),
-            "usl": partial(_by_class, law=partial(scaling, name="usl")),
-        }
-    if WORK in there:
-        boxes[WORK] = partial(_by_class, law=of_work)
-    if {FLOP, BYTES} <= there:
-        boxes["roofline"] = partial(_by_class, law=roofline)
-    return boxes
+    laws: dict[str, tuple[set[str], Callable[[FactorTable], Law]]] = {
+        "amdahl": ({REPLICAS}, partial(scaling, name="amdahl")),
+        "usl": ({REPLICAS}, partial(scaling, name="usl")),
+        WORK: ({WORK}, of_work),
+        "roofline": ({FLOP, BYTES}, roofline),
+    }
+    known = set(tables.numbers_of(table.points)) if table.log else set()  # these are laws of times
+    return {name: partial(_by_class, law=law) for name, (needed, law) in laws.items() if needed <= known}
 
 
 def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], Law]) -> Fitted:
     del groups
-    classes = table.points.names.get(CLASS)
-    if classes is None:
+    if CLASS not in tables.names_of(table.points):
         whole = law(table)
         return lambda points: _logs(whole(points))
     laws: dict[str, Law] = {}
     reason = ""
-    for class_ in np.unique(classes):
+    for class_, rows in table.points.reset_index(drop=True).groupby(CLASS):
         try:
-            laws[str(class_)] = law(table.take(np.flatnonzero(classes == class_)))
+            laws[class_] = law(table.take(rows.index.to_numpy()))
         except Refused as error:
             reason = str(error)
     if not laws:
         raise Refused(reason)
 
     def predict(points: Points) -> Floats:
-        logs = np.full(points.count, np.nan)
+        times = np.full(len(points), np.nan)
         for class_, class_law in laws.items():
-            at = np.flatnonzero(points.names[CLASS] == class_)
-            logs[at] = class_law(points.take(at))
-        return _logs(logs)
+            own = (points[CLASS] == class_).to_numpy()
+            times[own] = class_law(points[own])
+        return _logs(times)
 
     return predict
 
@@ -178,13 +172,13 @@ def scaling(table: FactorTable, name: str) -> Law:
 
 
 def of_work(table: FactorTable) -> Law:
-    work = table.points.numbers[WORK]
+    work = table.points[WORK].to_numpy()
     known = ~np.isnan(work)
     if len(np.unique(work[known])) < 2:
         raise Refused("all jobs had one size.")
-    columns = np.column_stack([np.ones(int(known.sum())), work[known]]) / table.values[known, None]
+    columns = np.column_stack([np.ones(int(known.sum())), work[known]]) / table.measured[known, None]
     (start, cost), _ = nnls(columns, np.ones(len(columns)))
-    return lambda points: np.asarray(start + cost * points.numbers[WORK])
+    return lambda points: np.asarray(start + cost * points[WORK])
 
 
 def roofline(table: FactorTable) -> Law:
@@ -192,11 +186,11 @@ def roofline(table: FactorTable) -> Law:
 
     In order of their flop a byte, rows up to some place are bound by bandwidth and the others by the peak; every place is tried.
     """
-    flop, bytes_ = (table.points.numbers[name] for name in (FLOP, BYTES))
+    flop, bytes_ = (table.points[name].to_numpy() for name in (FLOP, BYTES))
     known = (flop > 0) & (bytes_ > 0)
     if known.sum() < 3:
         raise Refused(f"{int(known.sum())} rows with flop and bytes above 0; a roofline takes 3.")
-    log_flop, log_bytes, seen = np.log(flop[known]), np.log(bytes_[known]), np.log(table.values[known])
+    log_flop, log_bytes, seen = np.log(flop[known]), np.log(bytes_[known]), np.log(table.measured[known])
     order = np.argsort(log_flop - log_bytes, kind="stable")
     log_flop, log_bytes, seen = log_flop[order], log_bytes[order], seen[order]
     best = (np.inf, 0.0, 0.0)
@@ -206,18 +200,18 @@ def roofline(table: FactorTable) -> Law:
         off = float(((np.maximum(log_flop - peak, log_bytes - bandwidth) - seen) ** 2).sum())
         best = min(best, (off, float(peak), float(bandwidth)))
     _, peak, bandwidth = best
-    return lambda points: np.maximum(points.numbers[FLOP] / np.exp(peak), points.numbers[BYTES] / np.exp(bandwidth))
+    return lambda points: np.maximum(points[FLOP] / np.exp(peak), points[BYTES] / np.exp(bandwidth)).to_numpy()
 
 
 def _points(table: FactorTable) -> list[TimedJob]:
     replicas, work = (_column(table.points, name, 1.0).tolist() for name in (REPLICAS, WORK))
-    rows = zip(replicas, work, table.values.tolist(), strict=True)
+    rows = zip(replicas, work, table.measured.tolist(), strict=True)
     return [TimedJob(int(n), size, value) for n, size, value in rows if n >= 1 and n == int(n) and size > 0]
 
 
 def _column(points: Points, name: str, missing: float) -> Floats:
-    column = points.numbers.get(name)
-    return np.full(points.count, missing) if column is None else np.where(np.isnan(column), missing, column)
+    known = name in tables.numbers_of(points)
+    return points[name].fillna(missing).to_numpy() if known else np.full(len(points), missing)
 
 
 def _logs(times: Floats) -> Floats:

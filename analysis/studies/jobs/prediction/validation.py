@@ -26,8 +26,10 @@ from .tables import By, Floats, Texts, TooFew
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pandas import DataFrame as Points
+
     from .models import Fitted, Learner
-    from .tables import FactorTable, Points, Whole
+    from .tables import FactorTable, Whole
 
 
 LEVEL = 0.9
@@ -59,7 +61,7 @@ def calibrated(table: FactorTable, by: By, learner: Learner, most: int = tables.
     for training, test in tables.each(fold):
         model = learner(table.take(training), units[training])
         models.append(model)
-        off[test] = np.abs(model(table.points.take(test)) - seen[test])
+        off[test] = np.abs(model(table.points.iloc[test]) - seen[test])
     known = ~np.isnan(off)
     return Calibrated(models, fold[known], off[known], tables.weights(units[known]), len(np.unique(units[known])))
 
@@ -67,8 +69,8 @@ def calibrated(table: FactorTable, by: By, learner: Learner, most: int = tables.
 def intervals(models: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
     """Answer low and high, shape (points,) each, as models see values; infinite where there are too few groups."""
     predicted = np.column_stack([model(points) for model in models.models])
-    low, high = np.empty(points.count), np.empty(points.count)
-    for begin in range(0, points.count, AT_ONCE):
+    low, high = np.empty(len(points)), np.empty(len(points))
+    for begin in range(0, len(points), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
         candidates = predicted[part][:, models.fold]
         high[part] = _quantile(candidates + models.off, models.weight, level, models.groups)
@@ -93,7 +95,7 @@ def learners(table: FactorTable, by: By) -> dict[str, Learner]:
 
     Jobs have sizes of their own: there the last would have nothing to go by.
     """
-    again = by == "run" and models.WORK not in table.points.numbers
+    again = by == "run" and models.WORK not in tables.numbers_of(table.points)
     return {**models.BLACK, **({SAME: models.same} if again else {}), **models.white_boxes(table)}
 
 
@@ -111,67 +113,54 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
     for name in wanted:
         if name not in known:
             raise Refused(f"{name}: is no model of these rows; there are {', '.join(known)}.")
-    scheme = _LeaveOut(table, by, splits, level)
     with threadpool_limits(1):  # many small fits: threads would cost more than they bring, and sums would come in another order
-        mean, _ = scheme.held_out(models.BASELINE, models.mean, sure=False)
-        results = [scheme.held_out(name, known[name]) for name in wanted or known]
-    baseline = replace(scheme.scored(mean, mean, ""), difference=None, why="")
+        mean, _ = _held_out(table, by, splits, models.BASELINE, models.mean)
+        results = [_held_out(table, by, splits, name, known[name], level) for name in wanted or known]
+    truth = Truth(table.measured, units, len(splits), table.log)
+    baseline = replace(scored(mean, mean.predicted, truth), difference=None)
+    scores = []
+    for held, why in results:
+        score, covered = scored(held, mean.predicted, truth), coverage(held, table.measured, units, level, log=table.log)
+        few = "" if covered else f"too few groups for intervals of {unsigned(level)}"
+        scores.append(replace(score, coverage=covered, why=why or score.why or few))
+    outside = (tables.beyond(table.points.iloc[training], table.points.iloc[test]) for training, test in splits)
     return CrossValidation(
         response=table.response,
         by=by,
-        rows=len(table.values),
+        rows=len(table.measured),
         groups=len(np.unique(units)),
         folds=len(splits),
         log=table.log,
-        scored=(baseline, *adjusted([scheme.scored(held, mean, why) for held, why in results])),
-        measured=table.values,
+        scored=(baseline, *adjusted(scores)),
+        measured=table.measured,
         units=units,
         held_out=(mean, *(held for held, _ in results)),
-        extrapolated=_extrapolated(table, splits),
+        extrapolated=sum(bool(reasons) for of_fold in outside for reasons in of_fold),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _LeaveOut:
-    table: FactorTable
-    by: By
-    splits: Sequence[tuple[Whole, Whole]]
-    level: float
-
-    def held_out(self, name: str, learner: Learner, *, sure: bool = True) -> tuple[HeldOut, str]:
-        table, units = self.table, self.table.units(self.by)
-        predicted, low, high = (np.full(len(table.values), np.nan) for _ in range(3))
-        why = ""
-        for training, test in self.splits:
-            known, points = table.take(training), table.points.take(test)
-            try:
-                predicted[test] = learner(known, units[training])(points)
-                if sure and enough(len(np.unique(units[training])), self.level):
-                    low[test], high[test] = intervals(calibrated(known, self.by, learner), points, self.level)
-            except Refused as error:
-                why = str(error)
-        return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
-
-    def scored(self, held: HeldOut, mean: HeldOut, why: str) -> Scored:
-        table, units = self.table, self.table.units(self.by)
-        score = scored(held, mean.predicted, Truth(table.values, units, len(self.splits), table.log))
-        covered = coverage(held, table.values, units, self.level, log=table.log)
-        reason = why or score.why
-        if covered is None and not reason:
-            reason = f"too few groups for intervals of {unsigned(self.level)}"
-        return replace(score, coverage=covered, why=reason)
+def _held_out(  # noqa: PLR0913, PLR0917  # what is left out of which table, and what is asked of it
+    table: FactorTable, by: By, splits: Sequence[tuple[Whole, Whole]], name: str, learner: Learner, level: float | None = None
+) -> tuple[HeldOut, str]:
+    """Return what a model says of each row when its group is left out, with intervals of `level`, and why it could not say it of some."""
+    units = table.units(by)
+    predicted, low, high = (np.full(len(table.measured), np.nan) for _ in range(3))
+    why = ""
+    for training, test in splits:
+        known, points = table.take(training), table.points.iloc[test]
+        try:
+            predicted[test] = learner(known, units[training])(points)
+            if level is not None and enough(len(np.unique(units[training])), level):
+                low[test], high[test] = intervals(calibrated(known, by, learner), points, level)
+        except Refused as error:
+            why = str(error)
+    return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
 
 
 def in_unit(seen: Floats, table: FactorTable) -> Floats:
     with np.errstate(over="ignore"):
         values = np.exp(seen) if table.log else seen
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
-
-
-def _extrapolated(table: FactorTable, splits: Sequence[tuple[Whole, Whole]]) -> int:
-    return sum(
-        bool(reasons) for training, test in splits for reasons in tables.beyond(table.points.take(training), table.points.take(test))
-    )
 
 
 TEST_LEVEL = 0.95
@@ -198,29 +187,16 @@ def scored(held: HeldOut, baseline: Floats, of: Truth) -> Scored:
     if not len(names):
         return Scored(held.model, 0, 0, why="it could predict none of the rows left out")
     truth = of.measured[known]
-    errors, mean = (_Errors(predicted[known], truth, group, log=of.log) for predicted in (held.predicted, baseline))
-    return Scored(
-        held.model,
-        len(names),
-        int(known.sum()),
-        errors.mape,
-        errors.rmse,
-        errors.typical,
-        mean.mape,
-        mean.rmse,
-        mean.typical,
-        _difference(mean.absolute - errors.absolute, of.folds, log=of.log),
-    )
+    (errors, *own), (mean, *base) = (_errors(predicted[known], truth, group, log=of.log) for predicted in (held.predicted, baseline))
+    return Scored(held.model, len(names), int(known.sum()), *own, *base, _difference(mean - errors, of.folds, log=of.log))
 
 
-class _Errors:
-    """Errors of one model, each group counted once. `absolute`: shape (groups,), of logarithms where models see these."""
-
-    def __init__(self, predicted: Floats, truth: Floats, group: np.ndarray, *, log: bool) -> None:
-        self.rmse = math.sqrt(_by_group((predicted - truth) ** 2, group).mean())
-        self.mape = float(_by_group(np.abs(predicted / truth - 1), group).mean()) if (truth > 0).all() else None
-        self.absolute = _by_group(np.abs(np.log(predicted / truth)) if log else np.abs(predicted - truth), group)
-        self.typical = math.expm1(min(self.absolute.mean(), LARGEST_LOG)) if log else float(self.absolute.mean())
+def _errors(predicted: Floats, truth: Floats, group: Whole, *, log: bool) -> tuple[Floats, float | None, float, float]:
+    """Return errors by group, of logarithms where models see these; MAPE, RMSE and the typical error, each group counted once."""
+    mape = float(_by_group(np.abs(predicted / truth - 1), group).mean()) if (truth > 0).all() else None
+    rmse = math.sqrt(_by_group((predicted - truth) ** 2, group).mean())
+    absolute = _by_group(np.abs(np.log(predicted / truth)) if log else np.abs(predicted - truth), group)
+    return absolute, mape, rmse, math.expm1(min(absolute.mean(), LARGEST_LOG)) if log else float(absolute.mean())
 
 
 def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,12 +18,13 @@ from analysis.studies.jobs.prediction.tables import (
     LEAST,
     MOST_LEVELS,
     Measurement,
-    Points,
     TooFew,
     beyond,
     each,
     folds,
     learn,
+    names_of,
+    numbers_of,
     points,
     table,
     thinned,
@@ -77,16 +79,16 @@ def test_a_gaussian_process_sees_each_combination_once_and_so_many_at_most(monke
 
 def test_the_baseline_is_the_mean_of_what_models_see() -> None:
     made = made_table()
-    (said,) = mean(made, made.runs)(made.points.take(np.array([0])))
-    assert said == pytest.approx(np.log(made.values).mean())
+    (said,) = mean(made, made.runs)(made.points.iloc[[0]])
+    assert said == pytest.approx(np.log(made.measured).mean())
 
 
 def test_its_own_mean_is_that_of_the_same_factors_and_nothing_else() -> None:
     made = made_table()
     model = same(made, made.runs)
-    cold = (made.points.names["cache"] == "cold") & (made.points.numbers["batch"] == 4)
+    cold = (made.points["cache"] == "cold") & (made.points["batch"] == 4)
     told, unknown = model(points([{"batch": 4.0, "cache": "cold"}, {"batch": 5.0, "cache": "cold"}], made))
-    assert told == pytest.approx(np.log(made.values[cold]).mean())
+    assert told == pytest.approx(np.log(made.measured[cold]).mean())
     assert np.isnan(unknown)
 
 
@@ -107,7 +109,7 @@ def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Measurement]:
 def test_amdahls_law_is_found_for_each_class() -> None:
     made = table(jobs({"a": (0.5, 2.0, 0.1), "b": (0.1, 7.0, 0.4)}), "service_s")
     said = np.exp(white_boxes(made)["amdahl"](made, made.runs)(made.points))
-    assert said == pytest.approx(made.values, rel=1e-3)
+    assert said == pytest.approx(made.measured, rel=1e-3)
 
 
 def test_the_law_of_work_is_found_exactly() -> None:
@@ -149,8 +151,8 @@ def test_jobs_of_one_size_tell_no_law_of_work() -> None:
 FINITE = st.floats(-1e6, 1e6).map(lambda one: round(one, 3))
 
 
-def numbers(*values: float) -> Points:
-    return Points(len(values), {"n": np.array(values, float)}, {})
+def numbers(*values: float) -> pd.DataFrame:
+    return pd.DataFrame({"n": np.array(values, float)})
 
 
 @given(st.lists(FINITE, min_size=3, max_size=30).filter(lambda all_: len(set(all_)) > 1))
@@ -168,11 +170,11 @@ def test_numbers_over_a_wide_range_are_seen_by_their_logarithms() -> None:
 
 
 def test_a_name_has_one_column_a_level_and_one_never_met_has_none() -> None:
-    names = Points(3, {}, {"cache": np.array(["cold", "warm", "cold"])})
+    names = pd.DataFrame({"cache": np.array(["cold", "warm", "cold"])})
     code = learn(names)
     assert code.columns() == ["cache=cold", "cache=warm"]
     assert code.coded(names).tolist() == [[1, 0], [0, 1], [1, 0]]
-    assert code.coded(Points(1, {}, {"cache": np.array(["hot"])})).tolist() == [[0, 0]]
+    assert code.coded(pd.DataFrame({"cache": np.array(["hot"])})).tolist() == [[0, 0]]
 
 
 def test_a_missing_number_stands_in_the_middle_and_says_so() -> None:
@@ -184,13 +186,13 @@ def test_a_missing_number_stands_in_the_middle_and_says_so() -> None:
 def test_factors_that_part_the_rows_alike_are_one() -> None:
     told = [Measurement(str(at), str(at), {"a": float(at), "b": f"level {at}", "one": 1.0}, 1.0 + at) for at in range(5)]
     made = table(told, "time_s")
-    assert (list(made.points.numbers), list(made.points.names), made.copies) == (["a"], [], {"a": ("b",)})
+    assert (numbers_of(made.points), names_of(made.points), made.copies) == (["a"], [], {"a": ("b",)})
 
 
 def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
     told = [Measurement(str(at), str(at), {"a": float(at % 2), "label": f"x{at}"}, 1.0) for at in range(MOST_LEVELS + 1)]
     made = table(told, "time_s")
-    assert list(made.points.names) == []
+    assert names_of(made.points) == []
     assert [note.split()[0] for note in made.notes] == ["label"]
 
 
@@ -208,14 +210,14 @@ def test_rows_are_thinned_evenly_by_group() -> None:
 
 def test_what_lies_beyond_all_that_was_measured_is_named(snapshot: SnapshotAssertion) -> None:
     """On the diagonal everything was measured, and the corner beside it was not, though both numbers lie within their ranges."""
-    cache = Points(2, {}, {"cache": np.array(["cold", "warm"])})
+    cache = pd.DataFrame({"cache": np.array(["cold", "warm"])})
     line = np.arange(10.0)
-    never_together = Points(4, {"n": np.arange(4.0)}, {"a": np.array([*"xxyy"]), "b": np.array([*"uvuu"])})
+    never_together = pd.DataFrame({"n": np.arange(4.0), "a": [*"xxyy"], "b": [*"uvuu"]})
     found = {
         "numbers": beyond(numbers(1, 2, 3), numbers(2, 1, 5, 0.5, np.nan)),
-        "a level": beyond(cache, Points(1, {}, {"cache": np.array(["hot"])})),
-        "a corner": beyond(Points(10, {"a": line, "b": line}, {}), Points(2, {"a": np.array([4.5, 0]), "b": np.array([4.5, 9])}, {})),
-        "names": beyond(never_together, Points(1, {"n": np.array([1.5])}, {"a": np.array(["y"]), "b": np.array(["v"])})),
+        "a level": beyond(cache, pd.DataFrame({"cache": np.array(["hot"])})),
+        "a corner": beyond(pd.DataFrame({"a": line, "b": line}), pd.DataFrame({"a": [4.5, 0.0], "b": [4.5, 9.0]})),
+        "names": beyond(never_together, pd.DataFrame({"n": [1.5], "a": ["y"], "b": ["v"]})),
     }
     assert {case: [bool(one) for one in some] for case, some in found.items()} == {
         "numbers": [False, False, True, True, True],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs.prediction.reading import read, rows_of
+from analysis.studies.jobs.prediction.tables import names_of, numbers_of
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.prediction.made import as_csv, rows, streams
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
@@ -35,8 +36,8 @@ def saved(folder: Path, made: Made, change: Callable[[JSON], None] = lambda _: N
 def test_a_cell_is_a_row_and_a_copy_of_the_untouched_machine_is_the_untouched_machine(tmp_path: Path) -> None:
     made = read([saved(tmp_path, Made(arms=(STOCK, AGAIN, Arm("tuned", gain=0.1)), blocks=3))], None)
     assert made.response == "throughput_samples_per_s"
-    assert {str(one) for one in made.points.names["tweakset"]} == {"stock", "tuned"}
-    assert (len(made.values), len(set(made.configurations)), len(set(made.runs))) == (9, 2, 3)
+    assert {str(one) for one in made.points["tweakset"]} == {"stock", "tuned"}
+    assert (len(made.measured), len(set(made.configurations)), len(set(made.runs))) == (9, 2, 3)
 
 
 def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -> None:
@@ -47,29 +48,29 @@ def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -
             told["deeptweak"]["workloads"][name]["params"] = {"threads": str(2 + 6 * at), "warm": bool(at), "widths": [at]}
 
     made = read([saved(tmp_path, Made(arms=(STOCK,), workloads=names), vary)], "step_time_mean_s")
-    assert sorted(set(made.points.numbers["threads"].tolist())) == [2, 8]
+    assert sorted(set(made.points["threads"].tolist())) == [2, 8]
     assert made.copies == {"threads": ("warm",)}
 
 
 def test_a_cell_that_failed_is_left_out_and_said(tmp_path: Path) -> None:
     broken = Arm("tuned", broken={2: ("failed", "out of memory")})
     made = read([saved(tmp_path, Made(arms=(STOCK, broken), blocks=3))], None)
-    assert len(made.values) == 5
+    assert len(made.measured) == 5
     assert "1 of 6" in made.notes[0]
 
 
 def test_a_design_gives_the_levels_of_its_settings() -> None:
     (path,) = RUNS.glob("ablation_*.json")
     made = read([str(path)], None)
-    assert set(made.points.names["vm.swappiness"].tolist()) == {"as found", "10"}
-    assert "tweakset" not in made.points.names
+    assert set(made.points["vm.swappiness"].tolist()) == {"as found", "10"}
+    assert "tweakset" not in made.points
 
 
 def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look() -> None:
     (path,) = RUNS.glob("monitoring_2026*.json")
     made = read([str(path)], "cpu_s")
-    assert {"none", "sampler", "psutil_thread"} <= set(made.points.names["monitor"].tolist())
-    assert np.nanmin(made.points.numbers["monitor.interval_s"]) == 0.01
+    assert {"none", "sampler", "psutil_thread"} <= set(made.points["monitor"].tolist())
+    assert np.nanmin(made.points["monitor.interval_s"]) == 0.01
 
 
 def test_what_no_cell_could_measure_is_refused_with_the_reason_that_was_recorded() -> None:
@@ -81,7 +82,7 @@ def test_what_no_cell_could_measure_is_refused_with_the_reason_that_was_recorded
 def test_a_job_is_a_row_under_its_stream_its_class_and_itself(tmp_path: Path) -> None:
     made = read([streams(tmp_path)], None)
     assert made.response == "service_s"
-    assert (len(made.values), len(set(made.runs))) == (180, 6)
+    assert (len(made.measured), len(set(made.runs))) == (180, 6)
     assert not any(" work=" in one for one in made.configurations)
     assert len(set(made.configurations)) == 2  # the classes
     assert made.copies["class"] == ("replicas", "kind", "lr")
@@ -144,7 +145,7 @@ def test_csv_says_the_same(tmp_path: Path) -> None:
     path = tmp_path / "made.csv"
     path.write_text(as_csv(rows()), encoding="utf-8")
     made = read([str(path)], None)
-    assert made.values.tolist() == [one.value for one in rows()]
+    assert made.measured.tolist() == [one.value for one in rows()]
     assert (len(set(made.configurations)), len(set(made.runs))) == (12, 6)
 
 
@@ -152,7 +153,7 @@ def test_a_list_of_jobs_tells_times_between_and_its_column_names_configurations(
     path = tmp_path / "jobs.csv"
     path.write_text("job,configuration,class,submit_s,start_s,end_s\n0,x,a,0,1,4\n1,y,b,1,2,\n2,y,b,1,2,3\n", encoding="utf-8")
     made = read([str(path)], "response_s")
-    assert (made.values.tolist(), made.configurations.tolist()) == ([4, 2], ["x", "y"])
+    assert (made.measured.tolist(), made.configurations.tolist()) == ([4, 2], ["x", "y"])
     assert "1 of 3" in made.notes[0]
 
 
@@ -160,7 +161,7 @@ def test_what_models_must_not_see_is_taken_away_and_configurations_stay(tmp_path
     path = tmp_path / "made.csv"
     path.write_text(as_csv(rows()), encoding="utf-8")
     made = read([str(path)], None, ["cache"])
-    assert (list(made.points.numbers), list(made.points.names), len(set(made.configurations))) == (["batch"], [], 12)
+    assert (numbers_of(made.points), names_of(made.points), len(set(made.configurations))) == (["batch"], [], 12)
 
 
 def test_csv_that_is_none_is_refused_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis.studies.jobs.prediction import tables, validation
 from analysis.studies.jobs.prediction.models import ridge, same
-from analysis.studies.jobs.prediction.tables import Measurement, Points, TooFew, table
+from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
 from analysis.studies.jobs.prediction.validation import (
     SAME,
     Calibrated,
@@ -153,13 +154,13 @@ def test_of_three_models_each_is_adjusted() -> None:
     assert found == [None, (pytest.approx(0.06), "not shown"), (pytest.approx(0.06), "not shown"), (0.5, "not shown")]
 
 
-ONE = Points(1, {}, {})
+ONE = pd.DataFrame(index=[0])
 
 
 def errors(off: list[float], groups: list[str]) -> Calibrated:
     named = np.array(groups)
     return Calibrated(
-        [lambda points: np.zeros(points.count)], np.zeros(len(off), dtype=np.int64), np.array(off), tables.weights(named), len(set(groups))
+        [lambda points: np.zeros(len(points))], np.zeros(len(off), dtype=np.int64), np.array(off), tables.weights(named), len(set(groups))
     )
 
 
@@ -186,7 +187,7 @@ def test_a_group_counts_once_however_many_rows_it_has() -> None:
 def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
     """CV+: a model that says 10 left out a row and was off by 1, one that says 0 was off by 2: upper ends 11 and 2."""
     found = Calibrated(
-        [lambda points: np.full(points.count, 10.0), lambda points: np.zeros(points.count)],
+        [lambda points: np.full(len(points), 10.0), lambda points: np.zeros(len(points))],
         np.array([0, 1]),
         np.array([1.0, 2.0]),
         np.ones(2),
