@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from analysis.studies.jobs.hyper import GridPoint, Hyper
     from analysis.studies.jobs.records import Stream, Unit
     from analysis.studies.jobs.scaling import MeasuredStream, TargetReport
-    from analysis.studies.jobs.streams.gathered import Gathered
+    from analysis.studies.jobs.streams import Gathered
     from analysis.studies.keys.terms import Term
 
     from .marks import Style

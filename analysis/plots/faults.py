@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.studies.jobs.checkpoints import daly_s, time_per_work, young_s
 from analysis.studies.jobs.estimates import figure, number, unit
-from analysis.studies.jobs.streams.sentences import in_order, names
+from analysis.studies.jobs.streams import by_fault, names
 from analysis.wording import digits, probability, unsigned
 
 from .labels import room_for
@@ -77,7 +77,7 @@ def jobs_faults(scene: Scene) -> Figure:
     sections = []
     for (_, condition), rows in panels.items():
         title = condition.partition(":")[2].replace(":", " · ") or condition
-        draw = partial(_slowdowns, arms=in_order([arm for _, arm in rows]), left=left, limits=limits)
+        draw = partial(_slowdowns, arms=by_fault([arm for _, arm in rows]), left=left, limits=limits)
         sections.append(Section(title, HEADS + ROW * len(rows) + FOOT, draw, run=rows[0][0]))
     return stack(scene, jobs_faults.TITLE, lead, sections, legend, _fault_notes(arms))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from analysis.studies.io.responses import JudgedResponse
-    from analysis.studies.jobs.streams.gathered import Gathered
+    from analysis.studies.jobs.streams import Gathered
     from analysis.studies.keys.terms import Effects
     from analysis.studies.monitors.terms import Overhead
     from analysis.telemetry import Series
@@ -92,7 +92,7 @@ def _overheads(run: Run) -> tuple[Overhead, ...]:
 def _told(runs: Sequence[Run]) -> tuple[tuple[JudgedResponse, ...], tuple[Gathered, ...]]:
     from analysis.studies.io.responses import judged_alike  # noqa: PLC0415  # see above
     from analysis.studies.io.saved import io_runs  # noqa: PLC0415  # see above
-    from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415  # see above
+    from analysis.studies.jobs.streams import gather  # noqa: PLC0415  # see above
 
     read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
     return read, tuple(gathered for run in runs if (gathered := gather(run)) is not None)

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from analysis.studies.jobs.queue_times import columns
-from analysis.studies.jobs.streams.gathered import busiest, holds, lanes, last_moment, waiting
-from analysis.studies.jobs.streams.sentences import called, in_order, names
+from analysis.studies.jobs.streams import busiest, by_fault, called, holds, lanes, last_moment, names, waiting
 from analysis.wording import digits
 
 from . import faults
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.jobs.records import Stream
-    from analysis.studies.jobs.streams.gathered import SlotHold
+    from analysis.studies.jobs.streams import SlotHold
     from analysis.terms import Run
 
     from .marks import Style
@@ -183,7 +182,7 @@ def _served(scene: Scene) -> OnPage:
 
 def _cost(scene: Scene) -> OnPage:
     """How much slower jobs are under each fault."""
-    arms = in_order([arm for _, arm in faults.arms_of(scene) if arm.slowdown is not None])[:MOST_ROWS]
+    arms = by_fault([arm for _, arm in faults.arms_of(scene) if arm.slowdown is not None])[:MOST_ROWS]
     titles = names(arms)
     worst, its = max(zip(arms, titles, strict=True), key=lambda entry: entry[0].slowdown.value if entry[0].slowdown is not None else 0.0)
     slower = sum(faults.verdict(arm) == "slower" for arm in arms)

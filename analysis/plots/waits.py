@@ -13,7 +13,7 @@ from analysis.studies.jobs.estimates import figure, unit
 from analysis.studies.jobs.queue_formulas import Inputs, Unstable, mmc
 from analysis.studies.jobs.queue_times import columns
 from analysis.studies.jobs.queues import RULE, predicted
-from analysis.studies.jobs.streams.sentences import FIRST_COME, called, settings
+from analysis.studies.jobs.streams import FIRST_COME, called, settings
 from analysis.wording import unsigned
 
 from .labels import fitted, joined, room_for
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from analysis.studies.jobs.queue_formulas import Queue
     from analysis.studies.jobs.queues import ModelCheck as Judged
-    from analysis.studies.jobs.streams.gathered import Gathered, GroupWaits
+    from analysis.studies.jobs.streams import Gathered, GroupWaits
 
     from .marks import Ends, Style
     from .page import Page

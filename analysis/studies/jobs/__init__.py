@@ -13,8 +13,7 @@ def session_text(run: Run, *, color: bool) -> str | None:
     from .records import loses_packets, tells_of_jobs  # noqa: PLC0415  # only a session's end needs it
 
     if tells_of_jobs(run) or loses_packets(run):
-        from .streams.gathered import gather  # noqa: PLC0415  # it needs numpy and scipy
-        from .streams.sentences import render  # noqa: PLC0415  # as above
+        from .streams import gather, render  # noqa: PLC0415  # it needs numpy and scipy
 
         if streams := gather(run):
             return render(run, streams, color=color)

@@ -27,8 +27,7 @@ from analysis.plots import (
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs.checkpoints import daly_s, young_s
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
-from analysis.studies.jobs.streams.gathered import holds, lanes, last_moment, waiting
-from analysis.studies.jobs.streams.sentences import names
+from analysis.studies.jobs.streams import holds, lanes, last_moment, names, waiting
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved

@@ -148,7 +148,7 @@ def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], La
     reason = ""
     for class_, rows in table.points.reset_index(drop=True).groupby(CLASS):
         try:
-            laws[class_] = law(table.take(rows.index.to_numpy()))
+            laws[str(class_)] = law(table.take(rows.index.to_numpy()))
         except Refused as error:
             reason = str(error)
     if not laws:

@@ -97,19 +97,19 @@ def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
 
     Raises: Refused, for a factor that did not vary.
     """
-    rows = table.points
+    rows, factors = table.points, [str(name) for name in table.points]
     for name in given:
-        if name not in rows:
+        if name not in factors:
             kept = next((kept for kept, copies in table.copies.items() if name in copies), "")
             reason = f"these rows cannot tell it from {kept}, which stands for both; give {kept}."
-            raise Refused(f"{one_line(name)}: {reason if kept else f'is no factor that varied; there are {_listed(rows)}.'}")
+            raise Refused(f"{one_line(name)}: {reason if kept else f'is no factor that varied; there are {_listed(factors)}.'}")
     agrees = np.ones(len(rows), bool)
     for name, value in given.items():
         same = (rows[name] == value).to_numpy()
         agrees &= same | ~same.any()
     agreeing = rows[agrees] if agrees.any() else rows
     point = dict(given)
-    for name in rows:
+    for name in factors:
         if name not in point:
             (common, _), *_ = Counter(agreeing[name].astype(object).fillna("")).most_common(1)
             if common != "":
@@ -131,10 +131,13 @@ def predicted(table: FactorTable, choice: ModelChoice, wanted: Sequence[Point]) 
             seen += validation.intervals(validation.calibrated(table, choice.by, chosen), points, choice.level)
         except Refused:  # too few groups, or in one fold too little that a law needs
             seen += [np.full(len(points), np.nan)] * 2
-    values = zip(*(validation.in_unit(column, table).tolist() for column in seen), strict=True)
-    known = [[value if math.isfinite(value) else None for value in row] for row in values]
-    far = tables.beyond(table.points, points)
-    return [Prediction(point, *ends, beyond) for point, ends, beyond in zip(wanted, known, far, strict=True)]
+    values, lows, highs = (validation.in_unit(column, table).tolist() for column in seen)
+    rows = zip(wanted, values, lows, highs, tables.beyond(table.points, points), strict=True)
+    return [Prediction(point, _finite(value), _finite(low), _finite(high), beyond) for point, value, low, high, beyond in rows]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def leans_on(table: FactorTable, name: str) -> list[tuple[str, float]]:
@@ -147,7 +150,7 @@ def leans_on(table: FactorTable, name: str) -> list[tuple[str, float]]:
     with threadpool_limits(1):
         model = learner(table, by, name)(table, table.units(by))
         usual = model(points)
-        for factor in points:
+        for factor in map(str, points):
             shuffled = points.assign(**{factor: points[factor].to_numpy()[rng.permutation(len(points))]})
             moved = np.abs(model(shuffled) - usual)
             away = float(np.nanmean(moved)) if not np.isnan(moved).all() else np.nan
@@ -397,7 +400,7 @@ def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: 
         for time in times
     ]
     legend = "typically off, pairs in order: of jobs left out; measured: as they ran. A coin puts half of the pairs in order."
-    parts = [
+    parts: list[Part] = [
         Line(f"Seconds a unit of work, on one replica, by {model}", tone="strong"),
         text_table(heads, rows),
         *bullets([*notes, *_trust(of)]),

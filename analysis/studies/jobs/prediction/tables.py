@@ -93,7 +93,8 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
     names: dict[str, pd.Series] = {}
     copies: dict[str, list[str]] = {}
     parted: dict[tuple[int, ...], str] = {}  # of factors that part the rows alike these rows cannot tell which is at work
-    for name, column in factors.items():
+    for name in map(str, factors):
+        column = factors[name]
         codes, levels = pd.factorize(column, use_na_sentinel=False)
         is_name = any(isinstance(value, str) for value in column)
         if len(levels) < 2:
@@ -132,11 +133,11 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
 
 
 def numbers_of(points: pd.DataFrame) -> list[str]:
-    return [name for name, kind in points.dtypes.items() if pd.api.types.is_float_dtype(kind)]
+    return [str(name) for name, kind in points.dtypes.items() if pd.api.types.is_float_dtype(kind)]
 
 
 def names_of(points: pd.DataFrame) -> list[str]:
-    return [name for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)]
+    return [str(name) for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)]
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> pd.DataFrame:
@@ -206,7 +207,7 @@ class Coding:
             if number.missing:
                 coded.append(away.astype(float))
         for name, levels in self.names.items():
-            coded += [(points[name] == level).to_numpy(float) for level in levels]
+            coded += [np.asarray(points[name] == level, float) for level in levels]
         return np.column_stack(coded) if coded else np.zeros((len(points), 0))
 
     def columns(self) -> list[str]:
@@ -244,7 +245,7 @@ def beyond(training: pd.DataFrame, points: pd.DataFrame) -> list[tuple[str, ...]
     far = _lonely(numbers.coded(training), numbers.coded(points))
     result = []
     for point, alone in zip(points.to_dict("records"), far, strict=True):
-        reasons = [*_outside(coding, point)]
+        reasons = [*_outside(coding, {str(name): value for name, value in point.items()})]
         result.append(tuple(reasons) or (("these numbers together are far from all that were measured",) if alone else ()))
     return result
 

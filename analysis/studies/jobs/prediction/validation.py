@@ -187,8 +187,19 @@ def scored(held: HeldOut, baseline: Floats, of: Truth) -> Scored:
     if not len(names):
         return Scored(held.model, 0, 0, why="it could predict none of the rows left out")
     truth = of.measured[known]
-    (errors, *own), (mean, *base) = (_errors(predicted[known], truth, group, log=of.log) for predicted in (held.predicted, baseline))
-    return Scored(held.model, len(names), int(known.sum()), *own, *base, _difference(mean - errors, of.folds, log=of.log))
+    own, base = (_errors(predicted[known], truth, group, log=of.log) for predicted in (held.predicted, baseline))
+    return Scored(
+        held.model,
+        groups=len(names),
+        rows=int(known.sum()),
+        mape=own[1],
+        rmse=own[2],
+        typical=own[3],
+        baseline_mape=base[1],
+        baseline_rmse=base[2],
+        baseline_typical=base[3],
+        difference=_difference(base[0] - own[0], of.folds, log=of.log),
+    )
 
 
 def _errors(predicted: Floats, truth: Floats, group: Whole, *, log: bool) -> tuple[Floats, float | None, float, float]:

@@ -10,8 +10,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.report.page import page_of
-from analysis.studies.jobs.streams.gathered import gather
-from analysis.studies.jobs.streams.sentences import of_run
+from analysis.studies.jobs.streams import gather, of_run
 from fixtures import studies
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
 from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.streams.gathered import Gathered
+    from analysis.studies.jobs.streams import Gathered
     from analysis.terms import Run
     from tests.analysis.studies.jobs.streams.made_runs import Report
 
