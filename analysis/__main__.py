@@ -48,7 +48,7 @@ class Command(Protocol):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add what can be asked; `--json` is there already."""
 
-    def run(self, asked: argparse.Namespace) -> Answer | int:
+    def run(self, args: argparse.Namespace) -> Answer | int:
         """Find what is to be said; or print it, with `--json` as JSON, and return the exit code. Raises: Refused, for what cannot be done.
 
         A command that returns an `Answer` has `ANSWERS = True`, and with it the options of `render`.
@@ -122,12 +122,12 @@ def listed() -> str:
     lines: dict[str, list[str]] = {group: [] for group in GROUPS}
     for module in COMMANDS:
         tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8"))
-        told = {
+        constants = {
             node.targets[0].id: node.value.value
             for node in tree.body
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
         }
-        lines[str(told["GROUP"])].append(f"  {command_of(module):<12} {told['HELP']!s}")
+        lines[str(constants["GROUP"])].append(f"  {command_of(module):<12} {constants['HELP']!s}")
     return "\n\n".join("\n".join([f"{GROUPS[group]}:", *own]) for group, own in lines.items())
 
 

@@ -37,13 +37,13 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
     """
     failed: dict[str, list[int]] = {}
     for cell in cells:
-        asked: Mapping[str, object] = cell.applied.requested if cell.applied else {}
+        requested: Mapping[str, object] = cell.applied.requested if cell.applied else {}
         observed: Mapping[str, object] = cell.applied.observed if cell.applied else {}
-        for key in dict.fromkeys([*(setting.key for setting in tweakset.requested if setting.kind in READ_BACK), *asked]):
-            if key not in asked or observed.get(key) is None:
+        for key in dict.fromkeys([*(setting.key for setting in tweakset.requested if setting.kind in READ_BACK), *requested]):
+            if key not in requested or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
-            elif not same_value(asked[key], observed[key]):
-                failed.setdefault(f"{key} was to be {asked[key]} and the kernel answered {observed[key]}", []).append(cell.block)
+            elif not same_value(requested[key], observed[key]):
+                failed.setdefault(f"{key} was to be {requested[key]} and the kernel answered {observed[key]}", []).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
         raise NotComparable(f"{tweakset.name} was not in force: {lines}.")
@@ -224,8 +224,8 @@ def reserved_bytes(settings: Iterable[Setting]) -> int:
 
 
 def _size_bytes(text: str) -> int:
-    found = re.fullmatch("([0-9]{1,15})([KMGT]?)", text.upper())
-    return int(found[1]) << 10 * " KMGT".index(found[2] or " ") if found else 0
+    match = re.fullmatch("([0-9]{1,15})([KMGT]?)", text.upper())
+    return int(match[1]) << 10 * " KMGT".index(match[2] or " ") if match else 0
 
 
 def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
@@ -233,19 +233,19 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines = []
     for comparison in comparisons:
         mine = [cell for cell in run.cells if cell.workload == comparison.workload]
-        told = [cell for cell in mine if AVAILABLE in cell.telemetry]
+        seen = [cell for cell in mine if AVAILABLE in cell.telemetry]
         stock, cells = (
-            [cell for cell in told if cell.tweakset in arms]
+            [cell for cell in seen if cell.tweakset in arms]
             for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
         )
-        asked = _reserved(run, comparison.tweakset, cells, stock) - _reserved(run, comparison.baseline, stock, cells)
-        if not stock or not cells or asked < LEAST_BYTES:
+        reserved = _reserved(run, comparison.tweakset, cells, stock) - _reserved(run, comparison.baseline, stock, cells)
+        if not stock or not cells or reserved < LEAST_BYTES:
             continue
         less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(cell.telemetry[AVAILABLE] for cell in cells) / len(cells)
-        if less < asked / 2:
+        if less < reserved / 2:
             which = "less" if less >= 0 else "more"
             lines.append(
-                f"{comparison.tweakset} reserves {asked / 2**30:.2f} GiB more in huge pages than {comparison.baseline}, and yet under "
+                f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages than {comparison.baseline}, and yet under "
                 f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: they were not in force, "
                 "as far as the run shows."
             )
@@ -257,8 +257,8 @@ def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]
     cells = tuple(cells)
     one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
     there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
-    asked = run.tweaksets[name].requested if name in run.tweaksets else ()
-    return reserved_bytes(setting for setting in asked if setting.key not in there and not (one_boot and setting.kind == "boot"))
+    settings = run.tweaksets[name].requested if name in run.tweaksets else ()
+    return reserved_bytes(setting for setting in settings if setting.key not in there and not (one_boot and setting.kind == "boot"))
 
 
 def _own(run: Run, name: str, warning: str) -> bool:
@@ -349,8 +349,8 @@ def _counted(cell: Cell) -> list[tuple[float, float]]:
 
 def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
     """Report of which arms others' CPU time is no matter of chance: what is taken out as theirs may be the arm's own effect."""
-    asked = [comparison for comparison in comparisons if not comparison.guard]
-    for comparison in asked:
+    contrasts = [comparison for comparison in comparisons if not comparison.guard]
+    for comparison in contrasts:
         arms = (comparison.tweakset, *(comparison.baseline_arms or (comparison.baseline,)))
         cores = [_cores_of_others(run, comparison, arm) for arm in arms]
         blocks = sorted(set[int].intersection(*(set(own) for own in cores)))
@@ -359,7 +359,7 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
             continue
         error = stdev(differences) / math.sqrt(len(blocks))
         p = 2 * t_tail(abs(more) / error, len(blocks) - 1) if error else 0.0
-        if p < ALPHA / len(asked):
+        if p < ALPHA / len(contrasts):
             yield (
                 f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} beside {comparison.tweakset} than beside "
                 f"{comparison.baseline} under {comparison.workload} (p {probability(p)}). If it makes them do so, what is "

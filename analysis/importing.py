@@ -222,7 +222,7 @@ def _tweakset(tweakset: TweakSet) -> JSON:
         "description": tweakset.description,
         "requested": [
             {"kind": request.setting.kind, "key": request.setting.key, "value": request.setting.value, "package": request.package}
-            for request in manifest.asked
+            for request in manifest.settings
         ],
         "scripts": [{"package": script.package, "stage": script.stage, "sha256": script.sha256} for script in manifest.scripts],
         "warnings": list(tweakset.warnings),

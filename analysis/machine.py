@@ -133,8 +133,8 @@ def differences(runs: Sequence[Run]) -> list[ProvenanceChange]:
     for group, key in dict.fromkeys(name for record in known for name in record):
         values = tuple(record.get((group, key)) for record in known)
         partial = group == "tunables" or key.startswith(OWN)
-        told = {value for value in values if value is not None or not partial}
-        if len(told) > 1:
+        distinct = {value for value in values if value is not None or not partial}
+        if len(distinct) > 1:
             changes.append(ProvenanceChange(group, key, values))
     return changes
 
@@ -205,9 +205,9 @@ def _measured(run: Run) -> Iterator[Fact]:
             yield Fact("plan", f"tweak set {name}: sha256", tweakset.sha256)
     for name, workload in run.workloads.items():
         yield from (Fact("plan", f"workload {name}: {key}", str(value)) for key, value in workload.params.items())
-    told: dict[str, set[str]] = {}
+    known: dict[str, set[str]] = {}
     for cell in run.cells:
         for key in ("torch", "cuda", "device", "dtype", "threads"):
             if cell.facts.get(key) is not None:
-                told.setdefault(key, set()).add(str(cell.facts[key]))
-    yield from (Fact("plan", f"workloads' {key}", ", ".join(sorted(values))) for key, values in told.items())
+                known.setdefault(key, set()).add(str(cell.facts[key]))
+    yield from (Fact("plan", f"workloads' {key}", ", ".join(sorted(values))) for key, values in known.items())

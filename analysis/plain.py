@@ -26,9 +26,9 @@ def moment(text: object) -> datetime | None:
         return None
 
 
-def printable_json(said: object) -> str:
+def printable_json(answer: object) -> str:
     """Write an answer for programs: texts made fit for a line, and null what a formula could not give."""
-    return json.dumps(_printable(said), indent=2, allow_nan=False) + "\n"
+    return json.dumps(_printable(answer), indent=2, allow_nan=False) + "\n"
 
 
 def _printable(value: object) -> object:

@@ -160,7 +160,7 @@ class SummaryRow:
 
 
 def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[SummaryRow]:
-    said = {
+    by_arm = {
         (comparison.candidate_run, comparison.study, comparison.workload, comparison.tweakset): comparison
         for comparison in comparisons
         if comparison.baseline_run == comparison.candidate_run
@@ -172,7 +172,7 @@ def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Summ
             arms[cell.study, cell.workload].setdefault(cell.tweakset, []).append(cell)
         for (study, workload), cells in arms.items():
             names = dict.fromkeys([run.baseline, *run.tweaksets])
-            rows += [_row(run, cells[name], said.get((run.origin, study, workload, name))) for name in names if name in cells]
+            rows += [_row(run, cells[name], by_arm.get((run.origin, study, workload, name))) for name in names if name in cells]
     return rows
 
 

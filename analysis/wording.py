@@ -151,10 +151,10 @@ def parse_percent(text: str) -> float:
     Raises: Refused, for anything else.
     """
     text = text.strip()
-    found = PERCENT.fullmatch(text)
-    if found is None:
+    match = PERCENT.fullmatch(text)
+    if match is None:
         raise Refused(f"{text!r} is no percentage; write {_meant(text)}.")
-    share = float(Decimal(found[1]) / 100)
+    share = float(Decimal(match[1]) / 100)
     if not 0 < share < 1:
         raise Refused(f"{text} does not lie between 0 % and 100 %; write the smallest change that matters, such as 3%.")
     return share

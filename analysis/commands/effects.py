@@ -80,8 +80,8 @@ def _of_table(path: Path, args: argparse.Namespace) -> list[Effects]:
         raise Refused(f"{path}: say which columns are what: --response COLUMN --factors COLUMN,COLUMN.")
     factors = tuple(filter(None, (name.strip() for name in args.factors.split(","))))
     seen = read_table(path, Columns(args.response, factors, args.block, args.better, args.log))
-    wanted = [_effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path)) for text in args.effect]
-    return _only(of_table(seen, wanted), wanted)
+    requested = [_effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path)) for text in args.effect]
+    return _only(of_table(seen, requested), requested)
 
 
 def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
@@ -105,11 +105,11 @@ def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
         raise Refused(
             f"{saved.origin}: a {saved.design.kind} of whole tweak sets: no key of them was varied by itself. See --design=ablation."
         )
-    wanted = [_effect(text, known, saved.origin) for text in args.effect]
-    result = [effects for effects in effects_of(saved, args.metric, wanted) if not workloads or effects.observed.workload in workloads]
+    requested = [_effect(text, known, saved.origin) for text in args.effect]
+    result = [effects for effects in effects_of(saved, args.metric, requested) if not workloads or effects.observed.workload in workloads]
     if not result:
         raise Refused(f"{saved.origin}: holds no cell to take an effect of.")
-    return _only(result, wanted)
+    return _only(result, requested)
 
 
 def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
@@ -135,17 +135,19 @@ def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _only(result: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[Effects]:
+def _only(result: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
     from dataclasses import replace
 
-    if not wanted:
+    if not requested:
         return list(result)
     from analysis.studies.keys.sentence import sentence_of
 
-    sets = [frozenset(entry) for entry in wanted]
+    sets = [frozenset(entry) for entry in requested]
     return [
         replace(
-            effects, terms=tuple(term for term in effects.terms if frozenset(term.factors) in sets), sentence=sentence_of(effects, wanted)
+            effects,
+            terms=tuple(term for term in effects.terms if frozenset(term.factors) in sets),
+            sentence=sentence_of(effects, requested),
         )
         for effects in result
     ]

@@ -89,15 +89,15 @@ def _metric(run: Run, study: str, workload: str) -> Metric:
 
 def bmf(result: Sequence[ExportedFigure]) -> dict[str, Any]:
     """Bencher's metric format: latency in nanoseconds, all else under its own name (bencher.dev/docs/reference/bencher-metric-format)."""
-    told: dict[str, Any] = {}
+    result_by_name: dict[str, Any] = {}
     for figure in result:
         is_time = figure.metric.name.endswith("_s") and "_per_" not in figure.metric.name
         scale = NS if is_time else 1.0
         measure: dict[str, float] = {"value": figure.value * scale}
         if figure.interval:
             measure |= {"lower_value": figure.interval[0] * scale, "upper_value": figure.interval[1] * scale}
-        told[figure.name] = {"latency" if is_time else figure.metric.name: measure}
-    return told
+        result_by_name[figure.name] = {"latency" if is_time else figure.metric.name: measure}
+    return result_by_name
 
 
 def github_action(result: Sequence[ExportedFigure]) -> list[dict[str, Any]]:

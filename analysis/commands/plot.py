@@ -129,10 +129,10 @@ def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[S
 
 
 def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow], refused: Sequence[str]) -> str:
-    said = {
+    data = {
         "files": [asdict(file) for file in files],
         "not_drawn": missing,
         "summary": [asdict(row) for row in rows],
         "refused": list(refused),
     }
-    return json.dumps(said, indent=2, allow_nan=False) + "\n"
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"

@@ -133,13 +133,12 @@ def show(
     from analysis.studies.jobs.prediction.predictions import ModelChoice, by_of, filled, parsed, predicted, shown
     from analysis.studies.jobs.prediction.reading import read, read_csv
 
-    wanted = [*map(parsed, at), *(read_csv(points)[1] if points else [])]
-    if not wanted:
+    requested = [*map(parsed, at), *(read_csv(points)[1] if points else [])]
+    if not requested:
         raise Refused("which points? --at says the factors of one (--at cache=warm), --points a CSV of many.")
     table = read(runs, response, without)
     choice = ModelChoice(model, by_of(table), level)
-    predictions = predicted(table, choice, [filled(table, point) for point in wanted])
-    return shown(table, choice, predictions)
+    return shown(table, choice, predicted(table, choice, [filled(table, point) for point in requested]))
 
 
 @step(

@@ -103,11 +103,11 @@ def _as_text(page: Page, path: Path, size: int) -> str:
     drawn = sum(reason is None for reason in page.pictures.values())
     lines = [f"{path}: {size / 1000:.0f} kB, {drawn} picture{'s' if drawn != 1 else ''}"]
     for view in page.views:
-        said = [
+        lines_of_view = [
             f"  {answer.workload}: {', '.join(f'{count} {spoken(word)}' for word, count in answer.verdicts.items())}"
             for answer in view.answers
         ]
-        lines += [f"{view.name}:", *said] if said else [f"{view.name}: {view.nothing}"]
+        lines += [f"{view.name}:", *lines_of_view] if lines_of_view else [f"{view.name}: {view.nothing}"]
         lines += [f"  {key.workload}, {key.profile}: {key.sentence}" for key in view.keys]
     if page.between:
         words = ", ".join(f"{count} {spoken(word)}" for word, count in page.between.verdicts.items())
@@ -122,7 +122,7 @@ def _as_json(page: Page, path: Path, size: int, refused: Sequence[str]) -> str:
 
     `between_runs` is null for one run; its verdicts are those of each later run against the first.
     """
-    said = {
+    data = {
         "path": str(path),
         "size_bytes": size,
         "runs": [
@@ -141,4 +141,4 @@ def _as_json(page: Page, path: Path, size: int, refused: Sequence[str]) -> str:
         "pictures": page.pictures,
         "refused": list(refused),
     }
-    return json.dumps(said, indent=2, allow_nan=False)
+    return json.dumps(data, indent=2, allow_nan=False)

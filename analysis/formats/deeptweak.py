@@ -149,7 +149,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
     from . import skyhook  # noqa: PLC0415  # few readers of runs have need of YAML
 
     manifest = skyhook.read(path)
-    settings = tuple(request.setting for request in manifest.asked)
+    settings = tuple(request.setting for request in manifest.settings)
     return TweakSet(name, settings, len(manifest.scripts), path=str(path), sha256=manifest.sha256, warnings=manifest.warnings)
 
 

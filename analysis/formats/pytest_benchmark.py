@@ -163,8 +163,12 @@ def _no_times(stats: Fields) -> str | None:
     data = stats.value.get("data")
     if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) > 0:
         return None
-    said, mean = (stats.value.get(name) for name in ("min", "mean"))
-    if said != min(data) or not isinstance(mean, float) or not math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12):
+    least, mean = (stats.value.get(name) for name in ("min", "mean"))
+    if (
+        least != min(data)
+        or not isinstance(mean, float)
+        or not math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12)
+    ):
         return None
     return f"its rounds are no times but differences of times ({min(data):.3g} to {max(data):.3g} s): no ratio can be taken of them"
 

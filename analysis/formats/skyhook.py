@@ -45,7 +45,7 @@ class Script(NamedTuple):
 class Manifest(NamedTuple):
     """What is asked for, in the order written; of a key that is set twice, the last. Nothing at all is the untouched machine."""
 
-    asked: tuple[ManifestSetting, ...] = ()
+    settings: tuple[ManifestSetting, ...] = ()
     scripts: tuple[Script, ...] = ()
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -67,7 +67,7 @@ def read(path: Path) -> Manifest:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A text that looks like a date and is none is a ValueError; thousands of brackets end the recursion.
         raise Unreadable(f"{path}: no YAML ({' '.join(str(error).split())[:120]}); take it from its source again.") from None
-    asked: dict[object, ManifestSetting] = {}
+    settings: dict[object, ManifestSetting] = {}
     scripts: list[Script] = []
     warnings: list[str] = []
     for label, package in _packages(documents, path):
@@ -85,10 +85,10 @@ def read(path: Path) -> Manifest:
                 warnings.append(f"package {label}: {section} is no section known here; it is not counted.")
             for setting in result or ():
                 # The order and number of boot tokens mean something (hugepagesz=1G hugepages=2 hugepagesz=2M …): all are kept.
-                key = len(asked) if setting.kind == "boot" else (setting.kind, setting.key)
-                asked.pop(key, None)
-                asked[key] = ManifestSetting(setting, label)
-    return Manifest(tuple(asked.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest())
+                key = len(settings) if setting.kind == "boot" else (setting.kind, setting.key)
+                settings.pop(key, None)
+                settings[key] = ManifestSetting(setting, label)
+    return Manifest(tuple(settings.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest())
 
 
 def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:

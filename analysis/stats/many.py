@@ -122,9 +122,9 @@ def _put_back(ordered: Floats, order: npt.NDArray[np.intp]) -> Floats:
 def words(effects: Effects) -> npt.NDArray[np.int64]:
     """Index into WORDS for every contrast, each family along the last axis: as `verdict.judge` after Holm."""
     differs = holm(effects.p) < ALPHA
-    told = np.where(effects.log_gain > 0, WORDS.index("improved"), WORDS.index("regressed"))
+    direction = np.where(effects.log_gain > 0, WORDS.index("improved"), WORDS.index("regressed"))
     quiet = np.where(effects.p_equivalent < ALPHA, WORDS.index("equivalent"), WORDS.index("inconclusive"))
-    return np.where(differs, told, quiet)
+    return np.where(differs, direction, quiet)
 
 
 def rulings(effects: Effects, limit: float) -> npt.NDArray[np.int64]:

@@ -28,9 +28,9 @@ def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float
 
     Exact, by the noncentral t: with few blocks the z of texts promises too much. `log_sd` is the spread of the log ratio of a block.
     """
-    wanted = math.log1p(gain)
+    log_gain = math.log1p(gain)
     result = FEWEST + bisect_left(
-        range(FEWEST, MOST + 1), x=True, key=lambda n: detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n) <= wanted
+        range(FEWEST, MOST + 1), x=True, key=lambda n: detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n) <= log_gain
     )
     return result if result <= MOST else None
 

@@ -32,7 +32,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def settings_of(path: Path) -> list[tuple[str, str, str]]:
-    return [(one.setting.kind, one.setting.key, one.setting.value) for one in skyhook.read(path).asked]
+    return [(one.setting.kind, one.setting.key, one.setting.value) for one in skyhook.read(path).settings]
 
 
 def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) -> None:
@@ -55,13 +55,13 @@ def test_a_bare_document_with_several_packages_and_flow_maps_is_read(tmp_path: P
 @pytest.mark.parametrize("text", [NO_TWEAKS, "", "---\n", "apiVersion: v1\nkind: List\nitems: []"])
 def test_a_manifest_that_asks_for_nothing_is_no_tweak(tmp_path: Path, text: str) -> None:
     found = skyhook.read(written(tmp_path, text))
-    assert (found.asked, found.scripts, found.warnings) == ((), (), ())
+    assert (found.settings, found.scripts, found.warnings) == ((), (), ())
 
 
 def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     text = SCRIPTS.replace("shellscript:1.1.0", "kdump").replace("ulimit.conf", "postApplyScript.sh")
     found = skyhook.read(written(tmp_path, text))
-    assert (len(found.asked), found.scripts) == (1, ())
+    assert (len(found.settings), found.scripts) == (1, ())
     assert found.warnings == snapshot
 
 
@@ -77,7 +77,7 @@ def test_the_catalogue_is_read_as_the_run_side_reads_it() -> None:
     assert paths
     for path in paths:
         applied, found = manifest.read(path), skyhook.read(path)
-        asked = [(one.setting.kind, one.setting.key, one.setting.value, one.package) for one in found.asked]
+        asked = [(one.setting.kind, one.setting.key, one.setting.value, one.package) for one in found.settings]
         assert [(t.kind, t.key, t.value, t.package) for t in applied.tweaks] == asked, path
         assert [(script.package, script.stage) for script in applied.scripts] == [script[:2] for script in found.scripts], path
         assert (applied.sha256, found.warnings) == (found.sha256, ()), path
