@@ -31,9 +31,7 @@ FOLDER = Path(__file__).parent
 # Rooms of pictures that only some runs have; the others need not load them.
 ONLY_OF: dict[str, Callable[[Run], bool]] = {
     **dict.fromkeys(("adaptive", "alternation", "factors", "keys"), lambda run: run.design.kind != "matrix"),
-    **dict.fromkeys(
-        ("experiments", "faults", "io", "policies", "power", "streams", "waits"), lambda run: any(cell.report for cell in run.cells)
-    ),
+    **dict.fromkeys(("experiments", "faults", "io", "power", "queues", "streams"), lambda run: any(cell.report for cell in run.cells)),
     "monitors": is_monitored,
 }
 

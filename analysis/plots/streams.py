@@ -17,10 +17,9 @@ from . import faults
 from .labels import fitted, joined, room_for, wrapped
 from .marks import MarkRow, forest, log_or_linear, ticks
 from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
-from .policies import places_of, reach_of, rows_of, words
+from .queues import ARRIVALS, DASHED, OTHER, VERDICT_LOOKS, chosen, curves, places_of, reach_of, rows_of, waits_of, words
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, WRONG, picture
-from .waits import ARRIVALS, DASHED, OTHER, VERDICT_LOOKS, chosen, curves, waits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

@@ -21,8 +21,7 @@ from analysis.plots import (
     jobs_policies,
     jobs_predicted,
     pictures,
-    policies,
-    waits,
+    queues,
 )
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs.checkpoints import daly_s, young_s
@@ -91,18 +90,18 @@ def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[
 
 
 def test_the_part_that_waits_longer_falls_from_the_part_that_waits_at_all() -> None:
-    steps, parts = waits.steps_of(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
+    steps, parts = queues.steps_of(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
     assert list(zip(steps.tolist(), parts.tolist(), strict=True)) == [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5), (1.0, 0.25), (3.0, 0.0)]
 
 
 def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
-    (_, place), *_ = policies.places_of(scene)
-    rows = policies.rows_of(place, "mean_wait_s")
+    (_, place), *_ = queues.places_of(scene)
+    rows = queues.rows_of(place, "mean_wait_s")
     effect = next(arm for arm in place.arms if arm.policy == rows[0].policy).against["mean_wait_s"].effect
     assert effect is not None
     assert (rows[0].value, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
     assert [row.value for row in rows] == sorted(row.value or 0.0 for row in rows)
-    assert policies.words(rows[0]) in said(drawings["jobs_policies"])
+    assert queues.words(rows[0]) in said(drawings["jobs_policies"])
 
 
 def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
@@ -214,15 +213,15 @@ def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
 def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
     """Classes of the stream, each with the factor by which its predictions are off in the median."""
     scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
-    pairs = policies.pairs_of(scene.streams[0].streams)
+    pairs = queues.pairs_of(scene.streams[0].streams)
     assert len(pairs) == 160
     assert {pair.kind for pair in pairs} == {"urgent", "patient"}
     figure = jobs_predicted.draw(scene)
     assert wrong(figure) == []
-    assert list(policies.by_class(pairs)) == ["all", "patient", "urgent"]
+    assert list(queues.by_class(pairs)) == ["all", "patient", "urgent"]
 
 
 def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
     (stream,) = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].streams
     again = replace(stream, jobs=(replace(stream.jobs[0], attempts=2), *stream.jobs[1:]))
-    assert len(policies.pairs_of([again])) == 39
+    assert len(queues.pairs_of([again])) == 39
