@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
 from analysis.stats.within import naive_alarms
@@ -13,11 +14,11 @@ from analysis.wording import duration, measures, number, percent, probability, t
 from .describe import Inside, Sampled, averaged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from analysis.terms import Run
 
-    from .describe import Described, Repeated, TwoRuns
+    from .describe import Described, Repeated
 
 ONCE = f"This describes runs and is no verdict on any tweak: {ONE_RUN}."
 BLOCKS = "This describes the cells of a run and is no verdict on any tweak: `compare` pairs them by block and judges."
@@ -105,19 +106,86 @@ def _sections(run: Run, workloads: Sequence[Described], *, alone: bool) -> Itera
         yield Section("", notes)
 
 
-def _grid(heads: Iterable[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
-    return Table([Column(head, left=at == 0) for at, head in enumerate(heads)], list(rows), title)
+# Columns of a table: heads, and what stands below each, of a cell or an arm.
+Columns = Mapping[str, Callable[[Any], object]]
+
+
+def _grid(columns: Columns, rows: Iterable[object]) -> Table:
+    return Table(
+        [Column(head, left=at == 0) for at, head in enumerate(columns)], [[write(row) for write in columns.values()] for row in rows]
+    )
+
+
+def _times(scale: float) -> Columns:
+    """Columns of a run's own step times, in the unit that `scale` makes of seconds."""
+
+    def mean(cell: Inside) -> str:
+        text, half = measures(cell.mean_s * scale, (cell.mean_half_width_s or 0.0) * scale)
+        return text if cell.mean_half_width_s is None else f"{text} ± {half}"
+
+    def median(cell: Inside) -> str:
+        text, low, high = measures(cell.median_s * scale, cell.median_low_s * scale, cell.median_high_s * scale)
+        return f"{text} [{low}, {high}]"
+
+    def quantile(name: str) -> Callable[[Inside], str]:
+        return lambda cell: measures(cell.mean_s * scale, cell.quantiles_s[name] * scale)[1]
+
+    return {**NAME, "steps": lambda cell: cell.steps, "mean": mean, "median [95 %]": median} | {
+        **{name: quantile(name) for name in SHOWN},
+        "CV": lambda cell: f"{cell.cv:.2f}",
+    }
+
+
+def _levels(scale: float, baseline: str) -> Columns:
+    """Columns of an arm over its blocks."""
+
+    def figures(arm: Repeated) -> tuple[str, ...]:
+        return tuple(measures(arm.mean_s * scale, arm.half_width_s * scale, arm.naive_half_width_s * scale))
+
+    def ratio(arm: Repeated) -> str:
+        return "" if arm.ratio is None else f"{arm.ratio.ratio:.3f} [{arm.ratio.low:.3f}, {arm.ratio.high:.3f}]"
+
+    return {
+        **NAME,
+        "mean\n[95 %]": lambda arm: " ± ".join(figures(arm)[:2]),
+        "steps\n±": lambda arm: f"± {figures(arm)[2]}",
+        "ICC": lambda arm: f"{arm.icc:.2f}",
+        "variance\ntimes": lambda arm: f"{arm.design_effect:.1f}",
+        "alarms": lambda arm: unsigned(arm.naive_alarms),
+        "F p": lambda arm: "" if arm.between_p is None else tiny(arm.between_p),
+        f"ratio to {baseline}\n[95 %]": ratio,
+    }
+
+
+NAME: Columns = {"tweak set": lambda row: row.tweakset}
+OF_RUN: Columns = {
+    **NAME,
+    "samples/s": lambda cell: _rates([cell])[0],
+    "mean of\nrates": lambda cell: _rates([cell])[1],
+    "lag-1": lambda cell: f"{cell.lag_1:.3f}",
+    "steps\nworth": lambda cell: f"{cell.effective_steps:.0f}",
+    "warm-up\nsteps": lambda cell: str(cell.warmup_steps),
+    "halves\nKS p": lambda cell: probability(cell.halves.ks_p),
+    "MW p": lambda cell: probability(cell.halves.mann_whitney_p),
+    "Welch p": lambda cell: probability(cell.halves.welch_p),
+}
+# Of an arm and its cells: by their middle one; the throughput over all of them.
+OF_ARM: Columns = {
+    "tweak set": lambda both: both[0].tweakset,
+    "samples/s": lambda both: _rates(both[1])[0],
+    "mean of\nrates": lambda both: _rates(both[1])[1],
+    "lag-1": lambda both: f"{_middle(cell.lag_1 for cell in both[1]):.2f}",
+    "steps\nworth": lambda both: f"{_middle(cell.effective_steps for cell in both[1]):.0f} of {both[0].steps}",
+    "warm-up\nsteps": lambda both: f"{_middle(cell.warmup_steps for cell in both[1]):.0f}",
+    "unsettled": lambda both: f"{both[0].unsettled} of {both[0].blocks}",
+}
 
 
 def _of_runs(described: Described) -> Section:
     scale, unit = unit_of(cell.mean_s for cell in described.cells)
-    habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "halves\nKS p", "MW p", "Welch p")
     parts: list[Line | Table] = [
-        _grid(
-            ("tweak set", "steps", "mean", "median [95 %]", *SHOWN, "CV"),
-            ([cell.tweakset, cell.steps, *_times(cell, scale)] for cell in described.cells),
-        ),
-        _grid(habits, ([cell.tweakset, *_habits_of_run(cell)] for cell in described.cells)),
+        _grid(_times(scale), described.cells),
+        _grid(OF_RUN, described.cells),
         *_beside([(cell.tweakset, cell.sampled) for cell in described.cells]),
         *(_pairs(described, scale, unit) if described.pairs else ()),
     ]
@@ -125,74 +193,29 @@ def _of_runs(described: Described) -> Section:
 
 
 def _of_blocks(described: Described) -> Section:
-    scale, unit = unit_of(arm.mean_s for arm in described.repeated)
-    mine = {arm.tweakset: [cell for cell in described.cells if cell.tweakset == arm.tweakset] for arm in described.repeated}
-    levels = ("tweak set", "mean\n[95 %]", "steps\n±", "ICC", "variance\ntimes", "alarms", "F p", f"ratio to {described.baseline}\n[95 %]")
-    habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "unsettled")
+    arms = described.repeated
+    scale, unit = unit_of(arm.mean_s for arm in arms)
+    own = {arm.tweakset: [cell for cell in described.cells if cell.tweakset == arm.tweakset] for arm in arms}
     parts: list[Line | Table] = [
-        _grid(levels, ([arm.tweakset, *_levels(arm, scale)] for arm in described.repeated)),
-        _grid(habits, ([arm.tweakset, *_habits_of_arm(mine[arm.tweakset], arm)] for arm in described.repeated)),
-        *_beside([(name, averaged([cell.sampled for cell in cells])) for name, cells in mine.items()]),
+        _grid(_levels(scale, described.baseline), arms),
+        _grid(OF_ARM, [(arm, own[arm.tweakset]) for arm in arms]),
+        *_beside([(name, averaged([cell.sampled for cell in cells])) for name, cells in own.items()]),
     ]
     if described.friedman is not None:
         tested = f"χ² {described.friedman.chi2:.1f}, p {probability(described.friedman.p)}"
         over = f"{described.friedman.blocks} blocks × {described.friedman.arms} arms"
         parts.append(Line(f"Do the arms differ at all, by their ranks of mean step time within blocks? Friedman over {over}: {tested}."))
-    blocks, steps = _span(arm.blocks for arm in described.repeated), _span(arm.steps for arm in described.repeated)
+    blocks, steps = _span(arm.blocks for arm in arms), _span(arm.steps for arm in arms)
     return Section(f"{described.workload}: {blocks} blocks of {steps} steps, mean step time, {unit}", parts)
 
 
 def _span(counts: Iterable[int]) -> str:
-    ordered = sorted(set(counts))
-    return str(ordered[0]) if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
-
-
-def _levels(arm: Repeated, scale: float) -> list[str]:
-    mean, half, naive = measures(arm.mean_s * scale, arm.half_width_s * scale, arm.naive_half_width_s * scale)
-    return [
-        f"{mean} ± {half}",
-        f"± {naive}",
-        f"{arm.icc:.2f}",
-        f"{arm.design_effect:.1f}",
-        unsigned(arm.naive_alarms),
-        "" if arm.between_p is None else tiny(arm.between_p),
-        "" if arm.ratio is None else f"{arm.ratio.ratio:.3f} [{arm.ratio.low:.3f}, {arm.ratio.high:.3f}]",
-    ]
-
-
-def _habits_of_arm(cells: Sequence[Inside], arm: Repeated) -> list[str]:
-    """An arm's cells by their middle one; its throughput over all of them."""
-    return [
-        *_rates(cells),
-        f"{_middle(cell.lag_1 for cell in cells):.2f}",
-        f"{_middle(cell.effective_steps for cell in cells):.0f} of {arm.steps}",
-        f"{_middle(cell.warmup_steps for cell in cells):.0f}",
-        f"{arm.unsettled} of {arm.blocks}",
-    ]
+    return " to ".join(map(str, sorted({*(ordered := sorted(counts))[:1], *ordered[-1:]})))
 
 
 def _middle(values: Iterable[float]) -> float:
     ordered = sorted(values)
     return ordered[len(ordered) // 2]
-
-
-def _times(cell: Inside, scale: float) -> list[str]:
-    mean, half = measures(cell.mean_s * scale, (cell.mean_half_width_s or 0.0) * scale)
-    median, low, high = measures(cell.median_s * scale, cell.median_low_s * scale, cell.median_high_s * scale)
-    quantiles = [measures(cell.mean_s * scale, cell.quantiles_s[name] * scale)[1] for name in SHOWN]
-    return [mean if cell.mean_half_width_s is None else f"{mean} ± {half}", f"{median} [{low}, {high}]", *quantiles, f"{cell.cv:.2f}"]
-
-
-def _habits_of_run(cell: Inside) -> list[str]:
-    return [
-        *_rates([cell]),
-        f"{cell.lag_1:.3f}",
-        f"{cell.effective_steps:.0f}",
-        str(cell.warmup_steps),
-        probability(cell.halves.ks_p),
-        probability(cell.halves.mann_whitney_p),
-        probability(cell.halves.welch_p),
-    ]
 
 
 def _stalled(cell: Inside) -> Iterator[str]:
@@ -225,14 +248,11 @@ def _rates(cells: Sequence[Inside]) -> list[str]:
 
 
 def _beside(rows: Sequence[tuple[str, Sampled]]) -> Iterator[Table]:
-    written = [
-        [name, *(None if (value := getattr(sampled, field)) is None else write(value) for field, (_, write) in BESIDE.items())]
-        for name, sampled in rows
-    ]
-    there = [at for at in range(1, len(BESIDE) + 1) if any(row[at] is not None for row in written)]
-    if there:
-        heads = [head for head, _ in BESIDE.values()]
-        yield _grid(["tweak set", *(heads[at - 1] for at in there)], ([row[at] for at in (0, *there)] for row in written))
+    """What was sampled beside the steps, columns that have any value alone."""
+    known = {field: parts for field, parts in BESIDE.items() if any(getattr(sampled, field) is not None for _, sampled in rows)}
+    if known:
+        columns = [Column("tweak set", left=True), *(Column(head, field, write) for field, (head, write) in known.items())]
+        yield Table(columns, [[name, *(getattr(sampled, field) for field in known)] for name, sampled in rows])
 
 
 BESIDE: Mapping[str, tuple[str, Callable[[float], str]]] = {
@@ -247,40 +267,36 @@ BESIDE: Mapping[str, tuple[str, Callable[[float], str]]] = {
 
 
 def _pairs(described: Described, scale: float, unit: str) -> Iterator[Line | Table]:
-    yield Line(
-        f"Do runs differ? Steps taken for replicates say that they do, not why. Against {described.baseline}, {unit}:", tone="strong"
-    )
-    yield _grid(
-        ("tweak set", "difference of\nmeans", "Welch\n[95 %]", "p", "block bootstrap\n[95 %]"),
-        ([pair.tweakset, *_means(pair, scale)] for pair in described.pairs),
-    )
-    yield _grid(
-        ("tweak set", "HL shift", "[95 %]", "Mann-Whitney\np", "longer steps\nin pairs", "Kolmogorov-Smirnov\nD", "p"),
-        ([pair.tweakset, *_shapes(pair, scale)] for pair in described.pairs),
-    )
+    def signed(*times_s: float) -> str:
+        return ", ".join(f"{value * scale:+.4f}" for value in times_s)
+
+    means: Columns = {
+        **NAME,
+        "difference of\nmeans": lambda pair: signed(pair.welch.difference),
+        "Welch\n[95 %]": lambda pair: f"[{signed(pair.welch.low, pair.welch.high)}]",
+        "p": lambda pair: probability(pair.welch.p),
+        "block bootstrap\n[95 %]": lambda pair: f"[{signed(pair.bootstrap_low_s, pair.bootstrap_high_s)}]",
+    }
+    shapes: Columns = {
+        **NAME,
+        "HL shift": lambda pair: signed(pair.shift.estimate),
+        "[95 %]": lambda pair: f"[{signed(pair.shift.low, pair.shift.high)}]",
+        "Mann-Whitney\np": lambda pair: tiny(pair.ranks.p),
+        "longer steps\nin pairs": lambda pair: f"{pair.ranks.a12:.0%}".replace("%", " %"),
+        "Kolmogorov-Smirnov\nD": lambda pair: f"{pair.ks.d:.3f}",
+        "p": lambda pair: tiny(pair.ks.p),
+    }
     names = list(described.pairs[0].quantile_changes)
-    yield _grid(
-        ("change in %", *names), ([pair.tweakset, *(number(pair.quantile_changes[name]) for name in names)] for pair in described.pairs)
-    )
-    yield from map(Line, _in_words(described))
+    against = f"Against {described.baseline}, {unit}:"
+    yield Line(f"Do runs differ? Steps taken for replicates say that they do, not why. {against}", tone="strong")
+    yield _grid(means, described.pairs)
+    yield _grid(shapes, described.pairs)
+    changes = [[pair.tweakset, *(number(pair.quantile_changes[name]) for name in names)] for pair in described.pairs]
+    yield Table([Column("change in %", left=True), *map(Column, names)], changes)
+    yield from map(Line, _describe_tests(described))
 
 
-def _means(pair: TwoRuns, scale: float) -> list[str]:
-    difference, low, high = _signed(scale, pair.welch.difference, pair.welch.low, pair.welch.high)
-    block_low, block_high = _signed(scale, pair.bootstrap_low_s, pair.bootstrap_high_s)
-    return [difference, f"[{low}, {high}]", probability(pair.welch.p), f"[{block_low}, {block_high}]"]
-
-
-def _shapes(pair: TwoRuns, scale: float) -> list[str]:
-    shift, low, high = _signed(scale, pair.shift.estimate, pair.shift.low, pair.shift.high)
-    return [shift, f"[{low}, {high}]", tiny(pair.ranks.p), f"{pair.ranks.a12:.0%}".replace("%", " %"), f"{pair.ks.d:.3f}", tiny(pair.ks.p)]
-
-
-def _signed(scale: float, *times_s: float) -> list[str]:
-    return [f"{value * scale:+.4f}" for value in times_s]
-
-
-def _in_words(described: Described) -> Iterator[str]:
+def _describe_tests(described: Described) -> Iterator[str]:
     if described.omnibus is not None and len(described.cells) > 2:
         means = f"ANOVA F {described.omnibus.f:.3f}, p {tiny(described.omnibus.f_p)}"
         ranks = f"Kruskal-Wallis H {described.omnibus.h:.2f}, p {tiny(described.omnibus.h_p)}"
