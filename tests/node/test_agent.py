@@ -612,7 +612,7 @@ def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
     """What a library or a child prints goes to the log: one such line would be taken for an answer."""
     code = """
 import os, sys
-from fixtures.node import agent, agent
+from fixtures.node import agent
 agent.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
 agent.main()
 """
