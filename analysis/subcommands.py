@@ -46,9 +46,13 @@ class Step:
     """
 
     function: Callable[..., Answer | int]
-    HELP: str
-    EXAMPLE: str
+    HELP: str = ""
+    EXAMPLE: str = ""
     ANSWERS: bool = True
+
+    def __call__(self, args: argparse.Namespace) -> Answer | int:
+        parameters = inspect.signature(self.function).parameters.items()
+        return self.function(**{name: getattr(args, name) if isinstance(each.default, Option) else args for name, each in parameters})
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         for name, parameter in inspect.signature(self.function).parameters.items():
@@ -60,9 +64,10 @@ class Step:
             shown: dict[str, Any] = {"metavar": metavar} if metavar else {} if "choices" in settings else {"action": "store_true"}
             parser.add_argument(*(names or (name,)), **shown, **settings, help=text)
 
-    def run(self, args: argparse.Namespace) -> Answer | int:
-        parameters = inspect.signature(self.function).parameters.items()
-        return self.function(**{name: getattr(args, name) if isinstance(each.default, Option) else args for name, each in parameters})
+
+def signature(function: Callable[..., Answer | int]) -> Step:
+    """Make the `run` of a file of `commands/` of a function; the file itself has the rest."""
+    return Step(function)
 
 
 def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Step]:
@@ -103,7 +108,8 @@ class Steps:
             own.set_defaults(step=name)
 
     def run(self, args: argparse.Namespace) -> Answer | int:
-        return self._step(args.step).run(args)
+        step = self._step(args.step)
+        return step(args) if isinstance(step, Step) else step.run(args)
 
     def _step(self, name: str) -> Command | Step:
         return self._steps.get(name) or cast("Command", import_module(f"{self._module.__name__}.{name}"))

@@ -142,6 +142,10 @@ def whole(least: int = 0, most: int = 1_000_000_000) -> Callable[[str], int]:
     return parse
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
 def parse_percent(text: str) -> float:
     """Read a share: `3%` and `3 %` are 0.03.
 

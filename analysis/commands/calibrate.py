@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.load import load
+from analysis.subcommands import option, signature
 from analysis.wording import whole
 
 if TYPE_CHECKING:
@@ -30,19 +31,20 @@ TRIALS = 2000
 FEWEST_TRIALS = 100  # under which a rate of 5 % cannot be told from 0
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="*", metavar="RUN.json", help="saved runs with stock and stock-again in at least 5 blocks")
-    parser.add_argument(
-        "--trials", type=whole(FEWEST_TRIALS), default=TRIALS, metavar="N", help="sessions a scenario (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=whole(), default=1, metavar="N", help="the same seed gives the same tables (default: %(default)s)")
-
-
-def run(args: argparse.Namespace) -> Answer:
-    # numpy and scipy: a second that `--help` need not take.
+@signature
+def run(
+    args: argparse.Namespace,
+    runs: list[str] = option("RUN.json", "saved runs with stock and stock-again in at least 5 blocks", nargs="*"),
+    *,
+    trials: int = option("N", "sessions a scenario (default: %(default)s)", type=whole(FEWEST_TRIALS), default=TRIALS),
+    seed: int = option("N", "the same seed gives the same tables (default: %(default)s)", type=whole(), default=1),
+) -> Answer:
     from analysis.studies.calibration.answer import answer
     from analysis.studies.calibration.rates import calibrate
     from analysis.studies.calibration.real_noise import real_noise
 
-    real = tuple(real_noise(load(name), args.seed, args.trials) for name in args.runs)
-    return answer(calibrate(args.seed, args.trials, real), rules=args.markdown)
+    real = tuple(real_noise(load(name), seed, trials) for name in runs)
+    return answer(calibrate(seed, trials, real), rules=args.markdown)
+
+
+arguments = run.arguments

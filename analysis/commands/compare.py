@@ -9,12 +9,12 @@ from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
 from analysis.stats.adjust import ADJUSTMENTS
+from analysis.subcommands import option, signature
 from analysis.terms import Refused, UnknownName
-from analysis.wording import percent, probability
+from analysis.wording import parse_names, percent, probability
 from control.t_test import ALPHA
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from analysis.answer import Answer
@@ -42,40 +42,37 @@ Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be use
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("base", metavar="BASE", help="what to compare with")
-    parser.add_argument("candidates", metavar="CAND", nargs="*", help="what to compare")
-    parser.add_argument(
-        "--baseline", metavar="TWEAKSET", help="inside one run: compare with this tweak set (default: stock, or as declared)"
-    )
-    parser.add_argument("--tweaks", metavar="NAMES", default="", help="only these tweak sets, separated by commas")
-    parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
-    parser.add_argument(
-        "--relative-to",
-        metavar="TWEAKSET",
-        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
-    )
-    parser.add_argument(
-        "--adjust",
+@signature
+def run(
+    base: str = option("BASE", "what to compare with"),
+    candidates: list[str] = option("CAND", "what to compare", nargs="*"),
+    *,
+    baseline: str | None = option("TWEAKSET", "inside one run: compare with this tweak set (default: stock, or as declared)"),
+    tweaks: tuple[str, ...] = option("NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()),
+    workloads: tuple[str, ...] = option("NAMES", "only these workloads, separated by commas", type=parse_names, default=()),
+    relative_to: str | None = option(
+        "TWEAKSET", "divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared"
+    ),
+    adjust: str = option(
+        "",
+        "for many contrasts: holm (default) for those declared before the run, bh for a screen that others will follow up",
         choices=list(ADJUSTMENTS),
         default="holm",
-        help="for many contrasts: holm (default) for those declared before the run, bh for a screen that others will follow up",
-    )
-    parser.add_argument("--robust", action="store_true", help="a second opinion that assumes no distribution: sign-flip or rank test")
-    parser.add_argument("--all", action="store_true", help="every row, also where there are hundreds")
-
-
-def run(args: argparse.Namespace) -> Answer:
+    ),
+    robust: bool = option("", "a second opinion that assumes no distribution: sign-flip or rank test"),
+    every: bool = option("", "every row, also where there are hundreds", "--all"),
+) -> Answer:
     refused: list[str] = []
-    base = read_arm(args.base, refused)
-    candidates = _read_candidates(args.candidates, refused)
-    tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (args.tweaks, args.workloads))
-    options = Options(adjustment=args.adjust, relative_to=args.relative_to, tweaksets=tweaksets, workloads=workloads)
-    with damaged(args.base, "compared"):
-        comparisons = _compare(base, candidates, args.baseline, options)
-        runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
-        opinions = tuple(_robust(comparisons)) if args.robust else ()
-        return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=args.base)
+    base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
+    options = Options(adjustment=adjust, relative_to=relative_to, tweaksets=tweaks, workloads=workloads)
+    with damaged(base, "compared"):
+        comparisons = _compare(base_arm, arms, baseline, options)
+        runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())
+        opinions = tuple(_robust(comparisons)) if robust else ()
+        return answer_of(comparisons, runs, every=every, opinions=opinions, refused=refused, source=base)
+
+
+arguments = run.arguments
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
     from analysis.studies.describe.describe import Described
     from analysis.terms import Run
@@ -29,17 +28,16 @@ Exit code 0: described. 2: bad usage, or no file can be used.
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs, quoted globs, folders of them, DeepTweak directories")
-
-
-def run(args: argparse.Namespace) -> Answer:
+@signature
+def run(
+    runs: list[str] = option("RUN", "saved runs, quoted globs, folders of them, DeepTweak directories", nargs="+"),
+) -> Answer:
     from analysis.studies.describe.answer import answer
     from analysis.studies.describe.describe import describe
 
     refused: list[str] = []
     result: list[tuple[Run, list[Described]]] = []
-    for one in load_each(args.runs, refused):
+    for one in load_each(runs, refused):
         try:
             result.append((one, describe(one)))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -48,3 +46,6 @@ def run(args: argparse.Namespace) -> Answer:
     if not result:
         raise Refused(refused[0])
     return answer(result, refused)
+
+
+arguments = run.arguments

@@ -14,11 +14,11 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analysis.load import find, load
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from control.t_test import t_quantile
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from analysis.terms import Metric, Run
@@ -50,23 +50,26 @@ class ExportedFigure(NamedTuple):
     blocks: int
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs; more than one for otava alone")
-    parser.add_argument("--to", required=True, choices=FORMATS, help="Bencher's metric format, github-action-benchmark's JSON, Otava's CSV")
-
-
-def run(args: argparse.Namespace) -> int:
-    runs = [load(path) for path in find(args.runs)]
-    if args.to == "otava":
-        print(otava(runs), end="")
+@signature
+def run(
+    runs: list[str] = option("RUN", "saved runs; more than one for otava alone", nargs="+"),
+    *,
+    to: str = option("", "Bencher's metric format, github-action-benchmark's JSON, Otava's CSV", required=True, choices=FORMATS),
+) -> int:
+    loaded = [load(path) for path in find(runs)]
+    if to == "otava":
+        print(otava(loaded), end="")
         return 0
-    if len(runs) != 1:
-        raise Refused(f"--to={args.to}: takes one run, not {len(runs)}.")
-    result = list(figures(runs[0]))
+    if len(loaded) != 1:
+        raise Refused(f"--to={to}: takes one run, not {len(loaded)}.")
+    result = list(figures(loaded[0]))
     if not result:
-        raise Refused(f"{runs[0].origin}: nothing was measured in it.")
-    print(json.dumps(bmf(result) if args.to == "bmf" else github_action(result), indent=1, allow_nan=False))
+        raise Refused(f"{loaded[0].origin}: nothing was measured in it.")
+    print(json.dumps(bmf(result) if to == "bmf" else github_action(result), indent=1, allow_nan=False))
     return 0
+
+
+arguments = run.arguments
 
 
 def figures(run: Run) -> Iterator[ExportedFigure]:

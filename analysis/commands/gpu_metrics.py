@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.subcommands import option, signature
 from analysis.wording import whole
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
 
 ANSWERS = True
@@ -29,18 +28,21 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs, folders of logs, summary tables (mean.csv)")
-    parser.add_argument("--sms", metavar="N", type=whole(1, 100_000), help="SMs of the GPU (default: as recorded, or by its name)")
-    parser.add_argument("--gpu", metavar="K", help="the GPU of the logs that ran the kernels (default: the busiest)")
-    parser.add_argument("--plot", metavar="DIR", type=Path, help="draw heat maps and relations into this folder")
-    parser.add_argument("--tables", metavar="DIR", type=Path, help="write each statistic of every cell into this folder, a CSV file each")
-
-
-def run(args: argparse.Namespace) -> Answer:
+@signature
+def run(
+    runs: list[str] = option("RUN|DIR", "saved runs, folders of logs, summary tables (mean.csv)", nargs="+"),
+    *,
+    sms: int | None = option("N", "SMs of the GPU (default: as recorded, or by its name)", type=whole(1, 100_000)),
+    gpu: str | None = option("K", "the GPU of the logs that ran the kernels (default: the busiest)"),
+    plot: Path | None = option("DIR", "draw heat maps and relations into this folder", type=Path),
+    tables: Path | None = option("DIR", "write each statistic of every cell into this folder, a CSV file each", type=Path),
+) -> Answer:
     from analysis.studies.gpu import answer, sources
 
-    result = sources.read_grids(args.runs, gpu=args.gpu, sms=args.sms)
-    files = sources.tables(result.grids, args.tables) if args.tables is not None else {}
-    files |= sources.pictures(result.grids, args.plot) if args.plot is not None else {}
+    result = sources.read_grids(runs, gpu=gpu, sms=sms)
+    files = sources.tables(result.grids, tables) if tables is not None else {}
+    files |= sources.pictures(result.grids, plot) if plot is not None else {}
     return answer.answer(result, files)
+
+
+arguments = run.arguments

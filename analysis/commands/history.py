@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from analysis.load import load_each
 from analysis.streams import complain
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from analysis.wording import whole
 
@@ -37,19 +38,6 @@ SHOWN_REFUSED = 5
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders")
-    parser.add_argument("--metric", metavar="NAME", help="look at this metric (default: throughput and a low quantile of step time)")
-    parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's of its own block: drift cancels")
-    parser.add_argument("--acknowledged", type=Path, metavar="FILE", help="changes that are known (YAML, see docs/history.md)")
-    parser.add_argument("--fail-on-regression", action="store_true", help="exit 1 on a recent change for the worse")
-    parser.add_argument(
-        "--recent", type=whole(1), default=20, metavar="N", help="recent: among a series' last N runs (default: %(default)s)"
-    )
-    parser.add_argument("--plot", type=_picture, metavar="FILE", help="draw the series that changed: .png, .svg or .pdf")
-    parser.add_argument("--all", action="store_true", help="list every change and every refused file")
-
-
 def _picture(text: str) -> Path:
     path = Path(text)
     if path.suffix not in FORMATS:
@@ -57,29 +45,43 @@ def _picture(text: str) -> Path:
     return path
 
 
-def run(args: argparse.Namespace) -> Answer:
-    # numpy, which --help need not wait for.
+@signature
+def run(
+    args: argparse.Namespace,
+    runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
+    *,
+    metric: str | None = option("NAME", "look at this metric (default: throughput and a low quantile of step time)"),
+    relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's of its own block: drift cancels"),
+    acknowledged: Path | None = option("FILE", "changes that are known (YAML, see docs/history.md)", type=Path),
+    fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
+    recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
+    plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=_picture),
+    every: bool = option("", "list every change and every refused file", "--all"),
+) -> Answer:
     from analysis.studies.history.answer import acknowledge, answer, read
     from analysis.studies.history.history import gather, judge, regressions
 
-    entries = read(args.acknowledged) if args.acknowledged else []
+    entries = read(acknowledged) if acknowledged else []
     refused: list[str] = []
-    gathered = gather(load_each(args.runs, refused), args.metric, args.relative_to)
+    gathered = gather(load_each(runs, refused), metric, relative_to)
     if not gathered.runs:
-        for line in _shown(refused, every=args.all):
+        for line in _shown(refused, every=every):
             print("refused:", line, file=sys.stderr)
-        raise Refused(f"{', '.join(args.runs)}: no run could be used, so there is no history.")
+        raise Refused(f"{', '.join(runs)}: no run could be used, so there is no history.")
     history = acknowledge(judge(gathered, refused), entries)
-    worse, recent = regressions(history, args.recent), args.recent if args.fail_on_regression else None
-    result = answer(history, worse, recent=recent, every=args.all, plain=_only_ascii())
+    worse = regressions(history, recent)
+    result = answer(history, worse, recent=recent if fail_on_regression else None, every=every, plain=_only_ascii())
     exit_code = result.exit_code
-    if args.plot:
+    if plot:
         try:
-            _draw(history, args.plot)
+            _draw(history, plot)
         except Refused as error:  # what was found is told even where it cannot be drawn
             complain(error)
             exit_code = NOT_DRAWN
-    return replace(result, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
+    return replace(result, refused=refused if args.json else _shown(refused, every=every), exit_code=exit_code)
+
+
+arguments = run.arguments
 
 
 def _shown(refused: list[str], *, every: bool) -> list[str]:

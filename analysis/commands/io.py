@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.subcommands import option, signature
 from analysis.wording import whole
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
 
 ANSWERS = True
@@ -29,15 +28,18 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs, DLIO result folders or folders of them, published tables")
-    parser.add_argument("--mlperf", action="store_true", help="say what each setting lacks to be a submission to MLPerf Storage v2.0")
-    parser.add_argument("--plot", metavar="DIR", type=Path, help="draw every picture of input into this folder")
-    parser.add_argument("--exclude-start", metavar="N", type=whole(), help="steps left out of steady figures at an epoch's start")
-    parser.add_argument("--exclude-end", metavar="N", type=whole(), help="the same at its end; otherwise as each run says (1 and 0)")
-
-
-def run(args: argparse.Namespace) -> Answer:
+@signature
+def run(
+    runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them, published tables", nargs="+"),
+    *,
+    mlperf: bool = option("", "say what each setting lacks to be a submission to MLPerf Storage v2.0"),
+    plot: Path | None = option("DIR", "draw every picture of input into this folder", type=Path),
+    exclude_start: int | None = option("N", "steps left out of steady figures at an epoch's start", type=whole()),
+    exclude_end: int | None = option("N", "the same at its end; otherwise as each run says (1 and 0)", type=whole()),
+) -> Answer:
     from analysis.studies.io.sources import answer_of
 
-    return answer_of(args.runs, (args.exclude_start, args.exclude_end), rules=args.mlperf, plot=args.plot)
+    return answer_of(runs, (exclude_start, exclude_end), rules=mlperf, plot=plot)
+
+
+arguments = run.arguments

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import together
 from analysis.load import load_each
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
     from analysis.studies.monitors.terms import Overhead
     from analysis.terms import Run
@@ -34,22 +33,24 @@ Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs of bench_monitoring_overhead, folders of a study's logs")
-
-
-def run(args: argparse.Namespace) -> Answer:
+@signature
+def run(
+    runs: list[str] = option("RUN|DIR", "saved runs of bench_monitoring_overhead, folders of a study's logs", nargs="+"),
+) -> Answer:
     from analysis.studies.monitors import folder, folder_answer
     from analysis.studies.monitors.answers import answer
 
-    folders = [Path(name) for name in args.runs if folder.is_it(Path(name))]
+    folders = [Path(name) for name in runs if folder.is_it(Path(name))]
     refused: list[str] = []
-    runs = [answer(*entry) for entry in _runs([name for name in args.runs if Path(name) not in folders], refused)]
+    answers = [answer(*entry) for entry in _runs([name for name in runs if Path(name) not in folders], refused)]
     others = [folder_answer.answer(folder.read(path)) for path in folders]
-    if not runs and not others:
-        raise Refused(refused[0] if refused else f"{', '.join(args.runs)}: no run that tells of monitors.")
-    data = {"runs": [answer.data for answer in runs], "folders": [answer.data for answer in others]}
-    return replace(together([*runs, *others]), data=data, refused=refused)
+    if not answers and not others:
+        raise Refused(refused[0] if refused else f"{', '.join(runs)}: no run that tells of monitors.")
+    data = {"runs": [answer.data for answer in answers], "folders": [answer.data for answer in others]}
+    return replace(together([*answers, *others]), data=data, refused=refused)
+
+
+arguments = run.arguments
 
 
 def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead]]]:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from analysis.files import damaged
 from analysis.load import load
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
 
 ANSWERS = True
@@ -30,32 +29,35 @@ Exit code 0: planned. 2: bad usage, the file cannot be used, or it holds no repl
 LEAST_EFFECT = 0.0001
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pilot", metavar="PILOT.json", help="a saved run of the same workloads and tweak sets on the same machine")
-    parser.add_argument("--effect", required=True, metavar="PERCENT", help="smallest change of speed that matters, such as 3%%")
-    parser.add_argument("--power", type=float, default=0.8, metavar="SHARE", help="how often it shall be found (default: %(default)s)")
-    parser.add_argument("--blocks", type=int, metavar="N", help="what so many blocks would see (default: as many as the pilot has)")
-    parser.add_argument("--looks", type=int, metavar="K", help="bounds for looking K times and stopping early")
-
-
-def run(args: argparse.Namespace) -> Answer:
+@signature
+def run(
+    pilot: str = option("PILOT.json", "a saved run of the same workloads and tweak sets on the same machine"),
+    *,
+    effect: str = option("PERCENT", "smallest change of speed that matters, such as 3%%", required=True),
+    power: float = option("SHARE", "how often it shall be found (default: %(default)s)", type=float, default=0.8),
+    blocks: int | None = option("N", "what so many blocks would see (default: as many as the pilot has)", type=int),
+    looks: int | None = option("K", "bounds for looking K times and stopping early", type=int),
+) -> Answer:
     from analysis.studies.plan.answer import answer
     from analysis.studies.plan.plan import Goal, looks_of, plan
 
-    if not 0.5 <= args.power <= 0.999:
-        raise Refused(f"--power {args.power}: how often the effect shall be found, from 0.5 to 0.999.")
-    if args.blocks is not None and args.blocks < 3:
-        raise Refused(f"--blocks {args.blocks}: fewer than 3 are never compared.")
-    pilot = load(args.pilot)
-    goal = Goal(_effect(args.effect), args.power, args.blocks)
-    with damaged(args.pilot, "planned from"):
-        result = plan(pilot, goal)
-    looks = None
-    if args.looks is not None:
+    if not 0.5 <= power <= 0.999:
+        raise Refused(f"--power {power}: how often the effect shall be found, from 0.5 to 0.999.")
+    if blocks is not None and blocks < 3:
+        raise Refused(f"--blocks {blocks}: fewer than 3 are never compared.")
+    run_of_pilot = load(pilot)
+    goal = Goal(_effect(effect), power, blocks)
+    with damaged(pilot, "planned from"):
+        result = plan(run_of_pilot, goal)
+    bounds = None
+    if looks is not None:
         if result.blocks is None:
-            raise Refused(f"{args.pilot}: no number of blocks finds {args.effect}, so there is nothing to look at.")
-        looks = looks_of(args.looks, result.blocks, min(need.alpha for need in result.needs), args.power)
-    return answer(result, looks, pilot)
+            raise Refused(f"{pilot}: no number of blocks finds {effect}, so there is nothing to look at.")
+        bounds = looks_of(looks, result.blocks, min(need.alpha for need in result.needs), power)
+    return answer(result, bounds, run_of_pilot)
+
+
+arguments = run.arguments
 
 
 def _effect(text: str) -> float:

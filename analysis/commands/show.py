@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.arms import read_arm
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    import argparse
-
     from analysis.answer import Answer
 
 ANSWERS = True
@@ -27,15 +26,17 @@ Exit code 0: shown, whatever was found. 2: bad usage, or the file cannot be used
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a saved run")
-
-
-def run(args: argparse.Namespace) -> Answer:
+@signature
+def run(
+    run: str = option("RUN", "a saved run"),
+) -> Answer:
     from analysis.ending import answer_of_run
 
     refused: list[str] = []
-    arm = read_arm(args.run, refused)
+    arm = read_arm(run, refused)
     if len(arm.runs) != 1:
-        raise Refused(f"{args.run}: {len(arm.runs)} runs; name one, or `history` and `compare` for several.")
-    return answer_of_run(arm.runs[0], brief=False, refused=refused, source=args.run)
+        raise Refused(f"{run}: {len(arm.runs)} runs; name one, or `history` and `compare` for several.")
+    return answer_of_run(arm.runs[0], brief=False, refused=refused, source=run)
+
+
+arguments = run.arguments

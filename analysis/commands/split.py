@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 from analysis.answer import Answer, Column, Section, Table
 from analysis.files import must_be_a_name, must_be_new, write_whole
 from analysis.load import from_json, parsed
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
 
     from analysis.terms import Cell, Run
@@ -37,21 +37,21 @@ KEPT_OF_RUN = ("machine_info", "commit_info", "datetime", "version")
 KEPT_OF_CELL = ("group", "options", "stats")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, metavar="RUN.json", help="a file saved by `pytest benchmarks/ --benchmark-save=NAME`")
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for TWEAKSET.json; made where it is not there")
-    parser.add_argument("--force", action="store_true", help="overwrite files in DIR")
-
-
-def run(args: argparse.Namespace) -> Answer:
-    content = parsed(args.run)
-    saved = from_json(content, str(args.run))
+@signature
+def run(
+    run: Path = option("RUN.json", "a file saved by `pytest benchmarks/ --benchmark-save=NAME`", type=Path),
+    *,
+    output: Path = option("DIR", "folder for TWEAKSET.json; made where it is not there", required=True, type=Path),
+    force: bool = option("", "overwrite files in DIR"),
+) -> Answer:
+    content = parsed(run)
+    saved = from_json(content, str(run))
     if saved.format != "deeptweak":
-        raise Refused(f"{args.run}: is not a saved run of ours (`python -m analysis import` makes one of a DeepTweak directory).")
+        raise Refused(f"{run}: is not a saved run of ours (`python -m analysis import` makes one of a DeepTweak directory).")
     parts = split(saved, cast("Mapping[str, Any]", content))
-    paths = {name: args.output / f"{must_be_a_name(name, 'a tweak set')}.json" for name in parts}
+    paths = {name: output / f"{must_be_a_name(name, 'a tweak set')}.json" for name in parts}
     for path in paths.values():
-        must_be_new(path, force=args.force, sources=[args.run])
+        must_be_new(path, force=force, sources=[run])
     for name, part in parts.items():
         write_whole(paths[name], json.dumps(part, indent=1).encode())
     counts = {str(paths[name]): len(part["benchmarks"]) for name, part in parts.items()}
@@ -62,6 +62,9 @@ def run(args: argparse.Namespace) -> Answer:
         next=f"pytest-benchmark compare {files} --group-by=fullname --columns=median,mean,rounds",
         data={"files": counts},
     )
+
+
+arguments = run.arguments
 
 
 def split(saved: Run, parsed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
