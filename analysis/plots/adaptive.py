@@ -9,19 +9,35 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.patches import Rectangle
+
 from analysis.wording import number
 
 from .labels import fitted, joined, minus, room_for, wrapped
-from .marks import FASTER, SHADES, SLOWER, SMALLEST_SCALE, above, crossed, interval
-from .page import INSIDE, LINE, Section, dot, fill, line, stack
+from .marks import (
+    FASTER,
+    HEADS,
+    SHADES,
+    SLOWER,
+    SMALLEST_SCALE,
+    Mark,
+    MarkRow,
+    above,
+    crossed,
+    forest,
+    known,
+    rounded,
+    scaled,
+    ticks,
+)
+from .page import INSIDE, LINE, Section, Spec, dot, fill, line
 from .scene import NothingToDraw
-from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, WRONG, picture
+from .style import AGAIN, BAND, COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.terms import Run
 
@@ -33,7 +49,7 @@ Levels = dict[str, "str | None"]
 
 
 def _concluded(scene: Scene, kind: str) -> list[Run]:
-    """Answer the runs of an adaptive design. Raises: NothingToDraw, where there is none that came to anything."""
+    """Return the runs of an adaptive design. Raises: NothingToDraw, where none came to a conclusion."""
     runs = [run for run in scene.runs if run.design.kind == kind]
     if not runs:
         raise NothingToDraw(f"no run is of `--design={kind}`")
@@ -44,7 +60,7 @@ def _concluded(scene: Scene, kind: str) -> list[Run]:
 
 
 def _section(run: Run, tall: float, draw: Callable[[Page, float], None]) -> Section:
-    """Head a run by what its design was about, and what it came to."""
+    """Return a section headed by what the run's design was about, and its conclusion."""
     about = [joined(cell.workload for cell in run.cells), joined(factor.tweakset for factor in run.design.factors), f"run {run.run_id}"]
     return Section(" · ".join(about), tall, draw, lines=[minus(str(run.design.conclusion.get("text", "")))], run=run)
 
@@ -82,9 +98,9 @@ class Bisection:
     "Which keys were set in which cell, how fast each cell was beside its block, and how the suspicion of each key moved.",
     DESIGNS=frozenset({"bisect"}),
 )
-def bisection(scene: Scene) -> Figure:
-    """Draw a section a run: speed of each cell, keys by cells, and below them the belief after each cell."""
-    result = [one for run in _concluded(scene, "bisect") if (one := bisection_of(run)) is not None]
+def bisection(scene: Scene) -> Spec:
+    """A section a run: speed of each cell, keys by cells, and below them the belief after each cell."""
+    result = [read for run in _concluded(scene, "bisect") if (read := bisection_of(run)) is not None]
     if not result:
         raise NothingToDraw(
             "too few cells were measured to suspect any key, or the run's conclusion does not say which cells the bisection asked for"
@@ -93,36 +109,36 @@ def bisection(scene: Scene) -> Figure:
         fill("key set, cell faster than its block", FASTER, FASTER),
         fill("key set, cell slower", SLOWER, SLOWER),
         fill("blocks: cells that are compared with each other"),
+        dot("cell failed", WRONG, "x") if any(cell.slower is None for read in result for cell in read.cells) else None,
     ]
-    legend += [dot("cell failed", WRONG, "x")] if any(cell.slower is None for one in result for cell in one.cells) else []
     lead = (
         "From left to right the cells as they ran. Above: cost of a step (its time) against its block. Below: how likely a key matters, "
         "after each cell; one above 0.95 is named, if the cells that confirm it agree."
     )
     sections = [
-        _section(one.run, STAGES + SPEED + KEY_ROW * len(one.keys) + 0.28 + BELIEF + 0.42, partial(_bisected, one=one)) for one in result
+        _section(read.run, STAGES + SPEED + KEY_ROW * len(read.keys) + 0.28 + BELIEF + 0.42, partial(_bisected, bisection=read))
+        for read in result
     ]
-    return stack(scene, bisection.TITLE, lead, sections, legend)
+    return Spec(lead, sections, legend)
 
 
 def bisection_of(run: Run) -> Bisection | None:
     """Read a bisection's conclusion; None where it is not as this version of DeepTweak writes it."""
     conclusion: Any = run.design.conclusion
     try:
-        asked, beliefs = list(conclusion["cells"]), list(conclusion["belief"])
-        costs = {at: float(one["cost"]) for at, one in enumerate(asked) if one["cost"] is not None}
-        means: dict[int, float] = {}
-        for block in {int(one["block"]) for one in asked}:
-            logs = [math.log(costs[at]) for at, one in enumerate(asked) if at in costs and int(one["block"]) == block]
-            means[block] = sum(logs) / len(logs) if logs else 0.0
+        records, beliefs = list(conclusion["cells"]), list(conclusion["belief"])
+        logs = [None if record["cost"] is None else math.log(float(record["cost"])) for record in records]
+        blocks: dict[int, list[float]] = {}
+        for record, log in zip(records, logs, strict=True):
+            blocks.setdefault(int(record["block"]), []).extend([] if log is None else [log])
         cells = tuple(
             Suspected(
-                block=int(one["block"]),
-                confirms=one["stage"] == "confirmation",
-                keys=frozenset(one["keys"]),
-                slower=math.expm1(math.log(costs[at]) - means[int(one["block"])]) if at in costs else None,
+                block=int(record["block"]),
+                confirms=record["stage"] == "confirmation",
+                keys=frozenset(record["keys"]),
+                slower=None if log is None else math.expm1(log - statistics.fmean(blocks[int(record["block"])])),
             )
-            for at, one in enumerate(asked)
+            for record, log in zip(records, logs, strict=True)
         )
         by_key = tuple({str(key): float(value) for key, value in belief["keys"].items()} for belief in beliefs)
         none = tuple(float(belief["none"]) for belief in beliefs)
@@ -132,53 +148,50 @@ def bisection_of(run: Run) -> Bisection | None:
     return Bisection(run, keys, cells, by_key, none) if keys and len(by_key) == len(cells) else None
 
 
-def _bisected(sheet: Page, top: float, one: Bisection) -> None:
-    keys = sorted(one.keys, key=lambda key: -one.beliefs[-1][key])
+def _bisected(sheet: Page, top: float, bisection: Bisection) -> None:
+    cells = bisection.cells
+    keys = sorted(bisection.keys, key=lambda key: -bisection.beliefs[-1][key])
     colors = dict(zip(keys, SUSPECTS, strict=False))
     # Below, names stand left of the numbers of an axis.
     left = max(room_for(keys, 2.3) + 0.1, room_for([NOBODY, AFTER, *colors], 1.8, SMALL) + 0.6)
-    wide = min(INSIDE - left - 0.05, 0.3 * len(one.cells))
-    ends = (0.5, len(one.cells) + 0.5)
-    down = top + STAGES + SPEED
-    speed = sheet.axes(left, top + STAGES, wide, SPEED, xlim=ends, xticks=[])
-    grid = sheet.axes(left, down, wide, KEY_ROW * len(keys), xlim=ends, ylim=(len(keys), 0), xticks=[], yticks=[])
+    wide = min(INSIDE - left - 0.05, 0.3 * len(cells))
+    ends, down = (0.5, len(cells) + 0.5), top + STAGES + SPEED
     below = down + KEY_ROW * len(keys) + 0.28
-    belief = sheet.axes(left, below, wide, BELIEF, xlim=ends, ylim=(-0.03, 1.03))
+    speed = sheet.axes(left, top + STAGES, wide, SPEED, xlim=ends, xticks=[], most={"y": 4})
+    grid = sheet.axes(left, down, wide, KEY_ROW * len(keys), xlim=ends, ylim=(len(keys), 0), xticks=[], yticks=[])
+    belief = sheet.axes(left, below, wide, BELIEF, xlim=ends, ylim=(-0.03, 1.03), most={"x": 10}, whole="x")
     for axes in (speed, grid, belief):
-        for turn, block in enumerate(dict.fromkeys(cell.block for cell in one.cells)):
-            mine = [at for at, cell in enumerate(one.cells, 1) if cell.block == block]
-            if turn % 2 == 0:
-                axes.axvspan(mine[0] - 0.5, mine[-1] + 0.5, color=BAND, linewidth=0, zorder=0)
-    for at, cell in enumerate(one.cells):
-        if not at or cell.confirms != one.cells[at - 1].confirms:
+        for block in list(dict.fromkeys(cell.block for cell in cells))[::2]:
+            places = [at for at, cell in enumerate(cells, 1) if cell.block == block]
+            axes.axvspan(places[0] - 0.5, places[-1] + 0.5, color=BAND, linewidth=0, zorder=0)
+    for at, cell in enumerate(cells):
+        if not at or cell.confirms != cells[at - 1].confirms:
             above(speed, at + 0.6, "confirming" if cell.confirms else "searching", ha="left")
-    _speed(speed, one)
+    slower = {at: 100 * cell.slower for at, cell in enumerate(cells, 1) if cell.slower is not None}
+    failed = [at for at, cell in enumerate(cells, 1) if cell.slower is None]
+    speed.axhline(0, color=INK, linewidth=0.8, zorder=1)
+    speed.vlines(list(slower), 0, list(slower.values()), color=FAINT, linewidth=1.2, zorder=1)
+    speed.plot(list(slower), list(slower.values()), "o", color=INK, markersize=3.5, zorder=2)
+    speed.plot(failed, [0] * len(failed), "x", color=WRONG, markersize=6, zorder=3)
+    reach = 1.25 * max([2.0, *map(abs, slower.values())])
+    speed.set_ylim(-reach, reach)
     sheet.text(left - 0.55, top + STAGES + SPEED / 2, "cost of a step,\n% of block", ha="right", va="center", fontsize=SMALL, color=QUIET)
     names = fitted(keys, left - 0.25, lines=1)
     for row, key in enumerate(keys):
         sheet.text(left - 0.1, down + KEY_ROW * (row + 0.5), names[key], ha="right", va="center", color=colors.get(key, INK))
-    _set_keys(grid, one, keys)
-    _belief(sheet, belief, (left, below), one, colors)
+    _set_keys(grid, cells, keys)
+    _beliefs(belief, bisection, colors)
+    rows = [(AFTER, QUIET, "normal"), *((key, color, "bold") for key, color in colors.items()), (NOBODY, INK, "normal")]
+    names = fitted([name for name, _, _ in rows], left - 0.6, SMALL, lines=1, weight="bold")
+    for row, (name, color, weight) in enumerate(rows):
+        style: Style = {"ha": "right", "va": "center", "fontsize": SMALL, "color": color, "fontweight": weight}
+        sheet.text(left - 0.5, below + 0.1 + 0.19 * row, names[name], **style)
 
 
-def _speed(axes: Axes, one: Bisection) -> None:
-    slower = {at: 100 * cell.slower for at, cell in enumerate(one.cells, 1) if cell.slower is not None}
-    axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-    axes.vlines(list(slower), 0, list(slower.values()), color=FAINT, linewidth=1.2, zorder=1)
-    axes.plot(list(slower), list(slower.values()), "o", color=INK, markersize=3.5, zorder=2)
-    lost = [at for at, cell in enumerate(one.cells, 1) if cell.slower is None]
-    axes.plot(lost, [0] * len(lost), "x", color=WRONG, markersize=6, zorder=3)
-    reach = 1.25 * max([2.0, *map(abs, slower.values())])
-    axes.set_ylim(-reach, reach)
-    axes.locator_params(axis="y", nbins=4)
-
-
-def _set_keys(axes: Axes, one: Bisection, keys: Sequence[str]) -> None:
-    from matplotlib.patches import Rectangle  # noqa: PLC0415  # of narrower cells than `square`
-
-    largest = max([SMALLEST_SCALE, *(abs(cell.slower) for cell in one.cells if cell.slower is not None)])
-    for place, cell in enumerate(one.cells, 1):
-        face = FAINT if cell.slower is None else SHADES(0.5 - max(-1.0, min(1.0, cell.slower / largest)) / 2)
+def _set_keys(axes: Axes, cells: Sequence[Suspected], keys: Sequence[str]) -> None:
+    largest = max([SMALLEST_SCALE, *(abs(cell.slower) for cell in cells if cell.slower is not None)])
+    for place, cell in enumerate(cells, 1):
+        face = FAINT if cell.slower is None else SHADES(0.5 - cell.slower / largest / 2)
         for row, key in enumerate(keys):
             if key in cell.keys:
                 axes.add_patch(Rectangle((place - 0.44, row + 0.08), 0.88, 0.84, facecolor=face, edgecolor=AGAIN, linewidth=0.4))
@@ -187,26 +200,18 @@ def _set_keys(axes: Axes, one: Bisection, keys: Sequence[str]) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _belief(sheet: Page, axes: Axes, corner: tuple[float, float], one: Bisection, colors: Mapping[str, str]) -> None:
-    left, top = corner
-    at = range(1, len(one.cells) + 1)
-    for key in [*(key for key in one.keys if key not in colors), *reversed(list(colors))]:
+def _beliefs(axes: Axes, bisection: Bisection, colors: Mapping[str, str]) -> None:
+    at = range(1, len(bisection.cells) + 1)
+    for key in [*(key for key in bisection.keys if key not in colors), *reversed(list(colors))]:
         look: Style = {"linewidth": 1.6, "marker": "o", "markersize": 3, "zorder": 3} if key in colors else {"linewidth": 0.8, "zorder": 1}
-        axes.plot(at, [belief[key] for belief in one.beliefs], color=colors.get(key, FAINT), **look)
-    axes.plot(at, one.none, color=INK, linewidth=1.4, linestyle=(0, (4, 2)), zorder=2)
+        axes.plot(at, [belief[key] for belief in bisection.beliefs], color=colors.get(key, FAINT), **look)
+    axes.plot(at, bisection.none, color=INK, linewidth=1.4, linestyle=(0, (4, 2)), zorder=2)
     axes.axhline(ENOUGH, color=QUIET, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-    axes.set_yticks([0, 0.5, ENOUGH])
-    axes.set_yticklabels(["0", "0.5", "0.95"])
+    ticks(axes, "y", [0, 0.5, ENOUGH])
     axes.set_xlabel("cell, in the order they ran")
-    axes.locator_params(axis="x", integer=True)
-    rows = [(AFTER, QUIET, "normal"), *((key, color, "bold") for key, color in colors.items()), (NOBODY, INK, "normal")]
-    names = fitted([name for name, _, _ in rows], left - 0.6, SMALL, lines=1, weight="bold")
-    for row, (name, color, weight) in enumerate(rows):
-        style: Style = {"ha": "right", "va": "center", "fontsize": SMALL, "color": color, "fontweight": weight}
-        sheet.text(left - 0.5, top + 0.1 + 0.19 * row, names[name], **style)
 
 
-LEFT, TALL, AXIS, CANDIDATE = 0.62, 1.75, 0.46, 0.36
+LEFT, TALL, AXIS, CANDIDATE = 0.62, 1.75, 0.46, 0.5
 LEAST = 1.0  # percent that a scale spans to either side, however little cells differ
 STOCK: Style = {"color": INK, "marker": "o"}
 TRIED: Style = {"color": AGAIN, "marker": "o", "markersize": 4, "markerfacecolor": "white", "linestyle": "none"}
@@ -252,8 +257,8 @@ class Search:
     "How fast each combination was that the search tried, and what its best candidates came to when they were run again.",
     DESIGNS=frozenset({"search"}),
 )
-def trials(scene: Scene) -> Figure:
-    """Draw a section a run: cells by their order, then a row a candidate with what was promised and what was confirmed.
+def trials(scene: Scene) -> Spec:
+    """A section a run: cells by their order, then a row a candidate with what was promised and what was confirmed.
 
     The best of many noisy cells is mostly lucky, so what was seen while exploring stands beside what the confirming cells alone say.
     """
@@ -266,8 +271,8 @@ def trials(scene: Scene) -> Figure:
         dot("stock", INK),
         *(dot(f"candidate {at + 1}", size=5.5, **_look(at)) for at in range(max(len(search.candidates) for search in result))),
         line("mean when run again", INK, 2.0),
+        dot("failed", WRONG, "x") if any(cell.log is None for search in result for cell in search.cells) else None,
     ]
-    legend += [dot("failed", WRONG, "x")] if any(cell.log is None for search in result for cell in search.cells) else []
     lead = (
         "Cost of a step (its time) against stock; lower is faster. The best of many noisy cells is mostly lucky: only what candidates came "
         "to when they were run again beside stock is claimed."
@@ -278,22 +283,22 @@ def trials(scene: Scene) -> Figure:
         rows = 0.28 + CANDIDATE * len(search.candidates) + AXIS + 0.1 if search.candidates else 0.0
         tall = STAGES + TALL + AXIS + rows + LINE * len(lines) + 0.1
         sections.append(_section(search.run, tall, partial(_searched, search=search, lines=lines)))
-    return stack(scene, trials.TITLE, lead, sections, legend)
+    return Spec(lead, sections, legend)
 
 
 def search_of(run: Run) -> Search | None:
     """Read a search's conclusion; None where it is not as this version of DeepTweak writes it."""
     conclusion: Any = run.design.conclusion
     try:
-        asked, promised = list(conclusion["cells"]), list(conclusion["candidates"])
-        logs = [None if one["cost"] is None else math.log(float(one["cost"])) for one in asked]
-        stock = [log for one, log in zip(asked, logs, strict=True) if log is not None and not any(one["levels"].values())]
+        records = list(conclusion["cells"])
+        logs = [None if record["cost"] is None else math.log(float(record["cost"])) for record in records]
+        stock = [log for record, log in zip(records, logs, strict=True) if log is not None and not any(record["levels"].values())]
         base = statistics.fmean(stock) if stock else 0.0
         cells = tuple(
-            Tried(dict(one["levels"]), one["stage"] == "confirmation", None if log is None else log - base)
-            for one, log in zip(asked, logs, strict=True)
+            Tried(dict(record["levels"]), record["stage"] == "confirmation", None if log is None else log - base)
+            for record, log in zip(records, logs, strict=True)
         )
-        candidates = tuple(_candidate(one, cells) for one in promised)
+        candidates = tuple(_candidate(record, cells) for record in conclusion["candidates"])
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
     return Search(run, cells, candidates) if stock and len(cells) > 1 else None
@@ -322,10 +327,9 @@ def _levels(candidate: Candidate) -> list[str]:
 
 
 def _searched(sheet: Page, top: float, search: Search, lines: Sequence[str]) -> None:
-    axes = sheet.axes(LEFT, top + STAGES, INSIDE - LEFT - 0.05, TALL, xlim=(0.2, len(search.cells) + 0.8))
+    scale: Style = {"most": {"x": 10, "y": 8}, "whole": "x", "grid": "y"}
+    axes = sheet.axes(LEFT, top + STAGES, INSIDE - LEFT - 0.05, TALL, xlim=(0.2, len(search.cells) + 0.8), **scale)
     axes.set(xlabel="cell, in the order they ran", ylabel="cost of a step against stock, %")
-    axes.locator_params(axis="x", integer=True)
-    axes.grid(axis="y")
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
     _cells(axes, search)
     low, high = axes.get_ylim()
@@ -346,59 +350,60 @@ def _cells(axes: Axes, search: Search) -> None:
         axes.axvspan(first - 0.5, last + 0.8, color=BAND, linewidth=0, zorder=0)
         above(axes, last + 0.6, "confirming: candidates beside stock", ha="right")
     measured = [(at, cell) for at, cell in enumerate(search.cells, 1) if cell.log is not None]
-    tried = [(at, cell) for at, cell in measured if not cell.confirms]
-    axes.plot([at for at, _ in tried], [cell.percent for _, cell in tried], zorder=2, **TRIED)
-    best = list(accumulate((cell.percent for _, cell in tried), min))
-    axes.step([at for at, _ in tried], best, where="post", color=QUIET, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1)
+    tried = [(at, cell.percent) for at, cell in measured if not cell.confirms]
+    places, costs = [at for at, _ in tried], [cost for _, cost in tried]
+    axes.plot(places, costs, zorder=2, **TRIED)
+    best = list(accumulate(costs, min))
+    axes.step(places, best, where="post", color=QUIET, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1)
     arms: list[tuple[Style, Levels]] = [(_look(at), candidate.levels) for at, candidate in enumerate(search.candidates)]
     arms.append((STOCK, dict.fromkeys(search.cells[0].levels)))
     for look, levels in arms:
         for confirms in (False, True):
-            there = [(at, cell.percent) for at, cell in measured if cell.confirms == confirms and cell.levels == levels]
-            axes.plot([at for at, _ in there], [value for _, value in there], markersize=5.5, linestyle="none", zorder=3, **look)
-            if confirms and there:
+            cells = [(at, cell.percent) for at, cell in measured if cell.confirms == confirms and cell.levels == levels]
+            axes.plot([at for at, _ in cells], [cost for _, cost in cells], markersize=5.5, linestyle="none", zorder=3, **look)
+            if confirms and cells:
                 ends = [next(at for at, cell in measured if cell.confirms) - 0.5, last + 0.5]
-                mean = statistics.fmean(value for _, value in there)
+                mean = statistics.fmean(cost for _, cost in cells)
                 axes.plot(ends, [mean] * 2, color=look["color"], linewidth=2.0, alpha=0.7, zorder=2)
-    lost = [at for at, cell in enumerate(search.cells, 1) if cell.log is None]
-    crossed(axes, lost)
+    crossed(axes, [at for at, cell in enumerate(search.cells, 1) if cell.log is None])
 
 
 def _candidates(sheet: Page, top: float, candidates: Sequence[Candidate]) -> float:
-    """Draw a row a candidate: promised and confirmed; answers where the rows end."""
+    """Draw a row a candidate: promised and confirmed. Returns: where the rows end."""
     left = room_for([candidate.name for candidate in candidates], 1.6) + 0.2
-    wide = INSIDE - left - 2.45
-    tall = CANDIDATE * len(candidates)
     legend = "× luckiest cell while exploring · ◇ expected by the model · ■ confirmed, 95 %"
     sheet.text(0, top + 0.06, legend, fontsize=SMALL, color=QUIET)
     top += 0.28
-    ends = [
-        end for candidate in candidates for end in (candidate.seen, candidate.promised, *(candidate.confirmed or ())) if end is not None
-    ]
-    low, high = min([-LEAST / 100, *ends]), max([LEAST / 100, *ends])
-    room = 0.08 * (high - low) or 0.05
-    axes = sheet.axes(left, top, wide, tall, ylim=(len(candidates) - 0.5, -0.5), yticks=[], xlim=(100 * (low - room), 100 * (high + room)))
-    axes.spines["left"].set_visible(False)
-    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
-    axes.grid(axis="x", color=GRID)
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("cost of a step against stock, %")
-    names = fitted([candidate.name for candidate in candidates], left - 0.3, lines=1)
-    for row, candidate in enumerate(candidates):
-        color, middle = _look(row)["color"], top + CANDIDATE * (row + 0.5)
-        sheet.text(left - 0.15, middle, names[candidate.name], ha="right", va="center", color=color, fontweight="bold")
-        for value, look in (
-            (candidate.seen, {"marker": "x"}),
-            (candidate.promised, {"marker": "D", "markerfacecolor": "white", "markersize": 5.5}),
-        ):
-            interval(axes, row, (None if value is None else 100 * value, None, None), {"color": color, **look})
+    rows = []
+    for at, candidate in enumerate(candidates):
+        look: Style = {"color": _look(at)["color"], "markersize": 5.5}
         promised = f"expected {number(candidate.promised)}" if candidate.promised is not None else "nothing expected"
-        again = "not measured again"
-        if candidate.confirmed is not None:
-            change, begin, end = candidate.confirmed
-            look = {"color": color, "marker": "s", "markersize": 5.5, "linewidth": 1.8}
-            interval(axes, row + 0.2, (100 * change, 100 * begin, 100 * end), look)
-            again = f"came to {number(change)} [{number(begin)}, {number(end)}]"
-        sheet.text(left + wide + 0.12, middle, minus(f"{promised}\n{again}"), va="center", fontsize=SMALL, linespacing=1.15)
-        axes.axhline(row + 0.5, color=FAINT, linewidth=0.4)
-    return top + tall + AXIS + 0.1
+        change, low, high = candidate.confirmed or (None, None, None)
+        confirmed = "not measured again"
+        if change is not None and low is not None and high is not None:
+            confirmed = f"came to {number(change)} [{number(low)}, {number(high)}]"
+        marks = [
+            Mark((candidate.seen, None, None), look | {"marker": "x", "markersize": 6}, ("", "")),
+            Mark((candidate.promised, None, None), look | {"marker": "D", "markerfacecolor": "white"}, (minus(promised), "")),
+            Mark((change, low, high), look | {"marker": "s", "linewidth": 1.8}, (minus(confirmed), "")),
+        ]
+        rows.append(
+            MarkRow(
+                candidate.name,
+                [mark._replace(ends=scaled(mark.ends, 100)) for mark in marks],
+                color=look["color"],
+                bold=True,
+                tall=CANDIDATE,
+            )
+        )
+    ends = [-LEAST, LEAST, *known(mark.ends for row in rows for mark in row.marks)]
+    low, high = min(ends), max(ends)
+    room = 0.08 * (high - low)
+
+    def scale(axes: Axes) -> None:
+        axes.set_xlim(low - room, high + room)
+        rounded(axes, x=5)
+
+    heads = [("", 0.12), ("", 0.0)]
+    forest(sheet, top - HEADS, rows, left=left, right=2.45, label="cost of a step against stock, %", heads=heads, scale=scale)
+    return top + CANDIDATE * len(candidates) + AXIS + 0.1

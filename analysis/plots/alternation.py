@@ -6,7 +6,7 @@ import math
 import statistics
 from functools import partial
 from itertools import accumulate, pairwise
-from statistics import fmean, median, pstdev
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from matplotlib.patches import Rectangle
@@ -14,10 +14,10 @@ from matplotlib.patches import Rectangle
 from analysis.stats.effect import log_gains
 from analysis.wording import number, unsigned
 
-from .effects import UNTOUCHED
-from .labels import arm_labels, joined, minus, room_for, time_unit, width_in
-from .marks import BANDED, VERDICTS, above, ends_of, margin_band, names_beside
-from .page import INSIDE, Section, dot, fill, line, stack
+from .effects import UNTOUCHED, gain_with_interval
+from .labels import arm_labels, minus, room_for, time_unit, width_in
+from .marks import BANDED, VERDICTS, above, beyond, ends_of, margin_band, reach_of, row_axes
+from .page import INSIDE, Section, Spec, dot, fill, line, margin_entry
 from .scene import NothingToDraw, comparison_of, panels_of
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, looks_of, picture
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.terms import Cell, Comparison, Metric
 
@@ -39,7 +38,7 @@ MOST = 2  # processes whose steps are drawn: more look the same
 UNDER, FOUND = COLOURS[0], AGAIN
 
 
-class Words(NamedTuple):
+class Wording(NamedTuple):
     """How what was switched is spoken of."""
 
     title: str
@@ -48,8 +47,8 @@ class Words(NamedTuple):
     unseen: str
 
 
-SETTINGS = Words("Settings switched inside a process", "as found", "under the tweak set", "What settings do when a program starts")
-MONITORS = Words(
+SETTINGS = Wording("Settings switched inside a process", "as found", "under the tweak set", "What settings do when a program starts")
+MONITORS = Wording(
     "Monitors stopped and continued inside a process",
     "without the monitor",
     "with the monitor at work",
@@ -57,13 +56,13 @@ MONITORS = Words(
 )
 
 
-class Taken(NamedTuple):
-    """One tweak set under one workload: its processes, each with segments, and what was said of it."""
+class Switched(NamedTuple):
+    """One tweak set under one workload: its processes, each with segments, and how it compares."""
 
     panel: Panel
     arm: str
     processes: tuple[Cell, ...]
-    said: Comparison | None
+    comparison: Comparison | None
 
 
 @picture(
@@ -72,17 +71,17 @@ class Taken(NamedTuple):
     "Every step with the arm it ran under, and by how much the settings changed it in each pair of segments.",
     DESIGNS=frozenset({"switch"}),
 )
-def switching(scene: Scene) -> Figure:
-    """Draw a section a tweak set and workload: strips of steps over time, one a process, and below them the gain of each pair."""
-    taken = [
-        Taken(panel, arm, processes, comparison_of(scene, panel, arm))
+def switching(scene: Scene) -> Spec:
+    """A section a tweak set and workload: strips of steps over time, one a process, and below them the gain of each pair."""
+    switched = [
+        Switched(panel, arm, processes, comparison_of(scene, panel, arm))
         for panel in panels_of(scene)
         for arm in panel.arms
         if (processes := tuple(cell for cell in panel.cells if cell.tweakset == arm and cell.segments))
     ]
-    if not taken:
+    if not switched:
         raise NothingToDraw("no settings were switched inside a process: `--design=switch` does that")
-    words = MONITORS if any(one.panel.run.tweaksets[one.arm].monitor for one in taken) else SETTINGS
+    words = MONITORS if any(result.panel.run.tweaksets[result.arm].monitor for result in switched) else SETTINGS
     legend = [
         dot(f"step {words.without}", FOUND, size=3.5),
         dot(f"step {words.under}", UNDER, size=3.5),
@@ -91,66 +90,62 @@ def switching(scene: Scene) -> Figure:
         dot("one pair", INK, "D", 4),
         dot("pair beyond the scale", WRONG, "v"),
         fill("95 % interval of all", BANDED, BANDED),
+        margin_entry((result.comparison.margin for result in switched if result.comparison), "margin: ±{}"),
     ]
-    margins = joined(unsigned(one.said.margin) for one in taken if one.said)
-    legend += [fill(f"margin: ±{margins}")] if margins else []
     lead = (
         "Above: steps in the order they ran, a strip a process; both segments of a pair did the same work. Below: how much faster it was "
         f"{words.under}, pair by pair. {words.unseen} is not seen."
     )
     sections = []
-    for one in taken:
-        title = f"{one.panel.title} · {one.arm}{f' {UNTOUCHED}' if one.said and one.said.untouched else ''}"
-        tall = 0.26 + len(one.processes[:MOST]) * (STRIP + AIR) + 2 * AXIS + 0.3 + GAINS + 0.05
-        sections.append(Section(title, tall, partial(_switched, taken=one), lines=[_finding(one)], run=one.panel.run))
-    hidden = max(len(one.processes) for one in taken)
+    for result in switched:
+        untouched = f" {UNTOUCHED}" if result.comparison and result.comparison.untouched else ""
+        tall = 0.26 + len(result.processes[:MOST]) * (STRIP + AIR) + 2 * AXIS + 0.3 + GAINS + 0.05
+        draw = partial(_switched, switched=result)
+        title = f"{result.panel.title} · {result.arm}{untouched}"
+        sections.append(Section(title, tall, draw, lines=[_finding(result)], run=result.panel.run))
+    hidden = max(len(result.processes) for result in switched)
     notes = [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."] if hidden > MOST else []
-    return stack(scene, words.title, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes, words.title)
 
 
-def _finding(taken: Taken) -> str:
-    if taken.said is None:
+def _finding(switched: Switched) -> str:
+    comparison = switched.comparison
+    if comparison is None:
         return "Nothing was compared."
-    if taken.said.primary is None:
-        return f"{taken.said.verdict}: {taken.said.reason}"
-    effect, several = taken.said.primary, "" if len(taken.processes) == 1 else "es"
-    pairs = sum(len(cell.segments) // 2 for cell in taken.processes)
-    whole = (
-        f"{number(effect.gain)} % [{number(effect.low)}, {number(effect.high)}]: {taken.said.verdict}. "
-        f"{pairs} pairs in {len(taken.processes)} process{several}."
-    )
-    if taken.said.carry_over is not None:
-        early, late, p = taken.said.carry_over
-        whole += f" First half of the segments {number(early)} %, second half {number(late)} % (carry-over: p {p:.2g})."
-    return minus(whole)
+    if comparison.primary is None:
+        return f"{comparison.verdict}: {comparison.reason}"
+    processes = len(switched.processes)
+    pairs = sum(len(cell.segments) // 2 for cell in switched.processes)
+    text = f"{gain_with_interval(comparison.primary).replace(' ', ' % ', 1)}: {comparison.verdict}. "
+    text += f"{pairs} pairs in {processes} process{'' if processes == 1 else 'es'}."
+    if comparison.carry_over is not None:
+        early, late, p = comparison.carry_over
+        text += f" First half of the segments {number(early)} %, second half {number(late)} % (carry-over: p {p:.2g})."
+    return minus(text)
 
 
-def _switched(sheet: Page, top: float, taken: Taken) -> None:
-    shown = taken.processes[:MOST]
-    every = [wall for cell in shown for segment in cell.segments if segment.steps for wall in segment.steps.wall_s]
+def _switched(sheet: Page, top: float, switched: Switched) -> None:
+    cells = switched.processes[:MOST]
+    measured = [[segment for segment in cell.segments if segment.steps] for cell in cells]
+    every = sorted(wall for segments in measured for segment in segments for wall in segment.steps.wall_s)  # type: ignore[union-attr]  # it has steps
     scale, unit = time_unit([statistics.median(every)])
-    limits = _range([wall * scale for wall in every])
-    longest = max(math.fsum(wall for segment in cell.segments if segment.steps for wall in segment.steps.wall_s) for cell in shown)
+    # Stalls would squash all other steps; they stand at the upper edge.
+    low, high = every[0] * scale, every[max(0, math.ceil(0.98 * len(every)) - 1)] * scale
+    room = 0.12 * (high - low) or 0.1 * high
+    longest = max(math.fsum(wall for segment in segments for wall in segment.steps.wall_s) for segments in measured)  # type: ignore[union-attr]  # as above
     down = top + 0.2
     sheet.text(LEFT, down - 0.03, f"step time, {unit}", va="bottom", fontsize=SMALL, color=QUIET)
-    for at, cell in enumerate(shown):
-        axes = sheet.axes(LEFT, down, INSIDE - LEFT - 0.05, STRIP, xlim=(0, longest), ylim=limits)
-        axes.locator_params(axis="y", nbins=3)
-        _strip(axes, cell, scale, limits[1])
+    for at, cell in enumerate(cells):
+        ends: Style = {"xlim": (0, longest), "ylim": (low - room, high + room)}
+        axes = sheet.axes(LEFT, down, INSIDE - LEFT - 0.05, STRIP, most={"y": 3}, **ends)
+        _strip(axes, cell, scale, high + room)
         style: Style = {"rotation": 90, "ha": "center", "va": "center", "fontsize": SMALL, "color": QUIET}
         sheet.text(LEFT - 0.48, down + STRIP / 2, f"process {cell.block}", **style)
         down += STRIP + AIR
-        axes.tick_params(axis="x", labelbottom=at == len(shown) - 1)
-        axes.set_xlabel("time in steps, s" if at == len(shown) - 1 else "")
-    _pair_gains(sheet, down + AXIS + 0.3 - AIR, taken)
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    """Answer the range of steps but for the stalls, which would squash all others; they stand at the upper edge."""
-    ordered = sorted(values)
-    low, high = ordered[0], ordered[max(0, math.ceil(0.98 * len(ordered)) - 1)]
-    room = 0.12 * (high - low) or 0.1 * high
-    return low - room, high + room
+        last = at == len(cells) - 1
+        axes.tick_params(axis="x", labelbottom=last)
+        axes.set_xlabel("time in steps, s" if last else "")
+    _pair_gains(sheet, down + AXIS + 0.3 - AIR, switched)
 
 
 def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
@@ -171,62 +166,48 @@ def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
         at = ends[1]
 
 
-def pair_gains(taken: Taken, metric: Metric, baseline: str) -> list[list[tuple[int, float]]]:
-    """Answer the gain of each pair, a fraction, with the pair's number; a list a process."""
+def pair_gains(processes: Sequence[Cell], metric: Metric, baseline: str) -> list[list[float]]:
+    """Return the gain of each pair of segments, a fraction; a list a process."""
     result = []
-    for cell in taken.processes:
+    for cell in processes:
         sides: dict[int, dict[bool, float]] = {}
         for segment in cell.segments:
             if metric.name in segment.metrics:
                 sides.setdefault(segment.block, {})[segment.tweakset == baseline] = segment.metrics[metric.name]
-        pairs = [(at, side) for at, side in sides.items() if len(side) == 2]
-        gains = log_gains(metric, [side[True] for _, side in pairs], [side[False] for _, side in pairs])
-        result.append([(at, math.expm1(gain)) for (at, _), gain in zip(pairs, gains, strict=True)])
+        pairs = [side for side in sides.values() if len(side) == 2]
+        result.append([math.expm1(gain) for gain in log_gains(metric, [side[True] for side in pairs], [side[False] for side in pairs])])
     return result
 
 
-def _pair_gains(sheet: Page, top: float, taken: Taken) -> None:
-    metric = taken.said.primary_metric if taken.said else taken.panel.metric
-    processes = [[100 * gain for _, gain in gains] for gains in pair_gains(taken, metric, taken.panel.run.baseline)]
-    count = sum(map(len, processes))
-    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, GAINS, xlim=(0.3, count + 0.7))
-    margin = taken.said.margin if taken.said else 0.0
+def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
+    comparison = switched.comparison
+    metric = comparison.primary_metric if comparison else switched.panel.metric
+    processes = [[100 * gain for gain in gains] for gains in pair_gains(switched.processes, metric, switched.panel.run.baseline)]
+    every = [gain for gains in processes for gain in gains]
+    margin = comparison.margin if comparison else 0.0
+    value, low, high = ends_of(comparison.primary if comparison else None, 100)
+    reach = reach_of(((gain, None, None) for gain in every), max(150 * margin, 0.1), [low, high])
+    scale: Style = {"xlim": (0.3, len(every) + 0.7), "ylim": (-reach, reach), "most": {"x": 10, "y": 5}, "whole": "x"}
+    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, GAINS, ylabel="gain, %", xlabel="pair of segments, in the order they ran", **scale)
     axes.axhspan(*margin_band(margin), color=BAND, linewidth=0, zorder=0)
-    value, low, high = ends_of(taken.said.primary if taken.said else None, 100)
     if value is not None and low is not None and high is not None:
         axes.axhspan(low, high, color=BANDED, linewidth=0, zorder=0.5)
         axes.axhline(value, color=UNDER, linewidth=1.2, zorder=1)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-    reach = _reach([gain for gains in processes for gain in gains], [150 * margin, abs(low or 0.0), abs(high or 0.0)])
-    axes.set_ylim(-reach, reach)
+    spots = range(1, len(every) + 1)
+    inside = [(spot, gain) for spot, gain in zip(spots, every, strict=True) if abs(gain) <= reach]
+    axes.plot([spot for spot, _ in inside], [gain for _, gain in inside], "D", color=INK, markersize=3.2, zorder=3, linestyle="none")
+    beyond(axes, spots, every, (-reach, reach), WRONG)
     at = 0
-    for cell, gains in zip(taken.processes, processes, strict=True):
+    for cell, gains in zip(switched.processes, processes, strict=True):
         if at:
             axes.axvline(at + 0.5, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
-        spots = range(at + 1, at + len(gains) + 1)
-        inside = [(spot, gain) for spot, gain in zip(spots, gains, strict=True) if abs(gain) <= reach]
-        axes.plot([spot for spot, _ in inside], [gain for _, gain in inside], "D", color=INK, markersize=3.2, zorder=3, linestyle="none")
-        for spot, gain in zip(spots, gains, strict=True):
-            if abs(gain) > reach:
-                axes.plot([spot], [math.copysign(0.95 * reach, gain)], "^" if gain > 0 else "v", color=WRONG, markersize=5, zorder=3)
-        if len(taken.processes) > 1 and gains:
+        if len(switched.processes) > 1 and gains:
             above(axes, at + 0.6, f"{'process ' if not at else ''}{cell.block}", ha="left")
         at += len(gains)
-    axes.set_ylabel("gain, %")
-    axes.locator_params(axis="x", integer=True)
-    axes.locator_params(axis="y", nbins=5)
-    axes.set_xlabel("pair of segments, in the order they ran")
-    if taken.said is not None:
-        word = taken.said.verdict
-        look: Style = {"ha": "right", "va": "bottom", "fontsize": SMALL, "fontweight": "bold", "color": VERDICTS[word]["color"]}
-        sheet.text(INSIDE, top - 0.16, word, **look)
-
-
-def _reach(values: Sequence[float], least: Sequence[float]) -> float:
-    """Answer how far the axis of gains reaches, in percent; a pair that a stall struck must not squash the others."""
-    sizes = sorted(map(abs, values)) or [1.0]
-    usual = max(4 * statistics.median(sizes), sizes[math.ceil(0.7 * len(sizes)) - 1])
-    return 1.15 * max([min(usual, sizes[-1]), *least, 0.1])
+    if comparison is not None:
+        look: Style = {"ha": "right", "va": "bottom", "fontsize": SMALL, "fontweight": "bold"}
+        sheet.text(INSIDE, top - 0.16, comparison.verdict, color=VERDICTS[comparison.verdict]["color"], **look)
 
 
 LANE, HEAD = 0.26, 0.2
@@ -256,8 +237,8 @@ class Strip(NamedTuple):
     "Which arm had its slice when, how slow each slice was, and how much of the time was measured.",
     DESIGNS=frozenset({"turns"}),
 )
-def turns(scene: Scene) -> Figure:
-    """Draw a section a workload: a lane an arm, a bar a slice."""
+def turns(scene: Scene) -> Spec:
+    """A section a workload: a lane an arm, a bar a slice."""
     result = [(panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None]
     if not result:
         raise NothingToDraw("no cells took turns (`--design=turns`), or the file does not say when")
@@ -274,11 +255,11 @@ def turns(scene: Scene) -> Figure:
         draw = partial(_lanes, left=left, strip=strip, looks=looks, labels=labels)
         title, tall = f"{panel.title} · block {strip.block}", HEAD + LANE * len(strip.lanes) + 0.5
         sections.append(Section(title, tall, draw, _summary(strip), run=panel.run))
-    return stack(scene, turns.TITLE, lead, sections, legend)
+    return Spec(lead, sections, legend)
 
 
 def strip_of(panel: Panel) -> Strip | None:
-    """The slices of a workload's most uneven block, whose rounds differ most: it shows what taking turns takes out."""
+    """Return the slices of a workload's most uneven block, whose rounds differ most: it shows what taking turns takes out."""
     blocks: dict[int, list[Cell]] = {}
     for cell in panel.cells:
         if cell.slice_starts_s:
@@ -293,42 +274,41 @@ def strip_of(panel: Panel) -> Strip | None:
 
 def _unevenness(cells: Sequence[Cell]) -> float:
     """Standard deviation over rounds of the mean log step time of all arms."""
-    return pstdev(fmean(math.log(fmean(part)) for part in of_round) for of_round in zip(*(cell.slices_s for cell in cells), strict=False))
+    rounds = zip(*(cell.slices_s for cell in cells), strict=False)
+    return pstdev(fmean(math.log(fmean(walls)) for walls in slices) for slices in rounds)
 
 
 def _slices(cell: Cell, begin_s: float) -> list[Slice]:
-    usual = median(fmean(part) for part in cell.slices_s)
+    usual = statistics.median(fmean(walls) for walls in cell.slices_s)
     timed = zip(cell.slice_starts_s, cell.slices_s, strict=True)
-    return [Slice(at - begin_s, at - begin_s + math.fsum(part), fmean(part) / usual) for at, part in timed]
+    return [Slice(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual) for at, walls in timed]
 
 
 def _summary(strip: Strip) -> str:
-    every = [one for lane in strip.lanes.values() for one in lane]
-    span_s, slow = max(one.end_s for one in every), sum(one.slowness > SLOW for one in every)
-    share = math.fsum(one.end_s - one.begin_s for one in every) / span_s
+    slices = [piece for lane in strip.lanes.values() for piece in lane]
+    span_s, slow = max(piece.end_s for piece in slices), sum(piece.slowness > SLOW for piece in slices)
+    share = math.fsum(piece.end_s - piece.begin_s for piece in slices) / span_s
     which = f"the most uneven of {strip.blocks}; " if strip.blocks > 1 else ""
-    return f"{which}{slow} of {len(every)} slices slow; {unsigned(share)} of {span_s:.0f} s measured"
+    return f"{which}{slow} of {len(slices)} slices slow; {unsigned(share)} of {span_s:.0f} s measured"
 
 
 def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[str, Look], labels: Mapping[str, str]) -> None:
-    count, wide = len(strip.lanes), INSIDE - left - 0.05
     top += HEAD
     last_s = max(lane[-1].end_s for lane in strip.lanes.values())
-    axes = sheet.axes(left, top, wide, LANE * count, xlim=(0, last_s), ylim=(count, 0), yticks=[])
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("time in the block, s")
-    begins = [min(one.begin_s for one in of_round) for of_round in zip(*strip.lanes.values(), strict=False)]
+    names = [labels[arm] for arm in strip.lanes]
+    axes = row_axes(sheet, top, left, names, LANE, right=0.05, xlim=(0, last_s), xlabel="time in the block, s")
+    begins = [min(piece.begin_s for piece in slices) for slices in zip(*strip.lanes.values(), strict=False)]
     sheet.text(left - 0.1, top - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
         axes.axvline(begin_s, color=FAINT, linewidth=0.8, zorder=0)
-        if (end_s - begin_s) / last_s * wide > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
+        if (end_s - begin_s) / last_s * (INSIDE - left) > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
             above(axes, (begin_s + end_s) / 2, f"{at}")
     for at, (arm, lane) in enumerate(strip.lanes.items()):
-        axes.axhline(at + 1, color=GRID, linewidth=0.6, zorder=0)
-        for one in lane:
-            high = ROOM * min(1.0, one.slowness / 2)
+        foot = at + 0.5
+        axes.axhline(foot, color=GRID, linewidth=0.6, zorder=0)
+        for piece in lane:
+            high, wide = ROOM * min(1.0, piece.slowness / 2), piece.end_s - piece.begin_s
             # Not a bar of the axes: their limits stand, and need not be looked for with each of hundreds.
-            axes.add_artist(Rectangle((one.begin_s, at + 1), one.end_s - one.begin_s, -high, color=looks[arm].color, linewidth=0))
-            if one.slowness > SLOW:
-                axes.plot([one.begin_s, one.end_s], [at + 1 - high] * 2, color=WRONG, linewidth=2, solid_capstyle="butt")
-    names_beside(sheet, top, left, [labels[arm] for arm in strip.lanes], LANE)
+            axes.add_artist(Rectangle((piece.begin_s, foot), wide, -high, color=looks[arm].color, linewidth=0))
+            if piece.slowness > SLOW:
+                axes.plot([piece.begin_s, piece.end_s], [foot - high] * 2, color=WRONG, linewidth=2, solid_capstyle="butt")

@@ -194,7 +194,7 @@ def _tile(axes: Axes, at: tuple[int, int], result: Hyper, point: GridPoint, wide
     depth = DEEPEST * math.log(max(times) / point.time_s.value) / (math.log(max(times) / min(times)) or 1.0)
     value, _, ends = figure(point.time_s).partition(" ")
     says = f"{_named(result.factors, point.levels)}: {value} {ends} s"
-    tile(axes, at, depth, f"{value}\n{ends}".rstrip() if wide > WIDE else value, framed=point is result.best, says=says)
+    tile(axes, at, depth, f"{value}\n{ends}".rstrip() if wide > WIDE else value, framed=point is result.best, tooltip=says)
 
 
 SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
@@ -276,7 +276,7 @@ def _slopes(sheet: Page, top: float, courses: Sequence[Course], rounds: Sequence
         name = f"{who}, {server}" if server else who
         for place, one in enumerate(ends):
             interval(
-                axes, place, one, {"color": color, "marker": marker}, "y", says=f"{name}: {figure((begin, end)[place].accuracy, 100)} %"
+                axes, place, one, {"color": color, "marker": marker}, "y", tooltip=f"{name}: {figure((begin, end)[place].accuracy, 100)} %"
             )
         lost = f", lost {figure(end.drop, 100)} points" if end.drop is not None else ""
         heights.append((ends[1][0] or 0.0, name, f"{figure(end.accuracy, 100)} %{lost}", color))
@@ -365,7 +365,7 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
         axes.plot(numbers, time_s(law, 1.0, 1) / time_s(law, 1.0, numbers), color=COLOURS[1], linewidth=1.3, zorder=1)
     for replicas, values in faster.items():
         says = f"{replicas} replicas: {figure(mean(values))} times as fast, {sum(map(len, values.values()))} jobs"
-        interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", says=says)
+        interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
     axes.set(xlim=(0.5, most + 0.5), ylim=(0.5, most + 0.5))
     axes.grid(visible=True)
     left, down, wide = other

@@ -11,24 +11,23 @@ import numpy as np
 from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
 
-from .keys import CALLED, FACTORIAL, MARKS, KeyPart, margins_entry, parts_of, shown, words
-from .labels import fitted, measure_of, minus, width_in
-from .marks import above, known, rounded
+from .keys import CALLED, FACTORIAL, MARKS, KeyPart, parts_of, shown, words
+from .labels import fit, fitted, measure_of, minus, width_in
+from .marks import above, known, scaled
 from .marks import lines as draw_lines
-from .page import INSIDE, Entry, dot, line, places, stack
+from .page import INSIDE, Entry, SmallPanels, Spec, dot, line, margin_entry
 from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.studies.keys.terms import Effects, Level, Pair, Term
 
     from .labels import Measure
     from .marks import Ends, Style
-    from .page import Page
+    from .page import Page, SmallPanel
     from .scene import Scene
 
 NORMAL_LEFT, NORMAL_TALL = 0.5, 2.5
@@ -55,8 +54,8 @@ class Dots(NamedTuple):
     "Which effects of a two-level design are larger than chance makes the largest of so many.",
     DESIGNS=FACTORIAL,
 )
-def half_normal(scene: Scene) -> Figure:
-    """Draw a section a workload: size of each effect to the right, its place among so many chance effects upwards.
+def half_normal(scene: Scene) -> Spec:
+    """A section a workload: size of each effect to the right, its place among so many chance effects upwards.
 
     Effects of nothing lie on a line through 0; what stands off it to the right is an effect.
 
@@ -76,17 +75,19 @@ def half_normal(scene: Scene) -> Figure:
         "A mark an effect, by its size. Where keys do nothing, marks lie near the grey line; one to the right of the long-dashed margin is "
         "larger than chance makes the largest of all in 19 of 20 such designs."
     )
-    notes = []
-    if any(part.effects.lenth is not None for part in parts):
-        notes.append(
-            "Nothing was replicated: the margins are Lenth's, from the effects themselves, on the assumption that most are nothing."
-        )
-    if any(part.terms("interaction") for part in parts):
-        notes.append("An interaction (×) is drawn on the scale of a main effect, half of what the table of effects calls its effect.")
-    if any(part.effects.lenth is None for part in parts):
-        notes.append("Replicated cells: the margins are Student's, from the spread of cells of one point; all together by Šidák.")
-    sections = [part.section(0.2 + NORMAL_TALL + 0.46, partial(_normal, part=part)) for part in parts]
-    return stack(scene, half_normal.TITLE, lead, sections, legend, notes)
+    lenth = {part.effects.lenth is not None for part in parts}
+    notes = [
+        "Nothing was replicated: the margins are Lenth's, from the effects themselves, on the assumption that most are nothing."
+        if True in lenth
+        else "",
+        "An interaction (×) is drawn on the scale of a main effect, half of what the table of effects calls its effect."
+        if any(part.terms("interaction") for part in parts)
+        else "",
+        "Replicated cells: the margins are Student's, from the spread of cells of one point; all together by Šidák."
+        if False in lenth
+        else "",
+    ]
+    return Spec(lead, [part.section(0.2 + NORMAL_TALL + 0.46, partial(_normal, part=part)) for part in parts], legend, notes)
 
 
 def _estimates(effects: Effects) -> list[tuple[str, float]]:
@@ -133,10 +134,9 @@ def _normal(sheet: Page, top: float, part: KeyPart) -> None:
     right = 1.08 * max([float(dots.sizes[-1]), *(value for value, _, _ in margins)]) or 1.0
     highest = 1.12 * float(heights[-1])
     wide = INSIDE - NORMAL_LEFT - 0.05
-    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, highest))
+    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, highest), grid="x")
     unit = measure_of(part.effects.observed.metric).label if part.raw else "size of effect, % of speed (100 × |log ratio|)"
     axes.set(xlabel=unit, ylabel="expected of chance, standard errors")
-    axes.grid(axis="x")
     reach = min(right, highest * dots.slope)
     axes.plot([0, reach], [0, reach / dots.slope if dots.slope else 0], color=FAINT, linewidth=1.2, zorder=1)
     last = -math.inf
@@ -171,47 +171,48 @@ def _dot_names(axes: Axes, dots: Dots, heights: np.ndarray, inch: float, *, raw:
         axes.text(place, lowest, text, ha="right" if leftward else "left", va="center", fontsize=SMALL, zorder=2, **style)
 
 
-def band(part: KeyPart) -> tuple[float, ...]:
-    """Answer how far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
+def _margin(part: KeyPart) -> tuple[float, ...]:
+    """Return how far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
     margin = part.effects.observed.margin
-    return (centre(part) / (1 + margin), centre(part) * (1 + margin)) if margin and not part.raw else ()
+    return (_mean(part) / (1 + margin), _mean(part) * (1 + margin)) if margin and not part.raw else ()
 
 
-def centre(part: KeyPart) -> float:
-    """Answer the mean of all cells in the metric's own unit."""
+def _mean(part: KeyPart) -> float:
+    """Return the mean of all cells in the metric's own unit."""
     return part.effects.mean if part.raw else math.exp(part.effects.mean)
 
 
-def _small(
-    sheet: Page, spot: tuple[float, float, float], tall: float, part: KeyPart, ends: Sequence[float], measure: Measure, *, first: bool
-) -> Axes:
-    """Make the axes of a small panel, with the margin; the `first` of a row has the numbers and says what they are."""
-    low, high = min(ends), max(ends)
+def _levels(panel: SmallPanel, part: KeyPart, ends: Sequence[float], measure: Measure, levels: Sequence[str]) -> None:
+    """Set the scales of a panel over the levels of a key; the first panel of a row has the numbers and their unit."""
+    low, high = min(*ends, *_margin(part)), max(*ends, *_margin(part))
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
-    axes = sheet.axes(spot[0], spot[1], spot[2], tall, ylim=((low - room) * measure.scale, (high + room) * measure.scale))
-    rounded(axes, y=4)
-    axes.tick_params(axis="y", labelleft=first)
-    if first:
-        axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)
-    axes.grid(axis="y")
-    if margin := band(part):
-        axes.axhspan(*(end * measure.scale for end in margin), color=BAND, linewidth=0, zorder=0)
-    return axes
+    panel.axes.set(ylim=((low - room) * measure.scale, (high + room) * measure.scale), xlim=(-0.45, len(levels) - 0.55))
+    panel.axes.tick_params(axis="y", labelleft=panel.first)
+    if panel.first:
+        tall = panel.axes.get_position().height * panel.sheet.height
+        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)
+    if margin := _margin(part):
+        panel.axes.axhspan(*(end * measure.scale for end in margin), color=BAND, linewidth=0, zorder=0)
+    panel.axes.set_xticks(range(len(levels)), fitted(levels, panel.wide / len(levels) - 0.04, SMALL, lines=1).values())
 
 
-MAIN_ABOVE, MAIN_TALL, MAIN_BELOW, MAIN_EACH = 0.50, 1.15, 0.34, 4
+def _effect_text(part: KeyPart, term: Term) -> str:
+    return words(part, shown(part, term)) + ("" if part.raw else " %")
+
+
+FACTORS = SmallPanels(4, above=0.50, tall=1.15, below=0.34, left=0.2, start=0.36)
 
 
 @picture(16, "Main effects", "How the work went at each level of each key, on average over the levels of the others.", DESIGNS=FACTORIAL)
-def main_effects(scene: Scene) -> Figure:
-    """Draw small panels, one a key, all on the scale of the metric; the thin line through all is the mean of everything."""
+def main_effects(scene: Scene) -> Spec:
+    """Small panels, one a key, all on the scale of the metric; the thin line through all is the mean of everything."""
     parts = parts_of(scene, lambda part: bool(part.effects.levels), "the design has no average over the levels of other keys")
-    there = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
+    verdicts = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
     legend = [
         line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
-        *(line(word, MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in there),
+        *(line(word, MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in verdicts),
         line("mean of all cells", FAINT, 1.0, linestyle=(0, (3, 2))),
-        *margins_entry(parts, "±{}, the margin"),
+        margin_entry((part.effects.observed.margin for part in parts), "±{}, the margin"),
     ]
     lead = (
         "A panel a key, the strongest first, all on one scale: a flat line is a key that does nothing. The gain is from the first level "
@@ -220,15 +221,12 @@ def main_effects(scene: Scene) -> Figure:
     notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
     if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
         notes.append("Keys interact here: an average over the levels of the others hides that; see the interactions.")
-    each = MAIN_ABOVE + MAIN_TALL + MAIN_BELOW
-    sections = [
-        part.section(each * math.ceil(len(_by_factor(part.effects)) / MAIN_EACH) + 0.08, partial(_factors, part=part)) for part in parts
-    ]
-    return stack(scene, main_effects.TITLE, lead, sections, legend, notes)
+    sections = [part.section(FACTORS.height(len(_by_factor(part.effects))) + 0.08, partial(_factors, part=part)) for part in parts]
+    return Spec(lead, sections, legend, notes)
 
 
 def _by_factor(effects: Effects) -> dict[str, list[Level]]:
-    """Levels of each factor, the one that spans most first."""
+    """Return the levels of each factor, the one that spans most first."""
     result: dict[str, list[Level]] = {}
     for level in effects.levels:
         result.setdefault(level.factor, []).append(level)
@@ -244,36 +242,27 @@ def _factors(sheet: Page, top: float, part: KeyPart) -> None:
     every = known((level.mean, level.low, level.high) for levels in factors.values() for level in levels)
     measure = measure_of(part.effects.observed.metric, every)
     mains = {term.factors[0]: term for term in part.terms("main")}
-    spots = places(len(factors), MAIN_EACH, MAIN_ABOVE + MAIN_TALL + MAIN_BELOW, left=0.2, gap=0.0, start=0.36)
-    names = fitted(factors, spots[0][2], SMALL, lines=2, weight="bold")
-    for at, ((name, levels), (left, down, wide)) in enumerate(zip(factors.items(), spots, strict=True)):
-        down += top + MAIN_ABOVE  # noqa: PLW2901  # of the page
-        axes = _small(sheet, (left, down, wide), MAIN_TALL, part, [*every, *band(part)], measure, first=not at % MAIN_EACH)
-        axes.axhline(centre(part) * measure.scale, color=FAINT, linewidth=1.0, linestyle=(0, (3, 2)), zorder=1)
+    for (name, levels), panel in FACTORS.draw(sheet, top, factors.items(), grid="y", most={"y": 4}):
+        _levels(panel, part, every, measure, [level.level for level in levels])
+        panel.axes.axhline(_mean(part) * measure.scale, color=FAINT, linewidth=1.0, linestyle=(0, (3, 2)), zorder=1)
         term = mains.get(name)
         called = term is not None and term.verdict in CALLED
         color = MARKS[term.verdict]["color"] if term is not None and called else INK
-        points = [
-            (x, tuple(None if end is None else end * measure.scale for end in (level.mean, level.low, level.high)))
-            for x, level in enumerate(levels)
-        ]
-        draw_lines(axes, points, {"color": color, "marker": "o", "markersize": 4.5})  # type: ignore[arg-type]  # three ends each
-        axes.set_xlim(-0.45, len(levels) - 0.55)
-        axes.set_xticks(range(len(levels)))
-        axes.set_xticklabels(list(fitted([level.level for level in levels], wide / len(levels) - 0.04, SMALL, lines=1).values()))
+        points = [(x, scaled((level.mean, level.low, level.high), measure.scale)) for x, level in enumerate(levels)]
+        draw_lines(panel.axes, points, {"color": color, "marker": "o", "markersize": 4.5})
         weight = "bold" if called else "normal"
-        sheet.text(left, down - 0.20, names[name], va="bottom", fontsize=SMALL, fontweight=weight, linespacing=1.0)
+        shown_name = fitted(factors, panel.wide, SMALL, lines=2, weight="bold")[name]
+        panel.text(FACTORS.above - 0.20, shown_name, va="bottom", fontweight=weight, linespacing=1.0)
         if term is not None:
-            text = words(part, shown(part, term)) + ("" if part.raw else " %")
-            sheet.text(left, down - 0.17, text, fontsize=SMALL, color=color if called else QUIET)
+            panel.text(FACTORS.above - 0.17, _effect_text(part, term), color=color if called else QUIET)
 
 
-PAIR_ABOVE, PAIR_TALL, PAIR_BELOW, PAIR_EACH, MOST_PAIRS = 0.86, 1.3, 0.5, 3, 6
+PAIRS, MOST_PAIRS = SmallPanels(3, above=0.86, tall=1.3, below=0.5, left=0.25, start=0.33), 6
 
 
 @picture(18, "Interactions", "Whether a key does something else in the company of another: lines that are not parallel.", DESIGNS=FACTORIAL)
-def interactions(scene: Scene) -> Figure:
-    """Draw small panels, one a pair of keys, the strongest interactions first; a line a level of the second key."""
+def interactions(scene: Scene) -> Spec:
+    """Small panels, one a pair of keys, the strongest interactions first; a line a level of the second key."""
     reason = "the design cannot tell interactions of two keys from the effects of single keys"
     parts = parts_of(scene, lambda part: bool(_strongest(part)), reason)
     lead = (
@@ -282,16 +271,15 @@ def interactions(scene: Scene) -> Figure:
     )
     legend = [
         line("mean of the cells at two levels", INK, 1.2, marker="o", markersize=5),
-        *margins_entry(parts, "±{} around the mean of all"),
+        margin_entry((part.effects.observed.margin for part in parts), "±{} around the mean of all"),
     ]
-    each = PAIR_ABOVE + PAIR_TALL + PAIR_BELOW
-    sections = [part.section(each * math.ceil(len(_strongest(part)) / PAIR_EACH), partial(_pairs, part=part)) for part in parts]
+    sections = [part.section(PAIRS.height(len(_strongest(part))), partial(_pairs, part=part)) for part in parts]
     notes = [note for part in parts for note in _interaction_notes(part, f"{part.title}: " if len(parts) > 1 else "")]
-    return stack(scene, interactions.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def _strongest(part: KeyPart) -> list[tuple[Term, list[Pair]]]:
-    """The interactions whose cells are known, the largest first."""
+    """Return the interactions whose cells are known, the largest first."""
     by_size = sorted((term for term in part.terms("interaction") if len(term.factors) == 2), key=lambda term: -abs(term.effect))
     result = [(term, [pair for pair in part.effects.pairs if set(pair.factors) == set(term.factors)]) for term in by_size]
     return [(term, pairs) for term, pairs in result if len(pairs) > 2][:MOST_PAIRS]
@@ -300,51 +288,39 @@ def _strongest(part: KeyPart) -> list[tuple[Term, list[Pair]]]:
 def _pairs(sheet: Page, top: float, part: KeyPart) -> None:
     chosen = _strongest(part)
     measure = measure_of(part.effects.observed.metric, [pair.mean for _, pairs in chosen for pair in pairs])
-    ends = known([_pair_ends(part, pair) for _, pairs in chosen for pair in pairs])
-    spots = places(len(chosen), PAIR_EACH, PAIR_ABOVE + PAIR_TALL + PAIR_BELOW, left=0.25, gap=0.0, start=0.33)
-    for at, ((term, pairs), (left, down, wide)) in enumerate(zip(chosen, spots, strict=True)):
-        down += top + PAIR_ABOVE  # noqa: PLW2901  # of the page
-        axes = _small(sheet, (left, down, wide), PAIR_TALL, part, [*ends, *band(part)], measure, first=not at % PAIR_EACH)
-        _pair_lines(sheet, axes, (left, down, wide), pairs, part, measure.scale)
+    every = known(_pair_ends(part, pair) for _, pairs in chosen for pair in pairs)
+    for (term, pairs), panel in PAIRS.draw(sheet, top, chosen, grid="y", most={"y": 4}):
+        along, across = (list(dict.fromkeys(pair.levels[side] for pair in pairs)) for side in (0, 1))
+        _levels(panel, part, every, measure, along)
+        panel.axes.set_xlabel(fit(pairs[0].factors[0], panel.wide, SMALL))
+        where = {pair.levels: pair for pair in pairs}
+        room = (panel.wide - 0.1) / len(across)
+        names = fitted(across, room - 0.30, SMALL, lines=1)
+        for at, level in enumerate(across):
+            look: Style = {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)]}
+            offset = (at - (len(across) - 1) / 2) * 0.08
+            cells = [(x + offset, where[first, level]) for x, first in enumerate(along) if (first, level) in where]
+            points = [(x, scaled(_pair_ends(part, pair), measure.scale)) for x, pair in cells]
+            draw_lines(panel.axes, points, look | {"markersize": 4.5})
+            left, middle = panel.left + at * room, panel.top + PAIRS.above - 0.13
+            sample = sheet.axes(left, middle - 0.06, 0.24, 0.12, xlim=(0, 2), ylim=(-1, 1), xticks=[], yticks=[])
+            sample.axis("off")
+            sample.plot([0, 1, 2], [0, 0, 0], markersize=4.5, linewidth=1.3, markevery=[1], **look)
+            sheet.text(left + 0.27, middle, names[level], fontsize=SMALL, va="center")
         called = term.verdict in CALLED
-        text = words(part, shown(part, term)) + ("" if part.raw else " %")
-        first, second = fitted(pairs[0].factors, wide - 0.1, SMALL, lines=1, weight="bold").values()
-        weight = "bold" if called else "normal"
-        sheet.text(left, down - PAIR_ABOVE + 0.08, f"{first} ×\n{second}", linespacing=1.1, fontsize=SMALL, fontweight=weight)
-        sheet.text(left, down - PAIR_ABOVE + 0.42, text, fontsize=SMALL, color=MARKS[term.verdict]["color"] if called else QUIET)
+        first, second = fitted(pairs[0].factors, panel.wide - 0.1, SMALL, lines=1, weight="bold").values()
+        panel.text(0.08, f"{first} ×\n{second}", linespacing=1.1, fontweight="bold" if called else "normal")
+        panel.text(0.42, _effect_text(part, term), color=MARKS[term.verdict]["color"] if called else QUIET)
 
 
-def _pair_lines(sheet: Page, axes: Axes, spot: tuple[float, float, float], pairs: Sequence[Pair], part: KeyPart, scale: float) -> None:
-    """Draw a line a level of the second key over the levels of the first; the lines' legend stands above them."""
-    left, top, wide = spot
-    along, across = (list(dict.fromkeys(pair.levels[side] for pair in pairs)) for side in (0, 1))
-    where = {pair.levels: pair for pair in pairs}
-    room = (wide - 0.1) / len(across)
-    names = fitted(across, room - 0.30, SMALL, lines=1)
-    for at, level in enumerate(across):
-        look: Style = {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)]}
-        offset = (at - (len(across) - 1) / 2) * 0.08
-        points = [(x + offset, _pair_ends(part, where[first, level], scale)) for x, first in enumerate(along) if (first, level) in where]
-        draw_lines(axes, points, look | {"markersize": 4.5})
-        sample = sheet.axes(left + at * room, top - 0.19, 0.24, 0.12, xlim=(0, 2), ylim=(-1, 1), xticks=[], yticks=[])
-        sample.axis("off")
-        sample.plot([0, 1, 2], [0, 0, 0], markersize=4.5, linewidth=1.3, markevery=[1], **look)
-        sheet.text(left + at * room + 0.27, top - 0.13, names[level], fontsize=SMALL, va="center")
-    axes.set_xlim(-0.4, len(along) - 0.6)
-    axes.set_xticks(range(len(along)))
-    axes.set_xticklabels(list(fitted(along, wide / len(along) - 0.04, SMALL, lines=1).values()))
-    name = pairs[0].factors[0]
-    axes.set_xlabel(fitted([name], wide, SMALL, lines=1)[name])
-
-
-def _pair_ends(part: KeyPart, pair: Pair, scale: float = 1.0) -> Ends:
-    """Answer the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
+def _pair_ends(part: KeyPart, pair: Pair) -> Ends:
+    """Return the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
     effects = part.effects
     if effects.error_ms is None or effects.error_df < 1 or pair.n < 1:
-        return pair.mean * scale, None, None
+        return pair.mean, None, None
     half = t_quantile(1 - ALPHA / 2, effects.error_df) * math.sqrt(effects.error_ms / pair.n)
     low, high = (pair.mean - half, pair.mean + half) if part.raw else (pair.mean * math.exp(-half), pair.mean * math.exp(half))
-    return pair.mean * scale, low * scale, high * scale
+    return pair.mean, low, high
 
 
 def _interaction_notes(part: KeyPart, name: str) -> list[str]:

@@ -13,10 +13,11 @@ from analysis.stats.changepoint import without_outliers
 from analysis.wording import digits, percent
 
 from .labels import direction, measure_of, minus, width_in
-from .page import INSIDE, Entry, Section, stack
+from .marks import above, beyond
+from .page import INSIDE, Section, Spec, dot, line
 from .scene import NothingToDraw, Scene
 from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
-from .vector import tell
+from .vector import set_tooltip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,16 +49,18 @@ def draw(history: History) -> Figure:
     chosen = _chosen(history)
     if not chosen:
         raise NothingToDraw("no series has enough runs to be judged")
-    changes = [change for judged in chosen for change in judged.changes]
+    kinds = {_colour(change) for judged in chosen for change in judged.changes}
     legend = [
-        Entry("one run", {"color": AGAIN, "marker": "o", "markersize": 4, "linestyle": "none"}),
-        Entry("level between changes", {"color": INK, "linewidth": 1.6}),
-        *_kinds(changes),
+        dot("one run", AGAIN, size=4),
+        line("level between changes", INK, 1.6),
+        line("changed for the worse", WORSE) if WORSE in kinds else None,
+        line("changed for the better", BETTER) if BETTER in kinds else None,
+        line("acknowledged change", QUIET, 1.2, linestyle=(0, (3, 2))) if QUIET in kinds else None,
     ]
     lead = (
         f"{history.runs} runs, {history.first_utc[:10]} to {history.last_utc[:10]}. All panels share their dates; each has its own scale."
     )
-    several = len({other.series.machine for other in history.judged}) > 1
+    several = len({judged.series.machine for judged in history.judged}) > 1
     sections = []
     for judged in chosen:
         series = judged.series
@@ -65,7 +68,7 @@ def draw(history: History) -> Figure:
         label = f"ratio of {measure.name}s" if series.relative_to else measure.label
         beside = f"{label} ({direction(series.metric)}){f', {series.machine}' if several else ''}"
         sections.append(Section(series.name, LABELS + TALL + BELOW, partial(_panel, judged=judged, history=history), beside))
-    return stack(Scene(()), TITLE, lead, sections, legend, _notes(history, chosen))
+    return Spec(lead, sections, legend, _notes(history, chosen)).lay_out(Scene(()), TITLE)
 
 
 def _chosen(history: History) -> list[JudgedSeries]:
@@ -73,10 +76,9 @@ def _chosen(history: History) -> list[JudgedSeries]:
     subjects: dict[tuple[str, ...], JudgedSeries] = {}
     for change in history.changes:
         series = change.series
-        one = next(judged for judged in history.judged if judged.series is series)
         subject = _subject(series)
-        if subject not in subjects or _is_throughput(one.series) > _is_throughput(subjects[subject].series):
-            subjects[subject] = one
+        if subject not in subjects or _is_throughput(series) > _is_throughput(subjects[subject].series):
+            subjects[subject] = next(judged for judged in history.judged if judged.series is series)
     changed = list(subjects.values())[:PANELS]
     quiet = [judged for judged in history.judged if judged.p is not None and not judged.changes and _is_throughput(judged.series)]
     quiet = quiet or [judged for judged in history.judged if judged.p is not None and not judged.changes]
@@ -84,7 +86,7 @@ def _chosen(history: History) -> list[JudgedSeries]:
 
 
 def _subject(series: RunSeries) -> tuple[str, ...]:
-    """What a workload's metrics have in common."""
+    """Return what a workload's metrics have in common."""
     return series.study, series.name, series.machine
 
 
@@ -92,84 +94,34 @@ def _is_throughput(series: RunSeries) -> bool:
     return series.metric.name.startswith("throughput")
 
 
-def _kinds(changes: Sequence[LevelChange]) -> list[Entry]:
-    """The kinds of change there are on the page."""
-    kinds = (
-        (
-            "for the worse",
-            {"color": WORSE, "linewidth": 1.4},
-            [change for change in changes if not change.acknowledged and change.gain < 0],
-        ),
-        (
-            "for the better",
-            {"color": BETTER, "linewidth": 1.4},
-            [change for change in changes if not change.acknowledged and change.gain > 0],
-        ),
-        (
-            "acknowledged",
-            {"color": QUIET, "linewidth": 1.2, "linestyle": (0, (3, 2))},
-            [change for change in changes if change.acknowledged],
-        ),
-    )
-    return [Entry(f"changed {name}" if name != "acknowledged" else "acknowledged change", style) for name, style, there in kinds if there]
-
-
 def _panel(sheet: Page, top: float, judged: JudgedSeries, history: History) -> None:
     series = judged.series
     values = [point.value for point in series.points]
-    measure = measure_of(series.metric.name, values)
-    axes = sheet.axes(LEFT, top + LABELS, INSIDE - LEFT - 0.04, TALL)
-    scale = 1.0 if series.relative_to else measure.scale
+    scale = 1.0 if series.relative_to else measure_of(series.metric.name, values).scale
     heights = np.array(values) * scale
     times = np.array([_day(point.mark.started_utc) for point in series.points])
-    low, high = _range(heights)
-    axes.set_ylim(low, high)
-    axes.set_xlim(*_span(history))
+    # Room for the noise, not for outliers: one would flatten all the others.
+    tame = np.exp(without_outliers(np.log(heights)))
+    room = 0.12 * float(np.ptp(tame)) or 0.05 * float(tame[0])
+    low, high = float(tame.min()) - room, float(tame.max()) + room
+    axes = sheet.axes(LEFT, top + LABELS, INSIDE - LEFT - 0.04, TALL, grid="y", most={"y": 4}, ylim=(low, high), xlim=_span(history))
     inside = (heights >= low) & (heights <= high)
     look = {"alpha": 0.6, "markersize": 2.6} if len(values) > MANY else {"markersize": 4.5}
     style: dict[str, Any] = {"color": AGAIN, "markeredgewidth": 0, "zorder": 1, **look}
     (marks,) = axes.plot(times[inside], heights[inside], "o", rasterized=len(values) > MANY, label="runs", **style)
-    runs = [point.mark for point, seen in zip(series.points, inside, strict=True) if seen]
-    tell(marks, *(f"{run.run_id}, {run.started_utc[:10]}: {digits(height)}" for run, height in zip(runs, heights[inside], strict=True)))
-    _outside(axes, times, heights, (low, high))
+    runs = [(point.mark, height) for point, height, seen in zip(series.points, heights, inside, strict=True) if seen]
+    set_tooltip(marks, *(f"{run.run_id}, {run.started_utc[:10]}: {digits(height)}" for run, height in runs))
+    beyond(axes, times.tolist(), heights.tolist(), (low, high), QUIET)
     edges = [0, *(change.found.index for change in judged.changes), len(values)]
-    levels = (
-        [judged.changes[0].before, *(change.after for change in judged.changes)]
-        if judged.changes
-        else [float(np.exp(np.mean(np.log(values))))]
-    )
+    levels = [float(np.exp(np.mean(np.log(values))))]
+    if judged.changes:
+        levels = [judged.changes[0].before, *(change.after for change in judged.changes)]
     for begin, end, level in zip(edges, edges[1:], levels, strict=False):
         axes.plot([times[begin], times[end - 1]], [level * scale] * 2, color=INK, linewidth=1.6, solid_capstyle="butt", zorder=3)
     _mark_changes(axes, judged.changes, times)
-    axes.grid(axis="y")
-    axes.locator_params(axis="y", nbins=4)
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]  # matplotlib's dates have no types
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
-
-
-def _range(heights: np.ndarray) -> tuple[float, float]:
-    """Leave room for the noise, not for outliers: one would flatten all the others."""
-    tame = np.exp(without_outliers(np.log(heights)))
-    room = 0.12 * float(np.ptp(tame)) or 0.05 * float(tame[0])
-    return float(tame.min()) - room, float(tame.max()) + room
-
-
-def _outside(axes: Axes, times: np.ndarray, heights: np.ndarray, limits: tuple[float, float]) -> None:
-    """Show runs beyond the scale at its edge: they are not hidden, only not to scale."""
-    for marker, beyond, at in (("^", heights > limits[1], 1.0), ("v", heights < limits[0], 0.0)):
-        places = times[beyond]
-        axes.plot(
-            places,
-            [at] * len(places),
-            marker,
-            color=QUIET,
-            markersize=3.5,
-            markeredgewidth=0,
-            transform=axes.get_xaxis_transform(),
-            clip_on=False,
-            zorder=4,
-        )
 
 
 def _mark_changes(axes: Axes, changes: Sequence[LevelChange], times: np.ndarray) -> None:
@@ -189,17 +141,7 @@ def _mark_changes(axes: Axes, changes: Sequence[LevelChange], times: np.ndarray)
         dashes = (0, (3, 2)) if change.acknowledged else "-"
         axes.axvline(at, color=_colour(change), linewidth=1.2, linestyle=dashes, zorder=2)
     for change, (text, middle, row) in zip(changes, labels, strict=False):
-        axes.annotate(
-            text,
-            (first + middle / inches, 1),
-            xycoords=axes.get_xaxis_transform(),
-            xytext=(0, 2 + 9.5 * row),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=SMALL,
-            color=_colour(change),
-        )
+        above(axes, first + middle / inches, text, y=1 + (0.03 + 0.13 * row) / TALL, color=_colour(change))
 
 
 def _colour(change: LevelChange) -> str:
@@ -236,11 +178,11 @@ def _day(utc: str) -> float:
 
 def _notes(history: History, chosen: Sequence[JudgedSeries]) -> list[str]:
     judged = [judged for judged in history.judged if judged.p is not None]
-    changed = {_subject(one.series) for one in judged if one.changes}
+    changed = {_subject(series.series) for series in judged if series.changes}
     hidden = len(changed - {_subject(judged.series) for judged in chosen})
-    machines = {one.series.machine for one in judged}
+    machines = {series.series.machine for series in judged}
     lines = [
-        f"{len(judged)} series judged, {sum(not one.changes for one in judged)} without a change."
+        f"{len(judged)} series judged, {sum(not series.changes for series in judged)} without a change."
         + (f" {hidden} more workloads changed and are not drawn." if hidden else ""),
         "Triangles at the edge are single runs beyond the scale. The place of a change may be a run or two off.",
     ]

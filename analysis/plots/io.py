@@ -17,18 +17,17 @@ from analysis.studies.io.sentences import amount, answers
 from analysis.studies.io.study import apart, configurations, in_order
 from analysis.studies.keys.observed import AGAIN
 
-from .labels import fitted, minus, room_for
-from .marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, names_beside, ticks
-from .page import INSIDE, Section, dot, fill, line, places, stack
+from .labels import fitted, joined, minus, room_for
+from .marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, row_axes, ticks
+from .page import Section, SmallPanels, Spec, dot, fill, line
 from .scene import NothingToDraw
 from .style import AGAIN as GREY
-from .style import DASHES, GRID, INK, MARKERS, picture
+from .style import DASHES, GRID, INK, MARKERS, SMALL, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.studies.io.effects import Analysis, IoContrast
     from analysis.studies.io.responses import JudgedResponse
@@ -48,7 +47,7 @@ STEADY_STYLE: Style = {"color": "#D55E00", "marker": "o", "markersize": 5.5, "ma
 WHOLE_WORDS, STEADY_WORDS = "over the whole epoch", "its first step left out, as DLIO does"
 WHY = {"degenerate": "too few steps, or epochs under 1 s"}
 STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
-SMALL_TALL, LEFT, GAP = 1.7, 0.62, 0.25
+LEFT, GAP = 0.62, 0.25
 
 
 class IoPart(NamedTuple):
@@ -63,6 +62,10 @@ class IoPart(NamedTuple):
     cells: tuple[JudgedResponse, ...]
     configurations: tuple[Configuration, ...]
     left_out: tuple[str, ...] = ()
+
+    def section(self, row_in: float, draw: Callable[[Page, float], None]) -> Section:
+        """Return a section with a row a configuration."""
+        return Section(self.title, row_in * len(self.configurations) + FOOT, draw, self.alike, run=self.run)
 
 
 def parts_of(scene: Scene) -> list[IoPart]:
@@ -87,23 +90,23 @@ def parts_of(scene: Scene) -> list[IoPart]:
         name = run.run_id if run else Path(origin).name or origin
         alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a folder of DLIO's is called as its workload is
         rows = configurations(cells)
-        rows = rows if cells[0].run.block is not None else sorted(rows, key=_by_name)
+        rows = rows if cells[0].run.block is not None else sorted(rows, key=_natural_order)
         parts.append(IoPart(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
     if not parts:
         raise NothingToDraw("no cell that reports its input was measured on the untouched machine")
     return parts
 
 
-def _by_name(one: Configuration) -> list[tuple[int, str]]:
+def _natural_order(row: Configuration) -> list[tuple[int, str]]:
     """Order words by the alphabet and numbers by size, so that what changed one parameter stands together."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", one.name)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)]
 
 
 def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
-    """What must be known of any picture of I/O runs: what a mark stands for, and where folders came from."""
+    """Say what a mark stands for, where folders came from, and where the steady utilisation is refused."""
     notes = []
     if intervals:
-        most = max(mean.runs for part in parts for one in part.configurations for mean in one.responses.values())
+        most = max(mean.runs for part in parts for row in part.configurations for mean in row.responses.values())
         if most > 1:
             notes.append("Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never over steps or epochs.")
             notes.append("Means of rates are geometric, those of AU and shares arithmetic; stock and its copy in one block are one value.")
@@ -116,21 +119,21 @@ def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -
         late = describe_oversleep(part.cells)
         notes += [f"{late[0].upper()}{late[1:]}."] if late is not None else []
         counts = Counter(part.left_out).items()
-        said = [f"{count} {kind} run{'' if count == 1 else 's'}{f' ({WHY[kind]})' if kind in WHY else ''}" for kind, count in counts]
-        notes += [f"Left out: {', '.join(said)}."] if said else []
+        texts = [f"{count} {kind} run{'' if count == 1 else 's'}{f' ({WHY[kind]})' if kind in WHY else ''}" for kind, count in counts]
+        notes += [f"Left out: {', '.join(texts)}."] if texts else []
     return notes
 
 
-def refused_in(parts: Sequence[IoPart]) -> list[str]:
-    """Say of how many configurations the steady utilisation is refused in all runs, and why: any place on an axis would be a value."""
-    every = [one.responses[STEADY] for part in parts for one in part.configurations]
-    why = [mean.missing or "" for mean in every if mean.value is None]
-    kinds = ", ".join(dict.fromkeys(reason.partition(":")[0].replace("_", " ") for reason in why))
-    return [f"No AU with {STEADY_WORDS} in {len(why)} of {len(every)} configurations ({kinds}): none is drawn."] if why else []
+def _refused(parts: Sequence[IoPart]) -> str:
+    """Say of how many configurations the steady utilisation is refused, and why: any place on an axis would be a value."""
+    every = [row.responses[STEADY] for part in parts for row in part.configurations]
+    reasons = [mean.missing or "" for mean in every if mean.value is None]
+    kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
+    return f"No AU with {STEADY_WORDS} in {len(reasons)} of {len(every)} configurations ({kinds}): none is drawn." if reasons else ""
 
 
 def _left(parts: Sequence[IoPart]) -> float:
-    return room_for([one.name for part in parts for one in part.configurations], 3.0)
+    return room_for([row.name for part in parts for row in part.configurations], 3.0)
 
 
 @picture(
@@ -139,10 +142,10 @@ def _left(parts: Sequence[IoPart]) -> float:
     "How much of an epoch the accelerator computes, and how much of that leaving the first step out hides.",
     REPORTS=IO,
 )
-def io_whole_steady(scene: Scene) -> Figure:
-    """Draw a row a configuration; the line between its two marks is what the first step took."""
+def io_whole_steady(scene: Scene) -> Spec:
+    """A row a configuration; the line between its two marks is what the first step took."""
     parts = parts_of(scene)
-    if not any(one.responses[name].value is not None for part in parts for one in part.configurations for name in (WHOLE, STEADY)):
+    if not any(row.responses[name].value is not None for part in parts for row in part.configurations for name in (WHOLE, STEADY)):
         raise NothingToDraw("no run has a utilisation: nothing was computed")
     lead = (
         "Readers fetch the first batches while the accelerator waits. DLIO leaves that step out; the training does not. The further the "
@@ -150,18 +153,15 @@ def io_whole_steady(scene: Scene) -> Figure:
     )
     legend = [dot(WHOLE_WORDS, **WHOLE_STYLE), dot(STEADY_WORDS, **STEADY_STYLE)]
     left = _left(parts)
-    sections = [
-        Section(part.title, 0.3 * len(part.configurations) + FOOT, partial(_utilisation, part=part, left=left), part.alike, run=part.run)
-        for part in parts
-    ]
-    return stack(scene, io_whole_steady.TITLE, lead, sections, legend, notes_of(scene, parts) + refused_in(parts))
+    sections = [part.section(0.3, partial(_utilisation, part=part, left=left)) for part in parts]
+    return Spec(lead, sections, legend, [*notes_of(scene, parts), _refused(parts)])
 
 
 def _utilisation(sheet: Page, top: float, part: IoPart, left: float) -> None:
-    pairs = [(one.responses[WHOLE], one.responses[STEADY]) for one in part.configurations]
+    pairs = [(row.responses[WHOLE], row.responses[STEADY]) for row in part.configurations]
     rows = [
-        MarkRow(one.name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
-        for one, (whole, steady) in zip(part.configurations, pairs, strict=True)
+        MarkRow(row.name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
+        for row, (whole, steady) in zip(part.configurations, pairs, strict=True)
     ]
     label = "accelerator utilisation (AU), %"
     axes = forest(sheet, top, rows, left=left, right=0.1, label=label, zero=None)
@@ -177,8 +177,8 @@ def _utilisation(sheet: Page, top: float, part: IoPart, left: float) -> None:
     "Whether more processes still bring more data, and from how many on the accelerators wait.",
     REPORTS=IO,
 )
-def io_processes(scene: Scene) -> Figure:
-    """Draw two panels a configuration: utilisation and throughput; both begin at 0."""
+def io_processes(scene: Scene) -> Spec:
+    """Two panels a configuration: utilisation and throughput; both begin at 0."""
     result = [(part, name, group) for part in parts_of(scene) for name, group in _groups(part).items()]
     if not result:
         raise NothingToDraw("no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does")
@@ -188,17 +188,18 @@ def io_processes(scene: Scene) -> Figure:
     )
     legend = [line(WHOLE_WORDS, **WHOLE_STYLE), line(STEADY_WORDS, **STEADY_STYLE, linestyle="--")]
     parts = list({id(part): part for part, _, _ in result}.values())
-    rates = [ends_of(one.responses[name], 1 / 1024) for _, _, group in result for one in group for name in NOMINAL]
+    rates = [ends_of(row.responses[name], 1 / 1024) for _, _, group in result for row in group for name in NOMINAL]
     highest = 1.06 * max(known(rates), default=1.0)  # one scale for all, so that they can be set beside each other
     sections = []
     for part, name, group in result:
         title = f"{part.title}: {name}" if name and len(parts) > 1 else name or part.title
-        sections.append(Section(title, 1.5 + 0.5, partial(_counts, group=group, highest=highest), part.alike, run=part.run))
-    notes = [*notes_of(scene, parts[:1]), *refused_in(parts)]
-    notes.append("Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes.")
-    return stack(scene, io_processes.TITLE, lead, sections, legend, notes)
+        sections.append(Section(title, COUNTS.height(1), partial(_counts, group=group, highest=highest), part.alike, run=part.run))
+    nominal = "Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes."
+    notes = [*notes_of(scene, parts[:1]), _refused(parts), nominal]
+    return Spec(lead, sections, legend, notes)
 
 
+COUNTS = SmallPanels(2, above=0.0, tall=1.5, below=0.5, left=LEFT, gap=GAP)
 NOMINAL = ("mb_per_s_nominal_whole", "mb_per_s_nominal_steady")
 
 
@@ -206,22 +207,20 @@ def _groups(part: IoPart) -> dict[str, list[Configuration]]:
     """Put configurations together that differ in nothing but processes, by their common name."""
     alike = common([cell.run for cell in part.cells]) | {"processes"}
     groups: dict[str, list[Configuration]] = {}
-    for one in part.configurations:
-        groups.setdefault(configuration(one.runs[0], alike), []).append(one)
-    ordered = {name: sorted(group, key=lambda one: one.runs[0].processes) for name, group in groups.items()}
+    for row in part.configurations:
+        groups.setdefault(configuration(row.runs[0], alike), []).append(row)
+    ordered = {name: sorted(group, key=lambda row: row.runs[0].processes) for name, group in groups.items()}
     return {name: group for name, group in ordered.items() if group[0].runs[0].processes < group[-1].runs[0].processes}
 
 
 def _counts(sheet: Page, top: float, group: Sequence[Configuration], highest: float) -> None:
-    counts = [one.runs[0].processes for one in group]
+    counts = [row.runs[0].processes for row in group]
     room = 0.06 * (counts[-1] - counts[0])
     sides = (("AU, %", (WHOLE, STEADY), 1.0, 104.0), ("GiB/s, nominal", NOMINAL, 1 / 1024, highest))
-    for (label, names, scale, most), (left, down, wide) in zip(sides, places(2, 2, 0, left=LEFT, gap=GAP), strict=True):
-        axes = sheet.axes(left, top + down, wide, 1.5, xlim=(counts[0] - room, counts[-1] + room), xticks=counts)
-        axes.set(xlabel="processes", ylabel=label, ylim=(0, most))
-        axes.grid(axis="y")
+    for (label, names, scale, most), panel in COUNTS.draw(sheet, top, sides, grid="y", xlabel="processes", xticks=counts):
+        panel.axes.set(xlim=(counts[0] - room, counts[-1] + room), ylabel=label, ylim=(0, most))
         for name, style in zip(names, (WHOLE_STYLE, STEADY_STYLE | {"linestyle": "--"}), strict=True):
-            lines(axes, [(at, ends_of(one.responses[name], scale)) for at, one in zip(counts, group, strict=True)], style)
+            lines(panel.axes, [(at, ends_of(row.responses[name], scale)) for at, row in zip(counts, group, strict=True)], style)
 
 
 class Shares(NamedTuple):
@@ -252,8 +251,8 @@ UNCLOCKED = "waiting for other ranks, and the readers' end"
     "What the accelerator waits for: the first batch, later batches, other ranks, or nothing at all.",
     REPORTS=IO,
 )
-def io_bottleneck(scene: Scene) -> Figure:
-    """Draw a bar a configuration, of all its runs on the untouched machine together."""
+def io_bottleneck(scene: Scene) -> Spec:
+    """A bar a configuration, of all its runs on the untouched machine together."""
     parts = parts_of(scene)
     lead = (
         "The wall time of an epoch, as its ranks spent it on average. A training wants one colour only: computing. While it waits for the "
@@ -263,21 +262,16 @@ def io_bottleneck(scene: Scene) -> Figure:
     if all(shares_of([part.cells[0].run]).barrier is None for part in parts):
         legend[-2:] = [fill(UNCLOCKED, LOOKS["rest"][0])]
     left = _left(parts)
-    sections = [
-        Section(part.title, ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left), part.alike, run=part.run)
-        for part in parts
-    ]
-    return stack(scene, io_bottleneck.TITLE, lead, sections, legend, notes_of(scene, parts, intervals=False))
+    sections = [part.section(ROW, partial(_epochs, part=part, left=left)) for part in parts]
+    return Spec(lead, sections, legend, notes_of(scene, parts, intervals=False))
 
 
 def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
-    count = len(part.configurations)
-    names_beside(sheet, top, left, (one.name for one in part.configurations))
-    axes = sheet.axes(left, top, INSIDE - left - 0.1, ROW * count, xlim=(0, 100), ylim=(count - 0.5, -0.5), yticks=[])
-    axes.set_xlabel("part of the epoch, %")
-    for row, one in enumerate(part.configurations):
-        shares = shares_of(one.runs)._asdict()
-        bars(axes, row, [(share, LOOKS[name][0]) for name, share in shares.items() if share is not None], least=8)
+    names = [row.name for row in part.configurations]
+    axes = row_axes(sheet, top, left, names, right=0.1, xlim=(0, 100), xlabel="part of the epoch, %")
+    for at, row in enumerate(part.configurations):
+        shares = shares_of(row.runs)._asdict()
+        bars(axes, at, [(share, LOOKS[name][0]) for name, share in shares.items() if share is not None], least=8)
 
 
 def shares_of(runs: Iterable[IoRun]) -> Shares:
@@ -295,6 +289,7 @@ def shares_of(runs: Iterable[IoRun]) -> Shares:
 
 
 PAIR = ("format", "cache")
+FORMATS = SmallPanels(2, above=0.1, tall=1.7, below=0.44, left=LEFT, gap=GAP)
 SIDES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole epoch"}
 
 
@@ -304,8 +299,8 @@ SIDES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole ep
     "What a cold cache costs each format: much where reading is the work, nothing where decoding is.",
     REPORTS=IO,
 )
-def io_format_cache(scene: Scene) -> Figure:
-    """Draw two panels a run: utilisation and samples/s by format, a line a state of the cache; means over whatever else was varied."""
+def io_format_cache(scene: Scene) -> Spec:
+    """Two panels a run: utilisation and samples/s by format, a line a state of the cache; means over whatever else was varied."""
     rows: list[tuple[IoPart, list[Analysis]]] = []
     reasons: list[str] = []
     for part in parts_of(scene):
@@ -319,16 +314,14 @@ def io_format_cache(scene: Scene) -> Figure:
         "A line a state of the page cache before each epoch. Parallel lines: a cold cache costs every format the same, of samples/s the "
         "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
     )
-    states = list(dict.fromkeys(state for _, found in rows for analysis in found for _, state in means(analysis, PAIR)))
+    states = list(dict.fromkeys(state for _, result in rows for analysis in result for _, state in means(analysis, PAIR)))
     legend = [line(state.replace("_", " "), **_state(state, at)) for at, state in enumerate(states)]
-    sections = []
-    for part, result in rows:
-        draw = partial(_formats, result=result)
-        sections.append(
-            Section(part.title, 0.1 + SMALL_TALL + 0.44, draw, part.alike, [_interaction(analysis) for analysis in result], part.run)
-        )
+    sections = [
+        Section(part.title, FORMATS.height(1), partial(_formats, result=result), part.alike, list(map(_interaction, result)), part.run)
+        for part, result in rows
+    ]
     note = "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
-    return stack(scene, io_format_cache.TITLE, lead, sections, legend, [note])
+    return Spec(lead, sections, legend, [note])
 
 
 def _complete(analysis: Analysis) -> bool:
@@ -352,23 +345,21 @@ def _state(state: str, at: int) -> Style:
 
 
 def _formats(sheet: Page, top: float, result: Sequence[Analysis]) -> None:
-    for analysis, (left, down, wide) in zip(result, places(len(result), 2, 0, left=LEFT, gap=GAP), strict=True):
-        axes = sheet.axes(left, top + 0.1 + down, wide, SMALL_TALL, ylabel=SIDES[analysis.response])
+    for analysis, panel in FORMATS.draw(sheet, top, result, grid="y"):
         values = means(analysis, PAIR)
         formats, states = (list(dict.fromkeys(levels[side] for levels in values)) for side in (0, 1))
         for at, state in enumerate(states):
             shift = (at - (len(states) - 1) / 2) * 0.08
-            lines(axes, [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)], _state(state, at))
-        axes.set(xlim=(-0.4, len(formats) - 0.6), xticks=range(len(formats)))
-        axes.set_xticklabels(list(fitted(formats, wide / len(formats) - 0.04, 8.0, lines=2).values()))
-        axes.grid(axis="y")
+            lines(panel.axes, [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)], _state(state, at))
+        panel.axes.set(xlim=(-0.4, len(formats) - 0.6), ylabel=SIDES[analysis.response])
+        panel.axes.set_xticks(range(len(formats)), fitted(formats, panel.wide / len(formats) - 0.04, SMALL, lines=2).values())
         if analysis.layout.scale == "log":
             # Rates are compared by ratios: lines are parallel where the same part is lost, however little they differ.
             low, high = (end(known(map(ends_of, values.values()))) for end in (min, max))
             apart_by = max(1.0, 1.01 * MUCH * low / high) ** 0.5
-            log_or_linear(axes, "y", low / apart_by, high * apart_by)
+            log_or_linear(panel.axes, "y", low / apart_by, high * apart_by)
         else:
-            axes.set_ylim(bottom=0)
+            panel.axes.set_ylim(bottom=0)
 
 
 PERCENTS = (-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, 1, 2, 5, 10, 25, 50, 100, 300, 900, 9900)
@@ -380,8 +371,8 @@ PERCENTS = (-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, 1, 2, 5, 10, 25, 50, 
     "Whether a tweak set feeds the accelerator faster, and whether it does so through the disk.",
     REPORTS=IO,
 )
-def io_tweaks(scene: Scene) -> Figure:
-    """Draw a row a tweak set, configuration and state of the cache; the copy of stock stands last, in grey."""
+def io_tweaks(scene: Scene) -> Spec:
+    """A row a tweak set, configuration and state of the cache; the copy of stock stands last, in grey."""
     groups: list[tuple[str, list[IoContrast], Run | None]] = []
     idle: set[str] = set()
     for origin in dict.fromkeys(judged.run.origin for judged in scene.io):
@@ -416,7 +407,7 @@ def io_tweaks(scene: Scene) -> Figure:
         foot = FOOT if name == groups[-1][0] else 0.08
         draw = partial(_tweaks, rows=rows, left=left, reach=reach, quiet=bool(beside_it), foot=foot)
         sections.append(Section(name, HEADS + ROW * len(rows) + foot, draw, beside_it, run=run))
-    return stack(scene, io_tweaks.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def beside(rows: Sequence[IoContrast]) -> list[IoContrast]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.studies.keys.terms import Term
-from analysis.wording import digits, number, unsigned
+from analysis.wording import digits, number
 
-from .effects import WIDEST, short_gain
-from .labels import fitted, joined, measure_of, minus, room_for
+from .labels import fit, fitted, measure_of, minus, room_for
 from .marks import (
     FASTER,
     FASTER_AXIS,
@@ -25,22 +23,26 @@ from .marks import (
     Mark,
     MarkRow,
     forest,
+    heads_of,
     margin_band,
+    names_beside,
+    reach_of,
+    short_gain,
     square,
     tile,
+    tile_axes,
 )
-from .page import INSIDE, Entry, Section, fill, page, stack, verdict_entries
+from .page import INSIDE, Section, Spec, fill, margin_entry, verdict_entries
 from .scene import NothingToDraw
 from .style import FAINT, INK, QUIET, SMALL, WRONG, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.studies.keys.terms import Effects
-    from analysis.terms import Comparison, Run
+    from analysis.terms import Run
 
     from .marks import Ends, Style
     from .page import Page
@@ -60,7 +62,7 @@ ROMAN = {3: "III", 4: "IV", 5: "V"}
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """What was said of one tweak set under one workload, in which run; `title` tells it from the others.
+    """The effects of one tweak set's keys under one workload in one run; `title` tells it from the others.
 
     `again` is the A/A check as if it were an effect: what the machine does where nothing is changed; None where it was not measured.
     """
@@ -75,18 +77,18 @@ class KeyPart:
         """Whether effects are in the response's own unit, not in percent of speed."""
         return self.effects.observed.scale == "raw"
 
-    def section(self, tall: float, draw: Callable[[Page, float], None]) -> Section:
-        """Put the part under a head that says what was found, and how it was measured."""
+    def section(self, tall: float, draw: Callable[[Page, float], object]) -> Section:
+        """Return a section whose head has the result, and how it was measured."""
         finding = minus(self.effects.sentence)
         return Section(self.title, tall, draw, design_of(self.effects), [finding] if finding else [], self.run)
 
     def terms(self, *means: str) -> list[Term]:
-        """Answer the effects of some kinds."""
+        """Return the effects of some kinds."""
         return [term for term in self.effects.terms if term.means in means]
 
 
 def parts_of(scene: Scene, fits: Callable[[KeyPart], bool], reason: str) -> list[KeyPart]:
-    """Answer the effects of a scene that a picture can show.
+    """Return the effects of a scene that a picture can show.
 
     Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no design was.
     """
@@ -121,43 +123,38 @@ def design_of(effects: Effects) -> str:
 
 
 def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
-    """Answer the A/A check of a workload as if it were an effect: numbers of `compare`, judged as the effects judge it; None without."""
+    """Return the A/A check of a workload as if it were an effect: numbers of `compare`, judged as the effects judge it; None without.
+
+    It fails by the harder of two rules: that of the effects has no adjustment.
+    """
     place = run.origin, effects.observed.study, effects.observed.workload
     checks = [
         comparison
         for comparison in scene.comparisons
         if comparison.untouched and (comparison.candidate_run, comparison.study, comparison.workload) == place
     ]
-    return next((_as_term(check, fails=fails(effects, check)) for check in checks), None) if effects.observed.scale == "log" else None
-
-
-def fails(effects: Effects, check: Comparison) -> bool:
-    """Whether the A/A check fails, by the harder of two rules: that of the effects has no adjustment."""
-    return effects.again_fails or check.verdict == "not comparable"
-
-
-def _as_term(comparison: Comparison, *, fails: bool) -> Term | None:
-    if comparison.primary is None:
+    if not checks or checks[0].primary is None or effects.observed.scale != "log":
         return None
-    low, gain, high = comparison.primary.low, comparison.primary.gain, comparison.primary.high
+    check, gain = checks[0], checks[0].primary
+    fails = effects.again_fails or check.verdict == "not comparable"
     return Term(
-        label=comparison.tweakset,
-        factors=(comparison.tweakset,),
+        label=check.tweakset,
+        factors=(check.tweakset,),
         means="set",
-        effect=math.log1p(gain),
+        effect=math.log1p(gain.gain),
         se=None,
         df=None,
-        low=math.log1p(low),
-        high=math.log1p(high),
-        gain=gain,
-        gain_low=low,
-        gain_high=high,
-        p=comparison.primary.p,
+        low=math.log1p(gain.low),
+        high=math.log1p(gain.high),
+        gain=gain.gain,
+        gain_low=gain.low,
+        gain_high=gain.high,
+        p=gain.p,
         p_adjusted=None,
         adjustment="",
         family=0,
         share=None,
-        verdict="not comparable" if fails else "equivalent" if comparison.verdict == "equivalent" else "inconclusive",
+        verdict="not comparable" if fails else "equivalent" if check.verdict == "equivalent" else "inconclusive",
     )
 
 
@@ -170,7 +167,7 @@ def distrust(part: KeyPart) -> list[str]:
 
 
 def shown(part: KeyPart, term: Term) -> Ends:
-    """Put an effect on the axis of its picture: percent of speed, or the response's own unit."""
+    """Return an effect on the axis of its picture: percent of speed, or the response's own unit."""
     if part.raw or term.gain is None:
         return term.effect, term.low, term.high
     low, high = (None if end is None else 100 * end for end in (term.gain_low, term.gain_high))
@@ -189,36 +186,9 @@ def words(part: KeyPart, ends: Ends) -> str:
     )
 
 
-def limit_of(every: Iterable[Ends], margin: float) -> float:
-    """Answer how far an axis reaches to either side, so that one endless interval does not squash the others."""
-    every = list(every)
-    reach = [max(abs(end) for end in ends if end is not None) for ends in every]
-    values = max((abs(value or 0.0) for value, _, _ in every), default=0.0)
-    usual = max(WIDEST * statistics.median(reach), 1.5 * values) if reach else 0.0
-    return 1.1 * max(1.5 * margin, *(min(value, usual) for value in reach)) or 1.0
-
-
-def margins_entry(parts: Iterable[KeyPart], text: str) -> list[Entry]:
-    """Explain the band of the margin, where there is one."""
-    margins = joined(unsigned(margin) for part in parts if (margin := part.effects.observed.margin))
-    return [fill(text.format(margins))] if margins else []
-
-
 LINE_IN, FEW = 0.19, 5  # inches a line; interactions that are shown, the strongest
 BESIDE = {"alone": "alone", "in profile": "in profile"}
-
-
-class DrawnEffect(NamedTuple):
-    """A row of the forest: what it is called, a second line in small, and its effects from above."""
-
-    name: str
-    small: str
-    terms: tuple[Term, ...]
-
-    @property
-    def means(self) -> str:
-        """What its effects are of."""
-        return self.terms[0].means
+IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
 
 
 @picture(
@@ -227,60 +197,41 @@ class DrawnEffect(NamedTuple):
     "Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.",
     DESIGNS=FACTORIAL | {"ablation"},
 )
-def key_effects(scene: Scene) -> Figure:
-    """Draw a section a workload; keys are ordered by the size of their effect, interactions stand below the keys."""
-    parts = parts_of(scene, lambda part: bool(_rows(part)), "no effect of a key could be estimated")
-    rows = {part.title: _rows(part) + _again(part) for part in parts}
-    every = [row for some in rows.values() for row in some]
-    left = room_for([f"{name}mm" for row in every for name in (row.terms[0].factors if row.means == "interaction" else (row.name,))], 2.1)
-    left = max(left, room_for([row.small for row in every], 2.1))
-    sections = []
-    for part in parts:
-        drawn = _forest_rows(part, rows[part.title], left)
-        sections.append(part.section(HEADS + sum(row.tall for row in drawn) + 0.5, partial(_key_forest, part=part, rows=drawn, left=left)))
-    side = (
-        "Right of 0 is more, left of it less"
-        if any(part.raw for part in parts)
-        else "Right of 0 the key makes the work faster, left of it slower"
-    )
+def key_effects(scene: Scene) -> Spec:
+    """A section a workload; keys are ordered by the size of their effect, interactions stand below the keys."""
+    parts = parts_of(scene, lambda part: bool(_effects(part)), "no effect of a key could be estimated")
+    effects = [effect for part in parts for effect in _effects(part)]
+    names = [f"{name}mm" for name, _, terms in effects for name in (terms[0].factors if terms[0].means == "interaction" else (name,))]
+    left = max(room_for(names, 2.1), room_for([small for _, small, _ in effects], 2.1))
+    raw = any(part.raw for part in parts)
+    side = "Right of 0 is more, left of it less" if raw else "Right of 0 the key makes the work faster, left of it slower"
     lead = f"{side}. Marks: the effect; lines: its 95 % interval."
-    if any(part.terms(*BESIDE) for part in parts):
-        lead += " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
-    legend = verdict_entries({word: word for word in MARKS}, MARKS, {term.verdict for row in every for term in row.terms})
-    legend += margins_entry(parts, "margin: ±{} counts as no difference")
-    return stack(
-        scene,
-        key_effects.TITLE,
-        lead,
-        sections,
-        legend,
-        [note for part in parts for note in _key_notes(part, len(parts) > 1)] + _pair_note(parts),
-    )
+    lead += IN_COMPANY if any(part.terms(*BESIDE) for part in parts) else ""
+    legend = [
+        *verdict_entries({word: word for word in MARKS}, MARKS, {term.verdict for _, _, terms in effects for term in terms}),
+        margin_entry(part.effects.observed.margin for part in parts),
+    ]
+    notes = [note for part in parts for note in _key_notes(part, f"{part.title}: " if len(parts) > 1 else "")]
+    if any(part.terms("interaction") for part in parts):
+        notes.append("An interaction (×) is by how much the effect of one key changes when the other is set.")
+    return Spec(lead, [_forest_section(part, left) for part in parts], legend, notes)
 
 
-def _rows(part: KeyPart) -> list[DrawnEffect]:
-    """The profile, then each key, the strongest first, then the interactions."""
+def _effects(part: KeyPart) -> list[tuple[str, str, list[Term]]]:
+    """Return name, second line and terms of each row: the profile, then each key, the strongest first, the interactions, the A/A check."""
     by_size = sorted(part.effects.terms, key=lambda term: -abs(term.effect))
-    rows = [DrawnEffect(part.effects.observed.profile, "all keys, against stock", (term,)) for term in part.terms("profile")]
+    rows = [(part.effects.observed.profile, "all keys, against stock", [term]) for term in part.terms("profile")]
     pairs: dict[str, list[Term]] = {}
     for term in by_size:
         if term.means in BESIDE:
             pairs.setdefault(term.factors[0], []).append(term)
-    rows += [DrawnEffect(name, "", tuple(sorted(terms, key=lambda term: term.means, reverse=True))) for name, terms in pairs.items()]
+    rows += [(name, "", sorted(terms, key=lambda term: term.means, reverse=True)) for name, terms in pairs.items()]
     for term in by_size:
         if term.means in {"main", "level"}:
-            rows.append(
-                DrawnEffect(f"{term.factors[0]} = {term.level}" if term.level is not None else term.factors[0], _aliases(term), (term,))
-            )
+            rows.append((f"{term.factors[0]} = {term.level}" if term.level is not None else term.factors[0], _aliases(term), [term]))
     interactions = [term for term in by_size if term.means == "interaction"]
-    return rows + [
-        DrawnEffect(" × ".join(interaction.factors), _aliases(interaction), (interaction,)) for interaction in interactions[:FEW]
-    ]
-
-
-def _again(part: KeyPart) -> list[DrawnEffect]:
-    """What the machine does where nothing is changed, below all."""
-    return [DrawnEffect(part.again.label, "changes nothing (A/A)", (part.again,))] if part.again is not None else []
+    rows += [(" × ".join(term.factors), _aliases(term), [term]) for term in interactions[:FEW]]
+    return rows + ([(part.again.label, "changes nothing (A/A)", [part.again])] if rows and part.again is not None else [])
 
 
 def _aliases(term: Term) -> str:
@@ -289,43 +240,36 @@ def _aliases(term: Term) -> str:
     return f"or one of {count} combinations of others" if count > 1 else "or a combination of others" if count else ""
 
 
-def _forest_rows(part: KeyPart, effects: Sequence[DrawnEffect], left: float) -> list[MarkRow]:
+def _forest_section(part: KeyPart, left: float) -> Section:
     rows = []
-    for at, effect in enumerate(effects):
-        if effect.means == "interaction":  # a line a key
-            name = " ×\n".join(fitted(effect.terms[0].factors, left - 0.3, lines=1, weight="bold").values())
+    before = ""
+    for name, small, terms in _effects(part):
+        means = terms[0].means
+        if means == "interaction":  # a line a key
+            name = " ×\n".join(fitted(terms[0].factors, left - 0.3, lines=1, weight="bold").values())  # noqa: PLW2901  # as it is shown
         else:
-            name = fitted([effect.name], left - 0.15, lines=2, weight="bold")[effect.name]
+            name = fit(name, left - 0.15, lines=2, weight="bold")  # noqa: PLW2901  # as above
         marks = []
-        for term in effect.terms:
+        for term in terms:
             look = MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {})
-            ends = shown(part, term)
-            text = f"{BESIDE[term.means]} {words(part, ends)}" if term.means in BESIDE else words(part, ends)
-            marks.append(Mark(ends, look, (text, term.verdict), bold=term.verdict in CALLED))
-        before = effects[at - 1].means if at else ""
-        rule = (
-            before == "profile"
-            or (bool(at) and effect.means == "set")
-            or (effect.means == "interaction" and before not in {"", "interaction"})
-        )
-        tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(effect.small)) + 0.12
-        bold = any(term.verdict in CALLED for term in effect.terms)
-        rows.append(MarkRow(name, marks, effect.small, bold=bold, rule=rule, tall=tall))
-    return rows
-
-
-def _key_forest(sheet: Page, top: float, part: KeyPart, rows: Sequence[MarkRow], left: float) -> None:
+            text = f"{BESIDE.get(term.means, '')} {words(part, shown(part, term))}".strip()
+            marks.append(Mark(shown(part, term), look, (text, term.verdict), bold=term.verdict in CALLED))
+        rule = before == "profile" or (bool(before) and means == "set") or (means == "interaction" and before not in {"", means})
+        tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(small)) + 0.12
+        rows.append(MarkRow(name, marks, small, bold=any(mark.bold for mark in marks), rule=rule, tall=tall))
+        before = means
     margin = 0.0 if part.raw else part.effects.observed.margin or 0.0
-    reach = limit_of([mark.ends for row in rows for mark in row.marks], 100 * margin)
+    ends = [mark.ends for row in rows for mark in row.marks]
+    reach = reach_of(ends, 150 * margin, [value for value, _, _ in ends])
     label = f"effect, {measure_of(part.effects.observed.metric).unit}" if part.raw else FASTER_AXIS
     heads = [("effect [95 %]" if part.raw else "gain, % [95 %]", 0.12), ("verdict", 0)]
     band = margin_band(margin) if margin else None
-    forest(sheet, top, rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
+    draw = partial(forest, rows=rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
+    return part.section(HEADS + sum(row.tall for row in rows) + 0.5, draw)
 
 
-def _key_notes(part: KeyPart, several: bool) -> list[str]:  # noqa: FBT001  # whether it must be named
+def _key_notes(part: KeyPart, name: str) -> list[str]:
     """Say what is not shown, what was lost, and where a key depends on its company."""
-    name = f"{part.title}: " if several else ""
     notes = distrust(part)
     notes += [
         f"{name}{term.factors[0]} depends on its company: alone it does other than in the profile, by {words(part, shown(part, term))} %."
@@ -340,12 +284,7 @@ def _key_notes(part: KeyPart, several: bool) -> list[str]:  # noqa: FBT001  # wh
     return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
 
 
-def _pair_note(parts: Iterable[KeyPart]) -> list[str]:
-    there = any(part.terms("interaction") for part in parts)
-    return ["An interaction (×) is by how much the effect of one key changes when the other is set."] if there else []
-
-
-TILE_ROW, FLAT = 0.24, 0.8
+TILE_ROW = 0.24
 HATCHED: Style = {"facecolor": "white", "edgecolor": FAINT, "hatch": "////", "linewidth": 0.0}
 FAILED: Style = FRAME | {"edgecolor": WRONG, "linestyle": (0, (3, 1.5))}
 WAYS = {"in profile": "in the profile", "alone": "alone", "main": "", "level": ""}
@@ -373,8 +312,8 @@ class KeyColumn(NamedTuple):
     "What each key does to the speed of each workload, over all the tweak sets that were taken apart.",
     DESIGNS=FACTORIAL | {"ablation"},
 )
-def key_impact(scene: Scene) -> Figure:
-    """Draw a cell for each key and workload, coloured by its gain."""
+def key_impact(scene: Scene) -> Spec:
+    """A cell for each key and workload, coloured by its gain."""
     parts = parts_of(scene, lambda part: not part.raw and bool(part.terms(*WAYS)), "no effect of a key could be estimated")
     columns = _columns(parts)
     rows = _lines(parts, columns)
@@ -383,39 +322,30 @@ def key_impact(scene: Scene) -> Figure:
         fill("called: slower", SLOWER, **FRAME),
         fill("faint: not called, may be chance", "#eef3f7"),
         fill("not measured", **HATCHED | {"edgecolor": QUIET}),
+        fill("the A/A check fails", **FAILED | {"facecolor": "white"}) if any(distrust(part) for part in parts) else None,
     ]
-    legend += [fill("the A/A check fails", **FAILED | {"facecolor": "white"})] if any(distrust(part) for part in parts) else []
     lead = "Gain in the workload's primary metric when the key is set, %. The largest stand above."
     if not any(term.verdict in CALLED for column in columns for term in column.terms.values()):
         lead += " No effect is called: any of them may be chance."
-    if any(column.head.endswith(f", {WAYS['alone']}") for column in columns):
-        lead += " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
+    lead += IN_COMPANY if any(part.terms("alone") for part in parts) else ""
     left = room_for([row.name for row in rows], 2.45)
     values = room_for([row.value for row in rows] + [SET_TO], 1.1, SMALL)
     wide = min(1.15, (INSIDE - left - values) / len(columns))
-    flat = wide >= FLAT
-    heads = [column.head for column in columns]
-    fit = fitted(heads, wide - 0.08, SMALL, lines=4) if flat else fitted(heads, 1.8, SMALL, lines=2 if wide > 0.3 else 1)
-    above = 0.12 + 0.13 * max(text.count("\n") + 1 for text in fit.values()) if flat else room_for(heads, 1.9, SMALL)
-    sheet = page(
-        scene, key_impact.TITLE, lead, above + TILE_ROW * len(rows) + 0.05, legend, [note for part in parts for note in _tile_notes(part)]
-    )
-    for at, head in enumerate(heads):
-        style: Style = {"rotation": 0 if flat else 90, "ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
-        sheet.text(left + wide * (at + 0.5), above - 0.05, fit[head], **style)
-    ends: Style = {"xlim": (0, len(columns)), "ylim": (len(rows), 0), "xticks": [], "yticks": []}
-    axes = sheet.axes(left, above, wide * len(columns), TILE_ROW * len(rows), **ends)
-    axes.spines[:].set_visible(False)
-    _tiles(axes, rows, columns, wide)
-    names = fitted(dict.fromkeys(row.name for row in rows), left - 0.15, lines=1)
-    right = left + wide * len(columns) + 0.1
-    for at, row in enumerate(rows):
-        middle = above + TILE_ROW * (at + 0.5)
-        sheet.text(left - 0.1, middle, names[row.name], ha="right", va="center")
-        value = fitted([row.value], values, SMALL, lines=1)[row.value] if row.value else ""
-        sheet.text(right, middle, value, va="center", fontsize=SMALL, color=QUIET)
-    sheet.text(right, above - 0.05, SET_TO, va="bottom", fontsize=SMALL, color=QUIET)
-    return sheet.figure
+    heads = heads_of([column.head for column in columns], wide)
+
+    def draw(sheet: Page, top: float) -> None:
+        top += heads.tall
+        heads.draw(sheet, top, left)
+        _tiles(tile_axes(sheet, top, left, len(rows), len(columns), wide, TILE_ROW), rows, columns, wide)
+        names_beside(sheet, top, left, [row.name for row in rows], TILE_ROW)
+        right = left + wide * len(columns) + 0.1
+        small: Style = {"fontsize": SMALL, "color": QUIET}
+        sheet.text(right, top - 0.05, SET_TO, va="bottom", **small)
+        for at, row in enumerate(rows):
+            sheet.text(right, top + TILE_ROW * (at + 0.5), fit(row.value, values, SMALL) if row.value else "", va="center", **small)
+
+    notes = [note for part in parts for note in _tile_notes(part)]
+    return Spec(lead, [Section("", heads.tall + TILE_ROW * len(rows) + 0.05, draw)], legend, notes)
 
 
 def _columns(parts: Sequence[KeyPart]) -> list[KeyColumn]:
@@ -454,15 +384,14 @@ def _tiles(axes: Axes, rows: Sequence[KeyLine], columns: Sequence[KeyColumn], wi
     below = len({row for column in columns for row, term in column.terms.items() if term.means in BELOW})
     for place, column in enumerate(columns):
         for at, row in enumerate(rows):
-            one = column.terms.get(row)
-            if one is None or one.gain is None:
+            term = column.terms.get(row)
+            if term is None or term.gain is None:
                 if at < len(rows) - below:
                     square(axes, (at, place), **HATCHED)
                 continue
-            depth = max(-1.0, min(1.0, one.gain / largest))
-            sure = one.verdict in CALLED
-            tile(axes, (at, place), depth * (1 if sure else UNPROVEN), short_gain(one.gain, wide - 0.06), framed=sure)
-            if one.means == "set" and one.verdict == "not comparable":
+            sure = term.verdict in CALLED
+            tile(axes, (at, place), term.gain / largest * (1 if sure else UNPROVEN), short_gain(term.gain, wide - 0.06), framed=sure)
+            if term.means == "set" and term.verdict == "not comparable":
                 square(axes, (at, place), facecolor="none", **FAILED)
     if below:
         axes.axhline(len(rows) - below, color=INK, linewidth=0.7)

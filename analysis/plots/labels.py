@@ -160,6 +160,11 @@ def fitted(names: Iterable[str], room_in: float, points: float = TEXT, lines: in
     return shown
 
 
+def fit(name: str, room_in: float, points: float = TEXT, lines: int = 1, weight: str = "normal") -> str:
+    """Fit one name into some lines."""
+    return fitted([name], room_in, points, lines, weight)[name]
+
+
 def _pieces(word: str, fits: Fits) -> Iterator[str]:
     while word and not fits(word):
         at = max(1, _most(word, fits))

@@ -6,6 +6,7 @@ Vertical places in a forest are inches from its top, so that rows may be of any 
 from __future__ import annotations
 
 import math
+import statistics
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,12 +14,12 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from analysis.wording import digits
+from analysis.wording import digits, number
 
-from .labels import fitted, minus
+from .labels import fit, fitted, minus, room_for, width_in
 from .page import INSIDE
 from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
-from .vector import tell
+from .vector import set_tooltip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,6 +51,8 @@ UNPROVEN = 0.15  # of its colour: what was not shown must not be what is seen fi
 FRAME: Style = {"edgecolor": INK, "linewidth": 1.5, "zorder": 3}
 ON_COLOUR, DARK = "#1a1a1b", 0.75
 SMALLEST_SCALE = 0.05  # of gains: less is never the deepest colour
+LYING = 0.8  # inches of a column from which its head lies
+WIDEST = 4.0  # intervals this many times wider than the usual one are cut, with an arrow
 
 
 class Mark(NamedTuple):
@@ -59,7 +62,7 @@ class Mark(NamedTuple):
     style: Style
     texts: Sequence[str] = ()
     bold: bool = True
-    says: str = ""  # when it is pointed at; nothing: the name of its row, and its texts
+    tooltip: str = ""  # when it is pointed at; nothing: the name of its row, and its texts
 
 
 class MarkRow(NamedTuple):
@@ -94,6 +97,16 @@ def known(every: Iterable[Ends]) -> list[float]:
     return [end for ends in every for end in ends if end is not None]
 
 
+def reach_of(every: Iterable[Ends], least: float, in_view: Iterable[float | None] = ()) -> float:
+    """Return how far an axis reaches to either side of 0, so that one endless interval does not squash the others.
+
+    It reaches to `least` and to what must be `in_view`, whatever the intervals are.
+    """
+    sizes = [max(abs(end) for end in ends if end is not None) for ends in every if ends != (None, None, None)]
+    usual = WIDEST * statistics.median(sizes) if sizes else 0.0
+    return 1.1 * max(least, *(abs(value or 0.0) for value in in_view), *(min(size, usual) for size in sizes), 0.0) or 1.0
+
+
 def in_words(ends: Ends) -> str:
     """Write a value and its interval."""
     value, low, high = ends
@@ -102,14 +115,14 @@ def in_words(ends: Ends) -> str:
 
 
 def interval(
-    axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, says: str = ""
+    axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, tooltip: str = ""
 ) -> None:
     """Draw a mark with its interval along one axis, at a place of the other; what lies beyond ± `reach` is cut, with an arrow.
 
-    `says` is what it says when it is pointed at, if not only its figures.
+    `tooltip` is shown when it is pointed at; without one its figures are.
     """
     value, low, high = ends
-    says = says or in_words(ends)
+    tooltip = tooltip or in_words(ends)
 
     def swap(a: list[float], b: list[float]) -> tuple[list[float], list[float]]:
         return (a, b) if along == "x" else (b, a)
@@ -120,9 +133,9 @@ def interval(
         axes.plot(*swap([max(low, -reach), min(high, reach)], [at, at]), **line)
         for end, cut, arrow in ((-reach, low < -reach, "<"), (reach, high > reach, ">")):
             if cut:
-                tell(axes.plot([end], [at], marker=arrow, color=look["color"], markersize=5, clip_on=False)[0], says)
+                set_tooltip(axes.plot([end], [at], marker=arrow, color=look["color"], markersize=5, clip_on=False)[0], tooltip)
     if value is not None and abs(value) <= reach:
-        tell(axes.plot(*swap([value], [at]), **{"markersize": 6, **look, "linestyle": "none", "zorder": 3})[0], says)
+        set_tooltip(axes.plot(*swap([value], [at]), **{"markersize": 6, **look, "linestyle": "none", "zorder": 3})[0], tooltip)
 
 
 def forest(
@@ -183,7 +196,7 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
     if row.small:
         edge = top + middle + 0.07 * row.name.count("\n")
         sheet.text(left - 0.1, edge, row.name, va="bottom", fontweight=weight, **style)
-        small = fitted([row.small], left - 0.12, SMALL, lines=1)[row.small]
+        small = fit(row.small, left - 0.12, SMALL)
         sheet.text(left - 0.1, edge + 0.015, small, va="top", **style | {"color": QUIET, "fontsize": SMALL})
     else:
         sheet.text(left - 0.1, top + middle, row.name, va="center", fontweight=weight, **style)
@@ -192,8 +205,8 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
         middle -= 0.025
     for at, mark in enumerate(row.marks):
         line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
-        says = mark.says or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
-        interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, says=says)
+        tooltip = mark.tooltip or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
+        interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, tooltip=tooltip)
         for column, text in zip(columns, mark.texts, strict=True):
             last = column == INSIDE
             look: Style = {"color": mark.style.get("color", INK), "fontweight": "bold" if mark.bold else "normal"} if last else {}
@@ -208,10 +221,30 @@ def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row
         sheet.text(left - 0.1, top + row_in * (row + 0.5), shown[name], ha="right", va="center", linespacing=0.95)
 
 
+def row_axes(
+    sheet: Page,
+    top: float,
+    left: float,
+    names: Iterable[str],
+    row_in: float = ROW,
+    *,
+    lines: int = 1,
+    right: float = 0.02,
+    **settings: Any,  # noqa: ANN401  # matplotlib's words
+) -> Axes:
+    """Make axes with a row a name, the first on top at 0, and write the names before them."""
+    names = list(names)
+    names_beside(sheet, top, left, names, row_in, lines)
+    rows: Style = {"ylim": (len(names) - 0.5, -0.5), "yticks": []}
+    axes = sheet.axes(left, top, INSIDE - left - right, row_in * len(names), **rows, **settings)
+    axes.spines["left"].set_visible(False)
+    return axes
+
+
 def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: float = 0.0, least: float = math.inf) -> None:
     """Draw a bar of one or several parts end to end, each a length and a colour; a part of `least` and more has its size written in it."""
     for size, color in parts:
-        tell(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
+        set_tooltip(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
         if size >= least:
             dark = sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) < 400
             style: Style = {"ha": "center", "va": "center", "fontsize": SMALL, "color": "white" if dark else INK}
@@ -226,7 +259,7 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=style["color"], linewidth=1.4, solid_capstyle="butt", zorder=2)
     (drawn,) = axes.plot([x for x, _ in there], [ends[0] or 0.0 for _, ends in there], **{"linewidth": 1.3, "zorder": 3, **style})
-    tell(drawn, *(f"{digits(x)}: {in_words(ends)}" for x, ends in there))
+    set_tooltip(drawn, *(f"{digits(x)}: {in_words(ends)}" for x, ends in there))
 
 
 def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noqa: ANN401  # what matplotlib takes
@@ -236,14 +269,48 @@ def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noq
     axes.plot(xs, ys, linestyle="none", color=color, **look)
 
 
-def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, says: str = "") -> None:
+def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, tooltip: str = "") -> None:
     """Fill the cell at (row, column) of axes that have a unit square for each, `depth` of its colour from -1 to 1, and write into it."""
     patch = square(axes, at, facecolor=SHADES(0.5 + depth / 2), **(FRAME if framed else {}))
-    if says:
-        tell(patch, says)
+    if tooltip:
+        set_tooltip(patch, tooltip)
     color, weight = "white" if abs(depth) > DARK else ON_COLOUR, "bold" if framed else "normal"
     style: Style = {"color": color, "fontweight": weight, "ha": "center", "va": "center", "fontsize": SMALL, "zorder": 4}
     axes.text(at[1] + 0.5, at[0] + 0.52, text, **style)
+
+
+def tile_axes(sheet: Page, top: float, left: float, rows: int, columns: int, wide: float, tall: float) -> Axes:
+    """Make axes with a unit square for each row and column, the first at the upper left; squares are `wide` by `tall` inches."""
+    ends: Style = {"xlim": (0, columns), "ylim": (rows, 0), "xticks": [], "yticks": []}
+    axes = sheet.axes(left, top, wide * columns, tall * rows, **ends)
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+class Heads(NamedTuple):
+    """Heads of columns that are `wide` inches each, made to fit: lying where they can, else upright; `tall` inches together."""
+
+    texts: Sequence[str]
+    wide: float
+    lying: bool
+    tall: float
+
+    def draw(self, sheet: Page, foot: float, left: float) -> None:
+        """Write them above `foot`, the first column beginning at `left`."""
+        style: Style = {"rotation": 0 if self.lying else 90, "ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
+        for at, text in enumerate(self.texts):
+            sheet.text(left + self.wide * (at + 0.5), foot - 0.05, text, **style)
+
+
+def heads_of(names: Iterable[str], wide: float, most_in: float = 1.9) -> Heads:
+    """Fit names over columns of `wide` inches; upright they take `most_in` inches at most."""
+    names = list(names)
+    if wide >= LYING:
+        shown = fitted(names, wide - 0.08, SMALL, lines=4)
+        tall = 0.12 + 0.13 * max(text.count("\n") + 1 for text in shown.values())
+        return Heads([shown[name] for name in names], wide, lying=True, tall=tall)
+    shown = fitted(names, most_in - 0.1, SMALL, lines=2 if wide > 0.3 else 1)
+    return Heads([shown[name] for name in names], wide, lying=False, tall=room_for(names, most_in, SMALL))
 
 
 def square(axes: Axes, at: tuple[int, int], **style: Any) -> Rectangle:  # noqa: ANN401  # matplotlib's words
@@ -287,10 +354,27 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
     ticks(axes, which, round_ticks(low / room, high * room, most))
 
 
-def above(axes: Axes, at: float, text: str, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
-    """Write small above the axes, at a place along them."""
+def short_gain(gain: float, room_in: float) -> str:
+    """Write a gain as exactly as there is room for."""
+    exact, rounded = minus(number(gain)), minus(f"{gain * 100:+.0f}")
+    bare = rounded.lstrip("+\N{MINUS SIGN}")  # its colour has the sign
+    return next((text for text in (exact, rounded, bare) if width_in(text, SMALL) <= 0.9 * room_in), "")
+
+
+def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tuple[float, float], color: str) -> None:
+    """Show by triangles at its edges what lies beyond a scale: it is not hidden, only not to scale."""
+    for marker, at, outside in (
+        ("^", 1.0, [x for x, value in zip(xs, values, strict=True) if value > limits[1]]),
+        ("v", 0.0, [x for x, value in zip(xs, values, strict=True) if value < limits[0]]),
+    ):
+        look: Style = {"color": color, "markersize": 4, "markeredgewidth": 0, "clip_on": False, "zorder": 4}
+        axes.plot(outside, [at] * len(outside), marker, transform=axes.get_xaxis_transform(), **look)
+
+
+def above(axes: Axes, at: float, text: str, y: float = 1.02, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+    """Write small above the axes, at a place along them; `y` is the height over that of the axes."""
     look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
-    axes.text(at, 1.02, text, **look | style)
+    axes.text(at, y, text, **look | style)
 
 
 def crossed(axes: Axes, at: Sequence[float]) -> None:

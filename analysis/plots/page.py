@@ -5,23 +5,25 @@ Everything is placed in inches from the upper left, so that nothing overlaps wha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from analysis.plain import one_line
-from analysis.wording import blocks_of, gpus_of
+from analysis.wording import blocks_of, gpus_of, unsigned
 
-from .labels import fitted, width_in, wrapped
+from .labels import fit, joined, width_in, wrapped
 from .scene import NothingToDraw
 from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
 from .vector import HEADING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from .scene import Scene
     from .style import Look
 
+T = TypeVar("T")
 WIDTH = 7.2
 EDGE = 0.12
 TALLEST = 120.0
@@ -41,12 +44,12 @@ HEAD_LINE = 0.19
 class Section(NamedTuple):
     """A part of a page under a head of its own: title, small print beside or below it, lines of text; `draw` fills `tall` inches.
 
-    `run` is whose it is: the foot of the page names the runs that are drawn, and no others.
+    Without a title it has no head. The foot of the page names the runs of its sections, and no others.
     """
 
     title: str
     tall: float
-    draw: Callable[[Page, float], None]
+    draw: Callable[[Page, float], object]
     beside: str = ""
     lines: Sequence[str] = ()
     run: Run | None = None
@@ -60,6 +63,25 @@ class Entry(NamedTuple):
     patch: bool = False
 
 
+class Spec(NamedTuple):
+    """A picture before it is laid out: how to read it, its sections from above, and what else must be explained.
+
+    Entries that are None and empty notes are left out.
+    """
+
+    lead: str
+    sections: Sequence[Section]
+    legend: Iterable[Entry | None] = ()
+    notes: Iterable[str] = ()
+    title: str = ""  # in place of the picture's own
+
+    def lay_out(self, scene: Scene, title: str) -> Figure:
+        """Draw it on a page of its own."""
+        return stack(
+            scene, self.title or title, self.lead, self.sections, [entry for entry in self.legend if entry], list(filter(None, self.notes))
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page with its head and foot drawn; the body is empty and `top` inches below the upper edge."""
@@ -68,11 +90,31 @@ class Page:
     top: float
     height: float
 
-    def axes(self, left: float, top: float, width: float, height: float, **settings: Any) -> Axes:  # noqa: ANN401  # matplotlib's words
-        """Add axes to the body; all in inches from its upper left corner."""
+    def axes(
+        self,
+        left: float,
+        top: float,
+        width: float,
+        height: float,
+        *,
+        grid: str = "",
+        most: Mapping[str, int] | None = None,
+        whole: str = "",
+        **settings: Any,  # noqa: ANN401  # matplotlib's words
+    ) -> Axes:
+        """Add axes to the body; all in inches from its upper left corner.
+
+        `grid` names the axis whose ticks have lines, `most` the largest number of ticks of an axis, `whole` an axis of whole numbers.
+        """
         down = self.height - self.top - top - height
         box = ((EDGE + left) / WIDTH, down / self.height, width / WIDTH, height / self.height)
-        return self.figure.add_axes(box, facecolor="none", **settings)
+        axes: Axes = self.figure.add_axes(box, facecolor="none", **settings)
+        if grid:
+            axes.grid(axis=grid)  # type: ignore[arg-type]  # x or y
+        for which, count in (most or {}).items():
+            locator = MaxNLocator(count, steps=[1, 2, 5, 10], integer=which in whole)
+            getattr(axes, f"{which}axis").set_major_locator(locator)
+        return axes
 
     def text(self, left: float, top: float, text: str, **settings: Any) -> None:  # noqa: ANN401  # matplotlib's words
         """Write in the body; the text hangs from (left, top) unless told otherwise."""
@@ -100,7 +142,7 @@ def page(
     Raises: NothingToDraw, where nobody could read so long a page.
     """
     head = wrapped(lead, INSIDE, TEXT)
-    title = fitted([title], INSIDE, TITLE, lines=1, weight="bold")[title]
+    title = fit(title, INSIDE, TITLE, weight="bold")
     places, legend_in = _flow(legend)
     foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
     stamp = [text for run in (scene.runs if runs is None else runs) for text in wrapped(stamp_of(run), INSIDE, SMALL)]
@@ -139,7 +181,8 @@ def stack(
     sheet = page(scene, title, lead, tall, legend, notes, runs)
     top = 0.0
     for section, (texts, head) in zip(sections, heads, strict=True):
-        sheet.rule(top + 0.02)
+        if texts:
+            sheet.rule(top + 0.02)
         for left, down, text, style in texts:
             sheet.text(left, top + down, text, **style)
         section.draw(sheet, top + head)
@@ -154,8 +197,10 @@ def _with_run(section: Section) -> Section:
 
 
 def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any]]], float]:
-    """Set the head of a section: where its texts stand and how they look; answers its height, too."""
-    shown = fitted([section.title], INSIDE, HEAD, lines=1, weight="bold")[section.title]
+    """Return the texts of a section's head, each with its place and look, and the height of the head."""
+    if not section.title:
+        return [], 0.0
+    shown = fit(section.title, INSIDE, HEAD, weight="bold")
     texts: list[tuple[float, float, str, dict[str, Any]]] = [(0.0, 0.07, shown, {"fontsize": HEAD, "fontweight": "bold"})]
     quiet: dict[str, Any] = {"fontsize": SMALL, "color": QUIET}
     down, left = 0.26, width_in(shown, HEAD, "bold") + 0.15
@@ -178,6 +223,55 @@ def places(count: int, columns: int, tall: float, *, left: float, gap: float, st
     return [(start + left + at % columns * (wide + left + gap), at // columns * tall, wide) for at in range(count)]
 
 
+class SmallPanel(NamedTuple):
+    """One of several small panels: its axes, and its upper left corner and width in inches; `first` stands at the left end of its row."""
+
+    sheet: Page
+    axes: Axes
+    left: float
+    top: float
+    wide: float
+    first: bool
+
+    def text(self, down: float, text: str, *, right: bool = False, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+        """Write small above the axes, flush left or right."""
+        look = {"fontsize": SMALL, "ha": "right" if right else "left"} | style
+        self.sheet.text(self.left + self.wide * right, self.top + down, text, **look)
+
+
+class SmallPanels(NamedTuple):
+    """Equal panels in rows of `abreast`: inches above, of and below the axes of each.
+
+    `left` of each panel, and `start` of each row, is for the numbers on the axis.
+    """
+
+    abreast: int
+    above: float
+    tall: float
+    below: float
+    left: float = 0.3
+    start: float = 0.0
+    gap: float = 0.0
+
+    def height(self, count: int) -> float:
+        """Inches that so many panels need."""
+        return (self.above + self.tall + self.below) * math.ceil(count / self.abreast)
+
+    def draw(
+        self,
+        sheet: Page,
+        top: float,
+        items: Iterable[T],
+        **settings: Any,  # noqa: ANN401  # matplotlib's words
+    ) -> Iterator[tuple[T, SmallPanel]]:
+        """Make the axes of a panel for each item."""
+        items = list(items)
+        spots = places(len(items), self.abreast, self.height(1), left=self.left, gap=self.gap, start=self.start)
+        for at, (item, (left, down, wide)) in enumerate(zip(items, spots, strict=True)):
+            axes = sheet.axes(left, top + down + self.above, wide, self.tall, **settings)
+            yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % self.abreast == 0)
+
+
 def dot(label: str, color: str = INK, marker: str = "o", size: float = 5.0, **style: Any) -> Entry:  # noqa: ANN401  # matplotlib's words
     """Explain a mark."""
     return Entry(label, {"color": color, "marker": marker, "markersize": size, "linestyle": "none", **style})
@@ -196,6 +290,12 @@ def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry
 def verdict_entries(words: Mapping[str, str], looks: Mapping[str, Mapping[str, Any]], there: Collection[str]) -> list[Entry]:
     """Explain the verdicts that are there: verdict → what it says, verdict → mark."""
     return [Entry(words[name], {"linestyle": "-", "markersize": 6, **looks[name]}) for name in words if name in there]
+
+
+def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:  # noqa: ANN401  # as above
+    """Explain the band of the declared margins; None where there is none."""
+    sizes = joined(unsigned(margin) for margin in margins if margin)
+    return fill(text.format(sizes), **style) if sizes else None
 
 
 def arms_legend(looks: Mapping[str, Look], names: Sequence[str], labels: Mapping[str, str], *, lines: bool = False) -> list[Entry]:

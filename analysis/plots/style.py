@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from .scene import changes_something, in_order
 from .vector import FONT, as_svg
@@ -19,8 +20,7 @@ from .vector import FONT, as_svg
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from matplotlib.figure import Figure
-
+    from .page import Spec
     from .scene import Scene
 
 LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
@@ -95,7 +95,7 @@ class Picture:
     MONITORED: bool | None = None
     DESIGNS: frozenset[str]  # only where it is of some
 
-    def __init__(self, function: Callable[[Scene], Figure], order: int, title: str, answers: str, **fits: Any) -> None:  # noqa: ANN401
+    def __init__(self, function: Callable[[Scene], Figure | Spec], order: int, title: str, answers: str, **fits: Any) -> None:  # noqa: ANN401
         self.NAME, self.ORDER, self.TITLE, self.ANSWERS = function.__name__, order, title, answers
         self.__doc__ = function.__doc__
         self._function = function
@@ -109,10 +109,11 @@ class Picture:
     def draw(self, scene: Scene) -> Figure:
         """Draw it. Raises: NothingToDraw, with the reason."""
         with house_style():
-            return self._function(scene)
+            drawing = self._function(scene)
+            return drawing if isinstance(drawing, Figure) else drawing.lay_out(scene, self.TITLE)
 
 
-def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Figure]], Picture]:  # noqa: ANN401
+def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Figure | Spec]], Picture]:  # noqa: ANN401
     """Make a picture of the function that draws it; its name is the picture's."""
     return lambda function: Picture(function, order, title, answers, **fits)
 

@@ -1,6 +1,6 @@
 """Figures as SVG that is small, sharp and can be asked: text stays text, equal marks are drawn once, and a mark says what it is.
 
-An artist's `gid` is what its marks say (`<title>`), a line of text each: `tell`.
+An artist's `gid` is what its marks say (`<title>`), a line of text each: `set_tooltip`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Node(NamedTuple):
     path: bool = False
 
 
-def tell(artist: Artist, *texts: str) -> None:
+def set_tooltip(artist: Artist, *texts: str) -> None:
     """Give the marks of an artist what they say when they are pointed at: a text for all, or one each."""
     artist.set_gid("\n".join(text.replace("\n", " ") for text in texts))
 

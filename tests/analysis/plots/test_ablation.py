@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from analysis.load import from_json
 from analysis.plots import key_effects, key_impact, pictures, run_order
 from analysis.plots.labels import arm_labels
-from analysis.plots.runs import odd_cells
+from analysis.plots.runs import outlying_cells
 from analysis.plots.scene import scene_of
 from tests import made_designs as designs
 from tests.analysis.plots.reading import faults, points, said
@@ -139,16 +139,16 @@ def test_a_cell_that_went_wrong_is_ringed_and_named() -> None:
     assert "far from" not in said(run_order.draw(scene()))
 
 
-def test_a_guilty_key_and_a_slow_block_are_no_odd_cells() -> None:
+def test_a_guilty_key_and_a_slow_block_are_no_outlying_cells() -> None:
     slow = {(name, 2): -0.2 for name in ("stock", "stock-again", *designs.ablation(3))}
     made = scene(-0.3, slow)
-    assert odd_cells(made.runs[0].cells, "throughput_samples_per_s") == []
+    assert outlying_cells(made.runs[0].cells, "throughput_samples_per_s") == []
 
 
 def test_of_two_sets_nobody_knows_which_is_odd() -> None:
     made = scene(0.0, ONE_BAD)
     two = [cell for cell in made.runs[0].cells if cell.tweakset in {"stock", "stock-again"}]
-    assert odd_cells(two, "throughput_samples_per_s") == []
+    assert outlying_cells(two, "throughput_samples_per_s") == []
 
 
 @pytest.mark.parametrize(("sets", "blocks"), [(3, 3), (4, 4), (11, 4), (9, 8)])
@@ -166,5 +166,5 @@ def test_a_quiet_run_has_hardly_ever_an_odd_cell_and_one_that_is_far_off_is_foun
         ]
 
     runs = 120
-    assert sum(bool(odd_cells(table(0.0), "m")) for _ in range(runs)) <= runs / 40
-    assert sum([one.cell.id for one in odd_cells(table(0.2), "m")][:1] == ["0-0"] for _ in range(runs)) >= 0.75 * runs
+    assert sum(bool(outlying_cells(table(0.0), "m")) for _ in range(runs)) <= runs / 40
+    assert sum([one.cell.id for one in outlying_cells(table(0.2), "m")][:1] == ["0-0"] for _ in range(runs)) >= 0.75 * runs

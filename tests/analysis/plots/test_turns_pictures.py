@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.plots import alternation, convergence, effects, fitting, turns
+from analysis.plots import alternation, confidence, convergence, fitting, turns
 from analysis.plots.scene import panels_of, scene_of
 from tests.analysis.plots.reading import faults, refusal
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -56,7 +56,7 @@ def test_a_course_ends_at_the_verdict_and_begins_at_three_blocks() -> None:
     run = from_json(saved_run(MADE), "run.json")
     (mine,) = (one for one in compare(run) if one.tweakset == "mine")
     assert mine.primary is not None
-    course = effects.running(mine.primary, mine.margin)
+    course = confidence.running(mine.primary, mine.margin)
     assert [effect.n_baseline for effect in course] == [3, 4, 5, 6]
     assert course[-1] == mine.primary
     ratios = np.log(np.array(mine.primary.values_candidate) / np.array(mine.primary.values_baseline))
