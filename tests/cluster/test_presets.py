@@ -42,6 +42,7 @@ NAMES = ["vllm_total_tpm", "ttft_avg_ms", "tpot_avg_ms"]
             {},
             {f"{FAILURE}: guidellm exited non-zero"},
         ),
+        ([f"KAITO_BENCHMARK {STAMP} {note}" for note in ("benchmark_failed error=x", "benchmark_window")] + [FAILED], {}, {FAILURE}),
         ([FAILED.replace("-1.0", "0")], {}, {FAILURE}),
         ([f"{RESULT} {STAMP} {{no-json}}"], {}, {f"{RESULT} has no number {name}: '{{no-json}}'" for name in NAMES}),
         (
@@ -55,7 +56,19 @@ NAMES = ["vllm_total_tpm", "ttft_avg_ms", "tpot_avg_ms"]
             {f"{RESULT} says ttft_avg_ms is 0, which nothing can be"},
         ),
     ],
-    ids=["dated", "spaced", "in a log", "the last counts", "the last failed", "failed", "zero", "no JSON", "the oldest", "a time of 0"],
+    ids=[
+        "dated",
+        "spaced",
+        "in a log",
+        "the last counts",
+        "the last failed",
+        "failed",
+        "another reason",
+        "zero",
+        "no JSON",
+        "the oldest",
+        "a time of 0",
+    ],
 )
 def test_what_a_vllm_image_says(lines: list[str], metrics: dict[str, Any], why_missing: set[str]) -> None:
     """The time of 0 was said of a model of 57 GiB: throughput and tpot were measured, ttft was not."""
