@@ -14,6 +14,7 @@ from sklearn.linear_model import Ridge
 
 from analysis.studies.jobs.prediction import models
 from analysis.studies.jobs.prediction.models import BLACK, mean, same, white_boxes
+from analysis.studies.jobs.prediction.predictions import filled
 from analysis.studies.jobs.prediction.tables import (
     LEAST,
     MOST_LEVELS,
@@ -194,6 +195,17 @@ def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
     made = table(told, "time_s")
     assert names_of(made.points) == []
     assert [note.split()[0] for note in made.notes] == ["label"]
+
+
+def test_what_a_point_lacks_is_the_commonest_of_the_rows_that_agree_with_what_was_met() -> None:
+    """Two of three cold rows are png, all warm ones jpg; nobody measured batch 64, and that decides nothing."""
+    levels = [("cold", "png"), ("cold", "png"), ("cold", "jpg"), ("warm", "jpg"), ("warm", "jpg"), ("warm", "jpg")]
+    told = [
+        Measurement(str(at), str(at), {"batch": at % 2, "cache": cache, "format": form}, 1.0) for at, (cache, form) in enumerate(levels)
+    ]
+    made = table(told, "time_s")
+    assert filled(made, {"batch": 64.0, "cache": "cold"})["format"] == "png"
+    assert filled(made, {"batch": 64.0})["format"] == "jpg"
 
 
 def test_values_are_seen_by_logarithms_only_if_all_are_above_0() -> None:
