@@ -152,6 +152,14 @@ def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
     assert rendered(few).partition("\n\n")[2].count("at least 3") == 1
 
 
+@pytest.mark.parametrize(("p", "agree"), [(0.2, True), (0.04, False)])
+def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree: bool) -> None:
+    """Where they can, a warning tells it, and no finding says the opposite."""
+    comparisons, runs = judged(Made(arms=(STOCK, AGAIN, Arm("fast", 0.1, {"vm.swappiness": "1"}))))
+    changed = [replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one for one in comparisons]
+    assert any("Untouched arms agree" in line.text for line in answer_of(changed, runs).findings) == agree
+
+
 def test_csv_has_every_contrast() -> None:
     comparisons, runs = judged(EVERYTHING)
     rows = list(csv.DictReader(io.StringIO(as_csv.render(answer_of(comparisons, runs)))))
