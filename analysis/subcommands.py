@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .render import add_options
 
@@ -85,22 +84,22 @@ def add_parser(parser: argparse.ArgumentParser, command: Command | Step) -> None
 
 
 class Steps:
-    """The steps in a module of `commands/`, or the files of a package (`analysis.studies.power.commands`), each like such a module."""
+    """The steps in a module of `commands/`."""
 
     def __init__(self, name: str) -> None:
-        self._module = import_module(name)
-        self._steps = {name: each for name, each in vars(self._module).items() if isinstance(each, Step)}
-        folders = [] if self._steps else list(self._module.__path__)
-        self.names = sorted(self._steps) or sorted(path.stem for folder in folders for path in Path(folder).glob("[!_]*.py"))
+        self._steps = {name: each for name, each in sorted(vars(import_module(name)).items()) if isinstance(each, Step)}
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._steps)
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         parsers = parser.add_subparsers(required=True, metavar="STEP")
-        for name in self.names:
-            step = self._step(name)
+        for name, step in self._steps.items():
             own = parsers.add_parser(
                 name.replace("_", "-"),
                 help=step.HELP,
-                description=inspect.getdoc(step.function) if isinstance(step, Step) else step.__doc__,
+                description=inspect.getdoc(step.function),
                 epilog=step.EXAMPLE,
                 formatter_class=parser.formatter_class,
             )
@@ -108,8 +107,4 @@ class Steps:
             own.set_defaults(step=name)
 
     def run(self, args: argparse.Namespace) -> Answer | int:
-        step = self._step(args.step)
-        return step(args) if isinstance(step, Step) else step.run(args)
-
-    def _step(self, name: str) -> Command | Step:
-        return self._steps.get(name) or cast("Command", import_module(f"{self._module.__name__}.{name}"))
+        return self._steps[args.step](args)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from analysis.subcommands import Steps
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.subcommands import Steps, option, runs_of, step
+from analysis.terms import Refused
+from analysis.wording import parse_percent
+
+if TYPE_CHECKING:
+    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, simulate, report"
@@ -11,5 +20,362 @@ example:
   python -m analysis power report .benchmarks/*/0001_cap.json
   python -m analysis power partition --help
 """
-_STEPS = Steps("analysis.studies.power.commands")
+
+MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(part) for part in text.split(","))
+
+
+def _wholes(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _clocks(text: str) -> tuple[float, ...]:
+    clocks = _numbers(text)
+    if not all(0 < clock < float("inf") for clock in clocks):
+        raise ValueError
+    return clocks
+
+
+PARAMETERS = option("PATH", "a folder of parameters, or one file", type=Path)
+OUTPUT = option("DIR", "where to write the files", "-o", "--output", required=True, type=Path)
+NETWORK = option("NAME", "the network that all processes run (default: the only one there)")
+GPU = option("NAME", "the GPU (default: the only one there)")
+TASKS = option("FILE", "tasks of your own (default: data/power/tasks.yaml)", type=Path)
+
+
+@step(
+    "saved profiles → files of traces (CSV)",
+    """\
+example:
+  python -m analysis power traces .benchmarks/*/0001_profile.json -o traces/
+  python -m analysis power fit traces/cpu --gpu cpu -o parameters/
+
+Files of these names in the folder are replaced.
+Exit code 0: written. 2: bad usage, or no run is a profile.
+""",
+)
+def traces(
+    runs: list[str] = runs_of("saved runs of bench_power_profile; those of one device belong together"), *, output: Path = OUTPUT
+) -> Answer:
+    """Turn saved profiles into files of traces, which `quality` and `fit` read and others' tools too.
+
+    There is a CSV a network, in a folder a back-end.
+    A point that failed is a row that says so (oom, failed, refused) and has no numbers; what was skipped was never tried and is in no file.
+    """
+    from analysis.studies.power.traces import saved_profiles
+
+    return saved_profiles(runs, output)
+
+
+@step(
+    "what is wrong with traces or parameters",
+    """\
+examples:
+  python -m analysis power quality traces.csv sweep.csv      files of traces, looked at together
+  python -m analysis power quality parameters/               a folder of parameters
+
+Exit code 0: nothing that refuses. 1: something does. 2: bad usage, or nothing can be read.
+""",
+)
+def quality(paths: list[Path] = option("PATH", "files of traces (.csv), folders or files of parameters", type=Path, nargs="+")) -> Answer:
+    """Whether traces or parameters can be trusted.
+
+    Found are rows stored as zeros, copies of another network, values on the bounds of their fit, curves that fall with the clock,
+    and impossible values. A finding marked ! refuses: `fit` builds nothing on it. The others are notes to read an answer with.
+    """
+    from analysis.studies.power.quality import answer
+
+    return answer(paths)
+
+
+@step(
+    "traces → parameters, with errors on held-out rows",
+    """\
+examples:
+  python -m analysis power fit anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/
+  python -m analysis power fit traces/ --gpu A100 -o parameters/ --as original    the original's formulas and boosted trees
+
+Exit code 0: fitted, and its findings said. 2: bad usage, or nothing can be fitted.
+""",
+)
+def fit(
+    traces: list[Path] = option("CSV|DIR", "files of traces, or folders of them", nargs="+", type=Path),
+    *,
+    gpu: str = option("NAME", "what they were measured on: a name of data/power/gpus.yaml, or another", required=True),
+    output: Path = OUTPUT,
+    network: str | None = option("NAME", "fit this one alone (default: all there are)"),
+    kind: str = option("", "which model (default: own)", "--as", choices=("own", "original"), default="own"),
+) -> Answer:
+    """Fit models to traces, one a network and memory clock, and say how wrong they are on rows they were not shown.
+
+    Traces are CSV files: anchors (many partitions at one clock), clock series, idle rows of `static`, in one file or several. What is
+    written is a folder of JSON files that `predict` and `partition` take. Rows that failed are left out, and said.
+    """
+    from analysis.studies.power import fit as fits
+
+    return fits.answer(fits.fit(traces, gpu, output, kind=kind, network=network))
+
+
+@step(
+    "PctoDL's own parameter files (.json, .pth, .pkl) → ours; nothing is unpickled",
+    """\
+example:
+  python -m analysis power convert PctoDL/fitting_results -o parameters/
+
+Exit code 0: all were written. 2: bad usage, or a file cannot be read; then none was.
+""",
+)
+def convert(folder: Path = option("DIR", "a folder of networks, or of one network", type=Path), *, output: Path = OUTPUT) -> Answer:
+    """Others' parameters as ours: a JSON file a network, GPU and memory clock, numbers alone, which every command and the benchmark read.
+
+    Read are the folder that PctoDL publishes (`fitting_results`: curves in .json, coefficients in .pth, regressors in .pkl) and its plain
+    arrays. Nothing in them is executed: a file that names more than numbers, tensors and trees need is refused. The commands read such
+    folders themselves as well; what is written here is small enough to keep beside a study.
+    """
+    from analysis.answer import of_parts
+    from analysis.studies.power import parameters
+
+    readers = parameters.available(folder)
+    if not parameters.are_published(folder):
+        raise Refused(f"{folder}: has parameters of ours, which need no conversion.")
+    models = [read() for read in readers.values()]
+    output.mkdir(parents=True, exist_ok=True)
+    files = [output / parameters.file_name(model) for model in models]
+    for model, file in zip(models, files, strict=True):
+        parameters.write(model, file, "reference")
+    networks = {model.network for model in models}
+    return of_parts({"files": list(map(str, files))}, [f"{len(files)} models of {len(networks)} networks: {output}"])
+
+
+@step(
+    "what partitions, batches and clocks give by a model",
+    """\
+examples:
+  python -m analysis power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
+  python -m analysis power predict parameters/ --gpu A100 --network resnet50 --shares 40,20 --batches 64,32 --sm 810,1110,1410
+  python -m analysis power predict parameters/ --gpu 3080Ti --rows traces.csv --json
+
+Exit code 0: predicted. 2: bad usage, or no such model.
+""",
+)
+def predict(
+    parameters: Path = PARAMETERS,
+    *,
+    network: str | None = NETWORK,
+    gpu: str | None = GPU,
+    mem: float | None = option("MHZ", "the memory clock (default: the only one there, or the row's)", type=float),
+    shares: tuple[float, ...] | None = option("P,P,…", "percent of the SMs, one per process", type=_numbers),
+    batches: tuple[int, ...] | None = option("B,B,…", "images, one per process", type=_wholes),
+    sm: tuple[float, ...] | None = option("MHZ,…", "SM clocks; one prediction each", type=_numbers),
+    rows: Path | None = option("CSV", "in their place a file of traces: p_list, b_list, sm_freq, mem_freq", type=Path),
+) -> Answer:
+    """What a partition gives by a model: SM and memory utilisation, images/s and watts, at one clock or many.
+
+    The settings are typed, or are the rows of a file of traces (one prediction a row, whether it was measured or not). Utilisation is
+    NVML's, percent of time. What lies outside what the model was fitted on is said below the table.
+    """
+    from analysis.studies.power import prediction
+
+    typed = {"--shares": shares, "--batches": batches, "--sm": sm}
+    if rows is not None:
+        extra = [name for name, value in typed.items() if value is not None]
+        if extra:
+            raise Refused(f"{extra[0]} is what --rows says; give either.")
+        from analysis.studies.power.traces import read
+
+        return prediction.answer(parameters, prediction.of_rows(parameters, read(rows), network, gpu, mem))
+    if shares is None or batches is None or sm is None:
+        missing = ", ".join(name for name, value in typed.items() if value is None)
+        raise Refused(f"{missing}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --rows.")
+    return prediction.answer(parameters, prediction.of_clocks(parameters, network, gpu, (shares, batches), sm, mem))
+
+
+@step(
+    "the best partition, batches and clocks under a cap",
+    """\
+examples:
+  python -m analysis power partition parameters/ --network resnet50 --gpu 3080Ti --cap 130
+  python -m analysis power partition parameters/ --task 6                  network, GPU and cap of data/power/tasks.yaml
+  python -m analysis power partition parameters/ --task 6 --greedy fast    as the original does it
+  python -m analysis power partition parameters/ --network resnet50 --gpu 3080Ti --front
+
+Exit code 0: answered. 2: bad usage, no such model, or a cap that nothing keeps; the smallest that something keeps is then said.
+""",
+)
+def partition(  # what goes with what
+    parameters: Path = PARAMETERS,
+    *,
+    network: str | None = NETWORK,
+    gpu: str | None = GPU,
+    cap: float | None = option("W", "the cap on the board's power, W, or on what the models have in its place", type=float),
+    task: int | None = option("ID", "a task: its network, GPU and every cap of its schedule", type=int),
+    front: bool = option("", "no cap: what more power buys, from the smallest cap that can be kept on"),
+    tasks: Path | None = TASKS,
+    clocks: tuple[float, ...] | None = option(
+        "F,F,…", "clocks (or duties) that can be set (default: the GPU's, of data/power/gpus.yaml)", type=_clocks
+    ),
+    margin: float = option("W", "keep so much of the cap free", type=float, default=0.0),
+    sds: float = option("K", "keep K standard deviations of the predicted power free too", type=float, default=0.0),
+    most_processes: int | None = option("N", "no more processes than this (default: as many as were profiled)", type=int),
+    profiled_only: bool = option("", "only partitions that were profiled, no mixes"),
+    greedy: str | None = option(
+        "", "the original's search: with clocks rounded down, or as they come out", choices=("fast", "slow"), default=None
+    ),
+) -> Answer:
+    """The partition, batches and clocks that are predicted to give most images/s under a cap, out of a model's parameters.
+
+    Our own search by default: everything that was profiled and mixes of it, at every supported clock, never above the cap in prediction.
+    With --greedy the original's search, defects included. What the quality gate finds in the models is said below; ! marks what a fit
+    would refuse.
+    """
+    from analysis.studies.power import partition as partitions
+
+    if sum((cap is not None, task is not None, front)) != 1:
+        raise Refused("One of --cap, --task and --front is required, and only one.")
+    for name, value in (("cap", cap), ("margin", margin), ("sds", sds)):
+        if value is not None and not 0 <= value < float("inf"):
+            raise Refused(f"--{name} {value:g}: it is a number of 0 or more.")
+    if most_processes is not None and most_processes < 1:
+        raise Refused(f"--most-processes {most_processes}: at least one process runs.")
+    if tasks is not None and task is None:
+        raise Refused("--tasks is a file of tasks; say which one of them with --task.")
+    if task is not None and network is not None:
+        raise Refused("--network is what the task says; leave it, or give --cap in place of --task.")
+    if greedy and (sds or most_processes is not None or profiled_only or front):
+        raise Refused("--greedy knows --cap, --task and --margin; --sds, --most-processes, --profiled-only, --front are our own search's.")
+    limits: dict[str, Any] = {"margin_w": margin, "sds": sds, "max_processes": most_processes, "mixes": not profiled_only}
+    if task is None:
+        request = partitions.of_names(parameters, network, gpu, cap, clocks)
+    else:
+        request = partitions.of_task(parameters, task, tasks, gpu, clocks)
+    return partitions.answer(request, greedy_mode=greedy, limits=limits)
+
+
+@step(
+    "algorithms compared on a simulated GPU that differs from its model",
+    """\
+examples:
+  python -m analysis power simulate parameters/
+  python -m analysis power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
+  python -m analysis power simulate parameters/ --partition-error 4% --json
+
+Exit code 0: simulated, whatever came of it. 2: bad usage, or no parameters.
+""",
+)
+def simulate(
+    parameters: Path = option("PATH", "a folder of parameters: both what controllers know and the plant is made of", type=Path),
+    *,
+    task_id: str | None = option("ID,…", "tasks of the matrix (default: all that there are parameters for)"),
+    tasks: Path | None = TASKS,
+    algorithms: str | None = option("NAME,…", "what to compare (default: all there are)"),
+    seeds: int = option("N", "plants of each task (default: %(default)s)", type=int, default=20),
+    iterations: int = option("N", "iterations of each, where the cap stays (default: %(default)s)", type=int, default=60),
+    gain_error: str = option("PERCENT", "how far the plant is off, up or down (default: %(default)s%%)", default="8%"),
+    partition_error: str = option("PERCENT", "and each partition by itself, sd (default: %(default)s%%)", default="0%"),
+    noise_w: float = option("W", "of each reading, sd (default: %(default)s)", type=float, default=2.0),
+    lag_s: float = option("S", "time constant of the power (default: %(default)s)", type=float, default=2.0),
+    shadow: bool = option("", "PctoDL with its shadow optimiser too, as an arm of its own"),
+) -> Answer:
+    """Compare algorithms on a simulated GPU that differs from its model: off by a factor, late and noisy. Says nothing of a real one.
+
+    The factor is up or down by the whole of --gain-error, for power and throughput, as the seed has it. For each task and algorithm: images
+    per second, watts, and the part of the readings above 1.02 of the cap, over the second half of each phase of the caps; then our own
+    controller (steady) against each, seed by seed, with 95 % intervals.
+    """
+    from analysis.studies.power import simulation
+    from control.power import algorithms as every
+    from control.power.plant import Mismatch
+
+    names = tuple(algorithms.split(",")) if algorithms else every.names()
+    for name in names:
+        every.load(name)
+    if seeds < 1 or iterations < 2:
+        raise Refused("--seeds is 1 or more, --iterations 2 or more.")
+    for name, value in (("noise-w", noise_w), ("lag-s", lag_s)):
+        if not 0 <= value <= MOST:
+            raise Refused(f"--{name} {value:g}: it is a number from 0 to {MOST:g}.")
+    errors = [_fraction("--gain-error", gain_error), _fraction("--partition-error", partition_error)]
+    mismatch = Mismatch(gain_error=errors[0], partition_error=errors[1], noise_w=noise_w, lag_s=lag_s)
+    chosen = simulation.chosen_tasks(parameters, tasks, task_id)
+    return simulation.answer(simulation.SimulationPlan(str(parameters), chosen, names, seeds, mismatch, iterations, shadow))
+
+
+def _fraction(name: str, text: str) -> float:
+    fraction = 0.0 if text.rstrip("%").strip() == "0" else parse_percent(text)
+    if fraction > 0.5:
+        raise Refused(f"{name} {text}: more than half is no error of a model.")
+    return fraction
+
+
+@step(
+    "the fastest batch and power limit under a cap, from few points",
+    """\
+example:
+  python -m analysis power limits zeus_power_limit_v100.csv --cap 150
+  python -m analysis power limits zeus_power_limit_v100.csv --cap 150 --network resnet50
+
+Exit code 0: answered, also that nothing is within the cap. 2: bad usage, or no such job.
+""",
+)
+def limits(
+    table: Path = option("CSV", "a table of jobs, each at several batches and limits", type=Path),
+    *,
+    cap: float = option("W", "the cap on mean power, W", type=float, required=True),
+    network: str | None = option("NAME", "jobs of this one alone (default: all)"),
+) -> Answer:
+    """The fastest batch and power limit under a cap on mean power, looked for in a table of jobs as if each point had to be measured first.
+
+    Reads tables of the form of Zeus' (dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power). Said is what
+    the search answers, how many points it needed, and how much slower that is than the best of all.
+    """
+    from analysis.studies.power.limits import answer, judge_all, read
+
+    if not 0 < cap < float("inf"):
+        raise Refused(f"--cap {cap:g}: it is a number of watts above 0.")
+    return answer(judge_all(read(table), cap, network))
+
+
+@step(
+    "what algorithms make of a cap: throughput, violations, energy, latency",
+    """\
+example:
+  python -m analysis power report .benchmarks/*/0001_cap.json
+  python -m analysis power report .benchmarks/*/0001_cap.json --baseline steady
+  python -m analysis plot .benchmarks/*/0001_cap.json     controllers' traces, fronts, predictions
+
+Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
+""",
+)
+def report(
+    runs: list[str] = runs_of("saved runs of bench_power_cap"),
+    *,
+    baseline: str | None = option("ALGORITHM", "what the others are held against (powercap, or the first that has figures)"),
+) -> Answer:
+    """What algorithms make of a power cap: throughput, how far the cap is held, energy and latency, each against a baseline by block.
+
+    Reads runs of bench_power_cap. Back-ends are never mixed; without a sensor nothing is said of a cap; what a plant gave is called
+    simulated.
+    """
+    from analysis.answer import together
+    from analysis.load import load_each
+    from analysis.studies.power.cells import RULE
+    from analysis.studies.power.report import answer
+    from analysis.studies.power.study import sides
+
+    refused: list[str] = []
+    answers = []
+    for run in load_each(runs, refused):
+        try:
+            answers.append(answer(run, sides(run, refused, baseline)))
+        except Refused as error:
+            refused.append(str(error))
+    if not answers:
+        raise Refused(refused[0] if refused else f"{', '.join(runs)}: no run that tells of a cap.")
+    return replace(together(answers), data={"steady": RULE, "runs": [each.data for each in answers]}, refused=refused)
+
+
+_STEPS = Steps(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, marked, of_parts, text_table
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from control.power.models.reference import Reference
 
     from .material import Material
@@ -66,8 +66,13 @@ def fit(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: s
     return fitted
 
 
+def answer(fits: Sequence[Fitted]) -> Answer:
+    """Return each fit: what it was made from, its findings, and its errors."""
+    return of_parts({"fits": list(map(document, fits))}, (part for fitted in fits for part in ("", *parts(fitted))))
+
+
 def document(fitted: Fitted) -> dict[str, Any]:
-    """What is to be known of a fit, for programs."""
+    """Return a fit for programs."""
     material = fitted.material
     return {
         "network": material.network,

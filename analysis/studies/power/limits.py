@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares
 
+from analysis.answer import of_parts
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from analysis.answer import Answer
     from control.power.terms import Floats
 
 
@@ -211,3 +213,33 @@ def judge_all(there: Mapping[Job, dict[At, Measured]], cap_w: float, network: st
     if few:
         raise Refused(f"{one_line(', '.join(few[0]))}: fewer than three points; there is nothing to search.")
     return [judge(job, points, cap_w) for job, points in asked.items()]
+
+
+def answer(jobs: Sequence[JudgedJob]) -> Answer:
+    """Return what the search answers for each job."""
+    return of_parts({"jobs": list(map(_record, jobs))}, map(_line, jobs))
+
+
+def _record(judged: JudgedJob) -> dict[str, object]:
+    best = judged.answer
+    return {
+        **dict(zip(("dataset", "network", "optimizer"), judged.job, strict=True)),
+        "cap_w": judged.cap_w,
+        "batch": best and best.at.batch,
+        "limit_w": best and best.at.limit_w,
+        "epoch_s": best and 1.0 / best.speed,
+        "power_mean_w": best and best.power_w,
+        "slower_than_best": judged.slower,
+        "measured": judged.measured,
+        "points": judged.points,
+    }
+
+
+def _line(judged: JudgedJob) -> str:
+    name, best = " ".join(judged.job), judged.answer
+    if best is None or judged.slower is None:
+        return f"{name}: nothing within {judged.cap_w:g} W was found in {judged.measured} of {judged.points} points"
+    return (
+        f"{name}: batch {best.at.batch} at a limit of {best.at.limit_w:g} W: {1.0 / best.speed:.4g} s an epoch at {best.power_w:.1f} W; "
+        f"{judged.measured} of {judged.points} points measured, {100.0 * judged.slower:.2f} % slower than the best of all"
+    )

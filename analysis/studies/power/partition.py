@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, marked, of_parts, text_table
 from analysis.terms import Refused
 from control.power.catalog import platform, platforms
 from control.power.greedy import greedy
@@ -18,13 +18,13 @@ from control.power.tasks import ANY, SHIPPED
 from control.power.terms import NAMED, SPOKEN, Infeasible, Platform, must_be_in, pace_of, unit_of
 
 from . import parameters, quality
-from .prediction import in_units, only, pace, processes
+from .prediction import decimals, in_units, only, pace, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from control.power.greedy import PartitionAnswer
     from control.power.terms import Model
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionQuestion:
+class PartitionRequest:
     """A network's models on a platform, by memory clock in MHz. Without `caps_w` it is all of them that are asked for.
 
     `copies` are models that share parameters with one of these, or with another that lies beside them.
@@ -62,7 +62,7 @@ class PartitionQuestion:
 
 def of_names(
     path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None
-) -> PartitionQuestion:
+) -> PartitionRequest:
     """Read the models of a network on a GPU; where `path` has only one of either it need not be named.
 
     `clocks` are what can be set, in place of what the GPU supports; a device that no list of GPUs knows must have them. Raises: Refused.
@@ -72,10 +72,10 @@ def of_names(
     if unit_of(*models.values()) not in NAMED:
         raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
     copies = tuple(quality.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
-    return PartitionQuestion(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
+    return PartitionRequest(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
 
 
-def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> PartitionQuestion:
+def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> PartitionRequest:
     """Read what a task names; `gpu` only where the task leaves it open, `clocks` as in `of_names`. Raises: Refused."""
     known = {task.id: task for task in parameters.read_tasks(file or SHIPPED)}
     if task_id not in known:
@@ -88,7 +88,7 @@ def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks
     return replace(request, caps_w=tuple(dict.fromkeys(cap for _, cap in task.caps)))
 
 
-def answers(request: PartitionQuestion, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[PartitionAnswer]:
+def answers(request: PartitionRequest, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[PartitionAnswer]:
     """Search under each cap, or along the front where there is none. `limits` are those of `search.best`. Raises: Refused, Infeasible."""
     place = request.models, request.platform
     if not request.caps_w:
@@ -111,15 +111,17 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
     return Platform(name, settable, tuple(models), tuple(models), max(model.sm_range_mhz[1] for model in models.values()), inf)
 
 
-def document(request: PartitionQuestion, result: Sequence[PartitionAnswer]) -> dict[str, Any]:
-    """Write answers for programs; names and units are those of the terms, or of the models where these know no watts or no clock."""
-    return {
+def answer(request: PartitionRequest, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> Answer:
+    """Search, and return the settings; everything is a prediction, and the answer says so. Raises: Refused, Infeasible."""
+    result = answers(request, greedy_mode=greedy_mode, limits=limits)
+    data = {
         "network": request.network,
         "gpu": request.platform.name,
         "cap_unit": request.unit,
-        "answers": [{"feasible": answer.feasible, **in_units(asdict(answer), request.unit, request.clock)} for answer in result],
+        "answers": [{"feasible": each.feasible, **in_units(asdict(each), request.unit, request.clock)} for each in result],
         "findings": [asdict(finding) for finding in request.findings()],
     }
+    return of_parts(data, parts(request, result))
 
 
 POINTS = 12
@@ -160,52 +162,41 @@ def _smallest_w(under: Callable[[float], PartitionAnswer]) -> float:
         return none.smallest_cap or 0.0
 
 
-def parts(request: PartitionQuestion, result: Sequence[PartitionAnswer]) -> Iterator[Part]:
-    """Answer with the partitions. Everything there is a prediction, and it says so."""
+def parts(request: PartitionRequest, result: Sequence[PartitionAnswer]) -> Iterator[Part]:
+    """Return the table of settings, and what must be known of it."""
+    unit = SPOKEN.get(request.unit, request.unit)
     rows: list[list[str]] = []
-    decimals = 1 if request.unit == "W" else 3
-    for answer in result:
-        rows.append(_row(answer, f"{answer.cap_w:g}" if request.caps_w else "–", decimals))
-        if answer.best_profiled is not None and request.caps_w:
-            rows.append(_row(answer.best_profiled, "as profiled", decimals))
+    for each in result:
+        rows.append(_row(each, f"{each.cap_w:g}" if request.caps_w else "–", request.unit))
+        if each.best_profiled is not None and request.caps_w:
+            rows.append(_row(each.best_profiled, "as profiled", request.unit))
     yield Line(f"{request.network} on {request.platform.name}, predicted", tone="strong")
-    unit = SPOKEN.get(request.unit, request.unit)
-    heads = (f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %")
-    lines = [
-        (
-            finding.mark,
-            (
-                "quality of "
-                f"{finding.where if finding.kind == 'copy' else 'the model at ' + finding.where.rpartition(' at ')[2]}: {finding.what}"
-            ),
-        )
-        for finding in request.findings()
-    ]
-    yield text_table(heads, rows, left=2)
-    yield from marked([*(("•", line) for line in _notes(request, result)), *lines])
+    yield text_table((f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %"), rows, left=2)
+    yield from marked(("•", note) for note in _notes(request, result, unit))
+    for finding in request.findings():
+        place = finding.where if finding.kind == "copy" else "the model at " + finding.where.rpartition(" at ")[2]
+        yield from marked([(finding.mark, f"quality of {place}: {finding.what}")])
 
 
-def _row(answer: PartitionAnswer, head: str, decimals: int) -> list[str]:
-    setting = answer.setting
-    clocks = [f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"]
-    numbers = [(answer.throughput_images_per_s, 1), (answer.power_w, decimals), (answer.sm_util_percent, 1), (answer.mem_util_percent, 1)]
-    return [head, processes(setting.partition), *clocks, *("–" if isnan(value) else f"{value:.{digits}f}" for value, digits in numbers)]
+def _row(result: PartitionAnswer, head: str, unit: str) -> list[str]:
+    setting, power = result.setting, decimals(result.power_w, 1 if unit == "W" else 3)
+    utilisation = decimals(result.sm_util_percent), decimals(result.mem_util_percent)
+    clocks = f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"
+    return [head, processes(setting.partition), *clocks, decimals(result.throughput_images_per_s), power, *utilisation]
 
 
-def _notes(request: PartitionQuestion, result: Sequence[PartitionAnswer]) -> list[str]:
-    unit = SPOKEN.get(request.unit, request.unit)
-    notes = [f"The model was asked for {sum(answer.evaluations for answer in result)} partitions, counted once a memory clock."]
-    notes += [
-        f"{answer.power_w - answer.cap_w:.1f} {unit} above the cap of {answer.cap_w:g}: the original stops within 1 W of it, and keeps its "
-        "clock where handing out the share that is left leaves none under the cap."
-        for answer in result
-        if not answer.feasible
-    ]
-    if request.caps_w and any(answer.best_profiled is not None for answer in result):
-        notes.append(
+def _notes(request: PartitionRequest, result: Sequence[PartitionAnswer], unit: str) -> Iterator[str]:
+    yield f"The model was asked for {sum(each.evaluations for each in result)} partitions, counted once a memory clock."
+    for each in result:
+        if not each.feasible:
+            yield (
+                f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}: the original stops within 1 W of it, and keeps "
+                "its clock where handing out the share that is left leaves none under the cap."
+            )
+    if request.caps_w and any(each.best_profiled is not None for each in result):
+        yield (
             "Where a row says `as profiled` below it, the partition above was never profiled: there the model extrapolates. "
             "Measure it before you rely on the difference."
         )
-    if not request.caps_w and not all(answer.profiled for answer in result):
-        notes.append("Partitions of unlike processes were never profiled: there the model extrapolates. --profiled-only leaves them out.")
-    return notes
+    if not request.caps_w and not all(each.profiled for each in result):
+        yield "Partitions of unlike processes were never profiled: there the model extrapolates. --profiled-only leaves them out."

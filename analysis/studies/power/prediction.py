@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, marked, of_parts, text_table
 from analysis.plain import one_line
 from analysis.terms import Refused
 from control.power import catalog
@@ -20,20 +20,18 @@ from control.power.models.reference import Reference
 from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Partition, Setting, pace_of, unit_of
 
 from . import parameters, traces
-from .quality import clock_of, copies_of
+from .quality import clock_of, copies_of, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from control.power.terms import Model
 
-    from .quality import Finding
     from .traces import PartitionRow
 
-
-LARGE = 1e15  # from here on numbers are said by their size
+LARGE = 1e15  # from here on numbers are written by their size
 MOST = 1000  # processes; a GPU under MPS takes 48
 
 
@@ -56,13 +54,13 @@ class PowerPrediction:
 
 
 def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[PowerPrediction]:
-    """Answer what each setting gives; `models` are by memory clock, MHz. Many settings cost little more than one.
+    """Return what each setting gives; `models` are by memory clock, MHz. Many settings cost little more than one.
 
     Raises: Refused, for a setting that is none, and for a memory clock no model is of.
     """
     for setting in settings:
         _must_be_setting(setting, models)
-    said: dict[int, PowerPrediction] = {}
+    predictions: dict[int, PowerPrediction] = {}
     for mem_mhz, model in models.items():
         chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
         if chosen:
@@ -72,13 +70,13 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
             rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
             for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
                 setting = settings[number]
-                outside, words = beyond(model, setting), (unit_of(model), pace_of(model))
-                said[number] = PowerPrediction(setting, sm_util, mem_util, images_per_s, watts, outside, *words)
-    return [said[number] for number in range(len(settings))]
+                units = unit_of(model), pace_of(model)
+                predictions[number] = PowerPrediction(setting, sm_util, mem_util, images_per_s, watts, beyond(model, setting), *units)
+    return [predictions[number] for number in range(len(settings))]
 
 
 def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
-    """Say where a setting lies outside what the model was fitted on, and outside what its GPU can do."""
+    """Return where a setting lies outside what the model was fitted on, and outside what its GPU can do."""
     low, high = model.sm_range_mhz
     clock, partition = setting.sm_mhz, setting.partition
     result = []
@@ -139,7 +137,7 @@ def _must_be_setting(setting: Setting, models: Mapping[float, Model]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionQuestion:
+class PredictionRequest:
     """A setting of a network on a GPU. A `mem_mhz` of None is the only one there is a model of."""
 
     network: str
@@ -149,112 +147,103 @@ class PredictionQuestion:
     mem_mhz: float | None
 
 
-def predicted(path: Path, settings: Sequence[PredictionQuestion]) -> list[PowerPrediction]:
-    """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
-    said: dict[int, PowerPrediction] = {}
-    for network, gpu in dict.fromkeys((setting.network, setting.gpu) for setting in settings):
-        chosen = [number for number, setting in enumerate(settings) if (setting.network, setting.gpu) == (network, gpu)]
-        models = _models(path, network, gpu)
-        result = predict(models, [_setting(settings[number], models) for number in chosen])
-        said.update(zip(chosen, result, strict=True))
-    return [said[number] for number in range(len(settings))]
+def of_clocks(  # noqa: PLR0913, PLR0917  # what a command line says of a setting
+    path: Path,
+    network: str | None,
+    gpu: str | None,
+    partition: tuple[tuple[float, ...], tuple[int, ...]],
+    clocks: Iterable[float],
+    mem_mhz: float | None,
+) -> list[PredictionRequest]:
+    """Return one partition (shares and batches) at several clocks. Raises: Refused."""
+    names = only(path, network, gpu)
+    return [PredictionRequest(*names, Partition(*partition), clock, mem_mhz) for clock in clocks]
 
 
 def of_rows(
     path: Path, rows: Iterable[PartitionRow], network: str | None, gpu: str | None, mem_mhz: float | None
-) -> list[PredictionQuestion]:
-    """Answer what rows of traces ask for: partition, clock (as it was, or as asked) and memory clock. What is named outdoes the row.
+) -> list[PredictionRequest]:
+    """Return the settings of rows of traces: partition, clock (as it was, or the target) and memory clock. Arguments outdo the row.
 
     Raises: Refused.
     """
-    asked = []
-    names: dict[str, tuple[str, str]] = {}
+    requests = []
+    names = cache(partial(only, path))
     for row in rows:
         if row.network == traces.STATIC:
             continue
         clock = clock_of(row)
         if clock is None:
             raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
-        if row.network not in names:
-            names[row.network] = only(path, network or row.network, gpu)
-        chosen = mem_mhz if mem_mhz is not None else row.mem_mhz
-        asked.append(PredictionQuestion(*names[row.network], Partition(row.shares, row.batches), clock, chosen))
-    if not asked:
+        memory = row.mem_mhz if mem_mhz is None else mem_mhz
+        requests.append(PredictionRequest(*names(network or row.network, gpu), Partition(row.shares, row.batches), clock, memory))
+    if not requests:
         raise Refused("no row to predict.")
-    return asked
+    return requests
 
 
 def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
-    """Answer which network and GPU are meant; what `path` has only one of need not be named. Raises: Refused, with what there is."""
-    there = sorted({key[:2] for key in parameters.available(path)})
-    fitting = [key for key in there if network in {None, key[0]} and gpu in {None, key[1]}]
+    """Return the network and GPU that are meant; what `path` has only one of need not be named. Raises: Refused, with what there is."""
+    known = sorted({key[:2] for key in parameters.available(path)})
+    fitting = [key for key in known if network in {None, key[0]} and gpu in {None, key[1]}]
     if len(fitting) != 1:
-        known = "; ".join(f"{one_line(text)} on {one_line(other)}" for text, other in fitting or there)
-        wanted = " on ".join(one_line(word) for word in (network, gpu) if word is not None) or "any"
-        raise Refused(f"{path}: {wanted}: {len(fitting) or 'no'} models; there are {known}. Say which with --network and --gpu.")
+        names = "; ".join(f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known)
+        request = " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any"
+        raise Refused(f"{path}: {request}: {len(fitting) or 'no'} models; there are {names}. Say which with --network and --gpu.")
     return fitting[0]
 
 
-def copies(path: Path, asked: Sequence[PredictionQuestion], result: Sequence[PowerPrediction]) -> list[Finding]:
-    """Answer what the models behind predictions share with others, which one of each pair has no right to. Raises: Refused."""
-    return copies_of({(request.network, request.gpu, said.setting.mem_mhz) for request, said in zip(asked, result, strict=True)}, path)
+NOTED = 9  # notes with a number each; more are counted
 
 
-def document(path: Path, asked: Sequence[PredictionQuestion], result: Sequence[PowerPrediction]) -> dict[str, Any]:
-    """Write predictions for programs; names and units are those of the terms, or of the model where it knows no watts or no clock."""
-    return {
-        "parameters": str(path),
-        "predictions": [
-            {"network": request.network, "gpu": request.gpu, **in_units(asdict(said), said.cap_unit, said.clock)}
-            for request, said in zip(asked, result, strict=True)
-        ],
-        "findings": [asdict(copy) for copy in copies(path, asked, result)],
-    }
+def answer(path: Path, requests: Sequence[PredictionRequest]) -> Answer:
+    """Predict each setting by the model that `path` has of it, in order; below, which of these models are copies. Raises: Refused."""
+    predictions: dict[int, PowerPrediction] = {}
+    readers = parameters.available(path)
+    for names in dict.fromkeys((request.network, request.gpu) for request in requests):
+        chosen = [number for number, request in enumerate(requests) if (request.network, request.gpu) == names]
+        models = {key[2]: read() for key, read in readers.items() if key[:2] == names}
+        predictions |= zip(chosen, predict(models, [_setting(requests[number], models) for number in chosen]), strict=True)
+    pairs = [(request, predictions[number]) for number, request in enumerate(requests)]
+    copied = copies_of({(request.network, request.gpu, result.setting.mem_mhz) for request, result in pairs}, path)
+    records = [
+        {"network": request.network, "gpu": request.gpu, **in_units(asdict(result), result.cap_unit, result.clock)}
+        for request, result in pairs
+    ]
+    data = {"parameters": str(path), "predictions": records, "findings": list(map(asdict, copied))}
+    return of_parts(data, [*_tables(pairs), *lines(copied)])
 
 
-def in_units(said: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
-    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a document, at any depth: `cpu_s_per_s`, `throttle`."""
-    names = {} if clock == CLOCK else {"sm_mhz": clock}
-    if cap_unit != WATTS:
-        unit = NAMED.get(cap_unit, "unknown")
-        names |= {"power_w": unit, "cap_w": f"cap_{unit}"}
-    return {names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value for key, value in said.items()}
-
-
-def _models(path: Path, network: str, gpu: str) -> dict[float, Model]:
-    there = parameters.available(path)
-    return {key[2]: read() for key, read in there.items() if key[:2] == (network, gpu)}
-
-
-def _setting(request: PredictionQuestion, models: dict[float, Model]) -> Setting:
+def _setting(request: PredictionRequest, models: Mapping[float, Model]) -> Setting:
     if request.mem_mhz is None and len(models) > 1:
         known = ", ".join(f"{mhz:g}" for mhz in models)
         raise Refused(f"{one_line(request.network)} on {one_line(request.gpu)}: models of memory clocks {known} MHz; say which with --mem.")
     return Setting(request.partition, request.sm_mhz, next(iter(models)) if request.mem_mhz is None else request.mem_mhz)
 
 
-NOTED = 9  # notes with a number each; more are counted
+def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
+    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a record, at any depth: `cpu_s_per_s`, `throttle`."""
+    names = {} if clock == CLOCK else {"sm_mhz": clock}
+    if cap_unit != WATTS:
+        unit = NAMED.get(cap_unit, "unknown")
+        names |= {"power_w": unit, "cap_w": f"cap_{unit}"}
+    return {names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value for key, value in record.items()}
 
 
-def parts(asked: Sequence[PredictionQuestion], result: Sequence[PowerPrediction], copied: Sequence[Finding] = ()) -> Iterator[Part]:
-    """Answer with predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
-    pairs = zip(asked, result, strict=True)
+def _tables(pairs: Iterable[tuple[PredictionRequest, PowerPrediction]]) -> Iterator[Part]:
+    """Return a table for each run of settings of one network on one GPU; the notes of its rows are below it, with a number each."""
     for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
-        lines = [one for _, one in group]
-        notes = list(dict.fromkeys(note for one in lines for note in one.beyond))
+        results = [result for _, result in group]
+        notes = list(dict.fromkeys(note for result in results for note in result.beyond))
+        cap_unit = results[0].cap_unit
+        drawn = "power" if cap_unit == "none" else SPOKEN.get(cap_unit, one_line(cap_unit, 30))
         yield ""
         yield Line(f"{network} on {gpu}", tone="strong")
-        yield text_table(heads(lines[0].clock, lines[0].cap_unit), [_row(one, notes) for one in lines])
+        heads = ("processes", pace(results[0].clock), "mem", "SM %", "mem %", "images/s", drawn, "")
+        yield text_table(heads, [_row(result, notes) for result in results])
         yield from marked((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1))
         if len(notes) > NOTED:
             yield f"and {len(notes) - NOTED} more of the kind; --json has all."
-    yield from marked((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)
-
-
-def heads(clock: str, cap_unit: str) -> tuple[str, ...]:
-    """Name a prediction's columns: what sets the pace is the SM clock or the throttle, what a cap bounds is W or CPU s/s."""
-    drawn = "power" if cap_unit == "none" else SPOKEN.get(cap_unit, one_line(cap_unit, 30))
-    return ("processes", pace(clock), "mem", "SM %", "mem %", "images/s", drawn, "")
 
 
 def pace(clock: str) -> str:
@@ -268,13 +257,13 @@ def processes(partition: Partition) -> str:
     return " + ".join(f"{count} × {share:g} % b{batch}" for (share, batch), count in groups)
 
 
-def _row(one: PowerPrediction, notes: Sequence[str]) -> list[str]:
-    marks = "".join(f"[{notes.index(note) + 1}]" for note in one.beyond if notes.index(note) < NOTED)
-    clocks = [f"{one.setting.sm_mhz:g}", f"{one.setting.mem_mhz:g}"]
-    measures = _decimals((one.sm_util_percent, one.mem_util_percent, one.throughput_images_per_s))
-    drawn = _decimals((one.power_w,), 1 if one.cap_unit == WATTS else 3)
-    return [processes(one.setting.partition), *clocks, *measures, *drawn, marks]
+def decimals(value: float, digits: int = 1) -> str:
+    """Write a figure; a dash for what the model does not know."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
-def _decimals(values: Iterable[float], digits: int = 1) -> list[str]:
-    return ["–" if math.isnan(value) else f"{value:.{digits}f}" for value in values]
+def _row(result: PowerPrediction, notes: Sequence[str]) -> list[str]:
+    marks = "".join(f"[{notes.index(note) + 1}]" for note in result.beyond if notes.index(note) < NOTED)
+    clocks = [f"{result.setting.sm_mhz:g}", f"{result.setting.mem_mhz:g}"]
+    measures = map(decimals, (result.sm_util_percent, result.mem_util_percent, result.throughput_images_per_s))
+    return [processes(result.setting.partition), *clocks, *measures, decimals(result.power_w, 1 if result.cap_unit == WATTS else 3), marks]

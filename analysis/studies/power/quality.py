@@ -9,12 +9,12 @@ import itertools
 import json
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Line, marked
+from analysis.answer import Line, marked, of_parts
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 from control.power import catalog
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from control.power.models.reference import Ensemble
     from control.power.terms import Floats, Model
 
@@ -56,7 +56,7 @@ class Finding:
 
 
 def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Finding]:
-    """Answer what is wrong with traces; `where` names them."""
+    """Return what is wrong with traces; `where` names them."""
     measured = [row for row in rows if row.outcome == "measured"]
     result = [*_left_out(rows, where), *_impossible(measured, where), *_copies(measured, where)]
     result += _falls(measured, where, "throughput", _throughput)
@@ -97,16 +97,16 @@ def _impossible(rows: Sequence[PartitionRow], where: str) -> Iterator[Finding]:
 
 def _copies(rows: Sequence[PartitionRow], where: str) -> Iterator[Finding]:
     """Find networks whose numbers are another's: two networks never give the same images/s and watts at several configurations."""
-    told: dict[str, dict[object, set[object]]] = defaultdict(lambda: defaultdict(set))
+    values_of: dict[str, dict[object, set[object]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         values = (row.throughput_images_per_s, _power(row))
         if row.network != traces.STATIC and values[0]:
-            told[row.network][row.shares, row.batches, clock_of(row), row.mem_mhz].add(values)
-    for text, other in itertools.combinations(sorted(told), 2):
-        both = told[text].keys() & told[other].keys()
-        same = sum(1 for key in both if told[text][key] & told[other][key])
+            values_of[row.network][row.shares, row.batches, clock_of(row), row.mem_mhz].add(values)
+    for network, other in itertools.combinations(sorted(values_of), 2):
+        both = values_of[network].keys() & values_of[other].keys()
+        same = sum(1 for key in both if values_of[network][key] & values_of[other][key])
         if same >= COPIED and same >= len(both) / 2:
-            what = f"{one_line(text)} and {one_line(other)} have the same numbers in {same} of {len(both)} common configurations"
+            what = f"{one_line(network)} and {one_line(other)} have the same numbers in {same} of {len(both)} common configurations"
             yield Finding("copy", where, f"{what}: one is a copy of the other.", refuses=True)
 
 
@@ -114,9 +114,9 @@ def _falls(rows: Sequence[PartitionRow], where: str, name: str, value: Callable[
     """Find configurations whose value falls while the clock rises."""
     curves: dict[object, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
-        clock, said = clock_of(row), value(row)
-        if clock is not None and said is not None and said > 0:
-            curves[row.network, row.shares, row.batches, row.mem_mhz].append((clock, said))
+        clock, measured = clock_of(row), value(row)
+        if clock is not None and measured is not None and measured > 0:
+            curves[row.network, row.shares, row.batches, row.mem_mhz].append((clock, measured))
     of_clock = {key: sorted(_means(points).items()) for key, points in curves.items()}
     swept = {key: points for key, points in of_clock.items() if len(points) > 1}
     falling = [
@@ -184,7 +184,7 @@ BOUNDS: dict[str, tuple[Callable[[Reference], float], float, float]] = {
 
 
 def findings_of_models(models: Mapping[Key, Model]) -> list[Finding]:
-    """Answer what is wrong with models, by network, GPU and memory clock."""
+    """Return what is wrong with models, by network, GPU and memory clock."""
     result = [*_model_copies(models), *_same_static(models)]
     for key, model in models.items():
         if isinstance(model, Reference):
@@ -199,7 +199,7 @@ def model_name(key: Key) -> str:
 
 
 def copies_of(used: Iterable[Key], path: Path) -> list[Finding]:
-    """Answer which of the models that an answer stands on share parameters with another of those at `path`.
+    """Return which of the models that an answer stands on share parameters with another of those at `path`.
 
     A model there that cannot be read is no reason against an answer that others give, and is passed over. Raises: Refused.
     """
@@ -232,9 +232,9 @@ def _model_copies(models: Mapping[Key, Model], among: Collection[Key] | None = N
 def _parts(model: Model) -> dict[str, object]:
     """What is a model's own, by name; of an own model its surfaces, and how they fall with the clock where that was measured."""
     if isinstance(model, Own):
-        said = own.as_json(model)
-        curves = {name: said[f"{name}_response"] for name in ("throughput", "power") if len(said[f"{name}_response"]["clocks"]) > 1}
-        return {name: json.dumps(part) for name, part in {**said["surfaces"], **curves}.items()}
+        record = own.as_json(model)
+        curves = {name: record[f"{name}_response"] for name in ("throughput", "power") if len(record[f"{name}_response"]["clocks"]) > 1}
+        return {name: json.dumps(part) for name, part in {**record["surfaces"], **curves}.items()}
     if not isinstance(model, Reference):
         return {}
     laws = {name: asdict(getattr(model, name)) for name in reference.LAWS}
@@ -293,61 +293,40 @@ def _impossible_curves(name: str, values: Floats, where: str) -> Iterator[Findin
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """How much was looked at, and what was found, refusals first."""
+def answer(paths: Iterable[Path]) -> Answer:
+    """Return what is wrong with files of traces (.csv) and with parameters; those of one kind are compared with each other too.
 
-    rows: int
-    models: int
-    findings: tuple[Finding, ...]
-
-
-def looked_at(paths: Iterable[Path]) -> Looked:
-    """Look at files of traces (.csv) and at parameters. Traces of all files are compared with each other, and so are models.
-
-    Raises: Refused.
+    Findings are listed by what they are of; `!` marks what refuses, and makes the exit code 1. Raises: Refused.
     """
     of_file: dict[Path, list[PartitionRow]] = {}
     models: dict[Key, Any] = {}
-    result: list[Finding] = []
     for path in dict.fromkeys(paths):
         if path.suffix.lower() == ".csv":
             of_file[path] = traces.read(path)
-            result += findings(of_file[path], str(path))
         else:
             models |= {key: read() for key, read in parameters.available(path).items()}
     if not models and not any(of_file.values()):
         raise Refused(f"{', '.join(map(str, of_file))}: no rows; there is nothing to look at.")
+    result = [finding for path, rows in of_file.items() for finding in findings(rows, str(path))]
     if len(of_file) > 1:
         together = findings([row for rows in of_file.values() for row in rows], " and ".join(map(str, of_file)))
         result += [finding for finding in together if finding.kind == "copy"]
-    result += findings_of_models(models)
-    ordered = sorted(dict.fromkeys(result), key=lambda fromkey: not fromkey.refuses)
-    return Looked(sum(map(len, of_file.values())), len(models), tuple(ordered))
+    result = sorted(dict.fromkeys([*result, *findings_of_models(models)]), key=lambda finding: not finding.refuses)
+    refusing = sum(finding.refuses for finding in result)
+    rows_read = sum(map(len, of_file.values()))
+    counts = " and ".join(_count(number, noun) for number, noun in ((rows_read, "row"), (len(models), "model")) if number)
+    parts: list[Part] = [f"{counts}: {_count(len(result), 'finding')}; {refusing} refuse."]
+    for where in dict.fromkeys(finding.where for finding in result):
+        parts += ["", Line(where, tone="strong")]
+        parts += marked((finding.mark, finding.what) for finding in result if finding.where == where)
+    data = {"rows": rows_read, "models": len(models), "findings": list(map(asdict, result))}
+    return replace(of_parts(data, parts), exit_code=int(refusing > 0))
 
 
-def parts(looked: Looked) -> Iterator[Part]:
-    """Answer with findings, by what they are of; `!` marks what refuses."""
-    yield _summary(looked)
-    of_place: dict[str, list[Finding]] = defaultdict(list)
-    for finding in looked.findings:
-        of_place[finding.where].append(finding)
-    for where, result in of_place.items():
-        yield ""
-        yield Line(where, tone="strong")
-        yield from marked((finding.mark, finding.what) for finding in result)
+def lines(result: Iterable[Finding]) -> Iterator[Line]:
+    """List findings about the models that an answer stands on."""
+    return iter(marked((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in result))
 
 
-def document(looked: Looked) -> dict[str, Any]:
-    """Write findings for programs."""
-    return {"rows": looked.rows, "models": looked.models, "findings": [asdict(finding) for finding in looked.findings]}
-
-
-def _summary(looked: Looked) -> str:
-    refusing = sum(finding.refuses for finding in looked.findings)
-    counts = [_count(number, what) for number, what in ((looked.rows, "row"), (looked.models, "model")) if number]
-    return f"{' and '.join(counts)}: {_count(len(looked.findings), 'finding')}; {refusing} refuse."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

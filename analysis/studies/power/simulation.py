@@ -12,11 +12,11 @@ from itertools import pairwise
 from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, of_parts, text_table
 from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
 from control.power import algorithms, catalog
@@ -24,21 +24,19 @@ from control.power.algorithms import following
 from control.power.catalog import platform
 from control.power.plant import Mismatch, Plant, batches
 from control.power.tables import Tables
-from control.power.tasks import cap_at
+from control.power.tasks import ANY, SHIPPED, cap_at
 from control.power.terms import WATTS, Infeasible, Question, Seen, Unsupported, must_be_in
 
 from . import parameters
-from .quality import copies_of
+from .quality import copies_of, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from analysis.answer import Part
+    from analysis.answer import Answer, Part
     from control.power.plant import Ran
     from control.power.tasks import Task
     from control.power.terms import Controller, Model, Settings
-
-    from .quality import Finding
 
 
 WARMUP_S, MEASURE_S = 2.0, 3.0
@@ -164,6 +162,11 @@ class Outcome:
     arms: tuple[SimulatedAlgorithm, ...]
 
     @property
+    def name(self) -> str:
+        """How answers call it: `6 on A100`."""
+        return f"{self.task.id} on {self.task.gpu}"
+
+    @property
     def kept(self) -> bool:
         """Whether ours was not above 1.02 of the cap in more than the tolerated part of the readings."""
         return all(arm.above_102_share <= MOST_ABOVE for arm in self.arms if arm.name == OURS)
@@ -184,12 +187,6 @@ def outcomes(request: SimulationPlan) -> list[Outcome]:
         if task.cap_unit != WATTS:
             raise Refused(f"task {task.id} has a cap in {task.cap_unit}; simulated plants draw W.")
     return [_outcome(request, task) for task in request.tasks]
-
-
-def copies(request: SimulationPlan) -> list[Finding]:
-    """Answer what the models of the tasks share with others, which one of each pair has no right to. Raises: Refused."""
-    path, used = Path(request.parameters), {(task.model, task.gpu) for task in request.tasks}
-    return copies_of([key for key in parameters.available(path) if key[:2] in used], path)
 
 
 def iterations_of(request: SimulationPlan, task: Task) -> int:
@@ -273,20 +270,38 @@ def tables_for(path: str, network: str, gpu: str) -> Tables:
     return Tables(reader(path, network, gpu)(), platform(gpu))
 
 
+def chosen_tasks(path: Path, file: Path | None, ids: str | None) -> tuple[Task, ...]:
+    """Return the tasks, all or those of `ids` (`6,13`), of which `path` has parameters; what runs on any GPU, on each. Raises: Refused."""
+    tasks = {str(task.id): task for task in parameters.read_tasks(file or SHIPPED)}
+    chosen = list(dict.fromkeys(ids.split(","))) if ids else list(tasks)
+    for number in chosen:
+        if number not in tasks:
+            raise Refused(f"--task-id: no task {number!r}; there are {', '.join(tasks)}.")
+    known = sorted({key[:2] for key in parameters.available(path)})
+    result = tuple(
+        replace(task, gpu=gpu)
+        for task in map(tasks.__getitem__, chosen)
+        for model, gpu in known
+        if model == task.model and task.gpu in {gpu, ANY}
+    )
+    if not result:
+        raise Refused(f"{path}: has parameters of no such task; there are {'; '.join(f'{model} on {gpu}' for model, gpu in known)}.")
+    return result
+
+
 HEADS = ("algorithm", "images/s", "W", "above 1.02 cap", "worst seed", "so in truth", f"{OURS} against it")
 
 
-def parts(request: SimulationPlan, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> Iterator[Part]:
-    """Answer with a table for each task, what that comes to, and which of the models are `copied`."""
-    yield from _parts(request, result)
-    yield from marked((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)
-
-
-def document(request: SimulationPlan, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> dict[str, Any]:
-    """All of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
-    return {
+def answer(request: SimulationPlan) -> Answer:
+    """Simulate everything; `against` has the fields of an effect, gains and shares are fractions. Raises: Refused."""
+    result, path = outcomes(request), Path(request.parameters)
+    used = {(task.model, task.gpu) for task in request.tasks}
+    copied = copies_of([key for key in parameters.available(path) if key[:2] in used], path)
+    mismatch = asdict(request.mismatch)
+    del mismatch["seed"]
+    data = {
         "simulated": True,
-        "mismatch": {key: value for key, value in asdict(request.mismatch).items() if key != "seed"},
+        "mismatch": mismatch,
         "seeds": request.seeds,
         "tasks": [
             {
@@ -297,26 +312,22 @@ def document(request: SimulationPlan, result: Sequence[Outcome], copied: Sequenc
                 "seeds": outcome.seeds,
                 "iterations": iterations_of(request, outcome.task),
                 "impossible_seeds": outcome.impossible,
-                "arms": [_arm_document(arm) for arm in outcome.arms],
+                "arms": [
+                    {key: None if isinstance(value, float) and isnan(value) else value for key, value in asdict(arm).items()}
+                    for arm in outcome.arms
+                ],
             }
             for outcome in result
         ],
-        "above_tolerated": [_named(outcome) for outcome in result if not outcome.kept],
-        "behind": [{"task": _named(outcome), "algorithms": outcome.behind} for outcome in result if outcome.behind],
-        "findings": [asdict(finding) for finding in copied],
+        "above_tolerated": [outcome.name for outcome in result if not outcome.kept],
+        "behind": [{"task": outcome.name, "algorithms": outcome.behind} for outcome in result if outcome.behind],
+        "findings": list(map(asdict, copied)),
     }
+    return of_parts(data, [*parts(request, result), *lines(copied)])
 
 
-def _named(outcome: Outcome) -> str:
-    return f"{outcome.task.id} on {outcome.task.gpu}"
-
-
-def _arm_document(arm: SimulatedAlgorithm) -> dict[str, object]:
-    said = asdict(arm)
-    return {key: None if isinstance(value, float) and isnan(value) else value for key, value in said.items()}
-
-
-def _parts(request: SimulationPlan, result: Sequence[Outcome]) -> Iterator[Part]:
+def parts(request: SimulationPlan, result: Sequence[Outcome]) -> Iterator[Part]:
+    """Return a table for each task, and what they come to for ours."""
     off = request.mismatch
     own = f", each partition by {off.partition_error:.1%} more (sd)" if off.partition_error else ""
     yield (
@@ -324,18 +335,24 @@ def _parts(request: SimulationPlan, result: Sequence[Outcome]) -> Iterator[Part]
         f"{request.seeds} seeds, the second half of each phase."
     )
     for outcome in result:
-        caps = "→".join(f"{cap:g}" for _, cap in outcome.task.caps)
-        iterations = iterations_of(request, outcome.task)
+        task, caps = outcome.task, "→".join(f"{cap:g}" for _, cap in outcome.task.caps)
         yield ""
-        yield Line(
-            f"task {outcome.task.id}: {outcome.task.model} on {outcome.task.gpu} under {caps} W, {iterations} iterations", tone="strong"
-        )
+        head = f"task {task.id}: {task.model} on {task.gpu} under {caps} W, {iterations_of(request, task)} iterations"
+        yield Line(head, tone="strong")
         if outcome.impossible:
-            yield (f"{len(outcome.impossible)} of {request.seeds} plants have no setting within the cap and are left out")
-        yield text_table(HEADS, [_row(arm) for arm in outcome.arms])
+            yield f"{len(outcome.impossible)} of {request.seeds} plants have no setting within the cap and are left out"
+        yield text_table(HEADS, list(map(_row, outcome.arms)))
     yield ""
     if any(arm.name == OURS for outcome in result for arm in outcome.arms):
-        yield from _verdict(result)
+        above = ", ".join(outcome.name for outcome in result if not outcome.kept)
+        often, where = ("more than", f"task {above}") if above else ("at most", "every task")
+        yield f"{OURS} is above 1.02 of the cap in {often} {MOST_ABOVE:.0%} of the readings in {where}."
+        behind = ", ".join(f"{name} in task {outcome.name}" for outcome in result for name in outcome.behind)
+        yield (
+            f"{OURS} is not shown to reach {behind}."
+            if behind
+            else f"{OURS} has at least the throughput of every other algorithm in every task (95 % intervals)."
+        )
 
 
 def _row(arm: SimulatedAlgorithm) -> list[str]:
@@ -345,18 +362,3 @@ def _row(arm: SimulatedAlgorithm) -> list[str]:
     text = "" if effect is None else f"{effect.gain:+.2%} [{effect.low:+.2%}, {effect.high:+.2%}]"
     shares = [f"{share:.1%}" for share in (arm.above_102_share, arm.worst_share, arm.true_share)]
     return [arm.name, f"{arm.throughput_images_per_s:.1f}", f"{arm.power_w:.1f}", *shares, text]
-
-
-def _verdict(result: Sequence[Outcome]) -> Iterator[Part]:
-    above = [_named(outcome) for outcome in result if not outcome.kept]
-    yield (
-        f"{OURS} is above 1.02 of the cap in more than {MOST_ABOVE:.0%} of the readings in task {', '.join(above)}."
-        if above
-        else f"{OURS} is above 1.02 of the cap in at most {MOST_ABOVE:.0%} of the readings in every task."
-    )
-    behind = [f"{name} in task {_named(outcome)}" for outcome in result for name in outcome.behind]
-    yield (
-        f"{OURS} is not shown to reach {', '.join(behind)}."
-        if behind
-        else f"{OURS} has at least the throughput of every other algorithm in every task (95 % intervals)."
-    )

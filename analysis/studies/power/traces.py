@@ -11,10 +11,13 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.files import must_be_a_name, read_whole, write_whole
+from analysis.load import load_each
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from analysis.answer import Answer
     from analysis.terms import Cell, Run
 
 # Column → field. What other tools write as `sm_util` is NVML's utilisation: percent of time, not occupancy.
@@ -323,18 +327,29 @@ def _listed(text: str, place: str) -> list[float]:
     return [float(part[2]) for part in parts if part for _ in range(int(part[1] or 1))]
 
 
-def files(rows: Sequence[PartitionRow]) -> dict[str, list[PartitionRow]]:
-    """Part rows into files, which have one network of one back-end each: `cpu/mobilenet_v2.csv`; back-ends are never mixed."""
-    result: dict[str, list[PartitionRow]] = {}
-    for row in rows:
-        backend = must_be_a_name(str(row.extra.get("backend", "unknown")), "traces of a back-end")
-        result.setdefault(f"{backend}/{must_be_a_name(row.network, 'traces of a network')}.csv", []).append(row)
-    return result
+def saved_profiles(runs: Sequence[str], folder: Path) -> Answer:
+    """Write the points of saved profiles under a folder, a file for each network of a back-end: `cpu/mobilenet_v2.csv`.
 
-
-def write_files(rows: Sequence[PartitionRow], folder: Path) -> dict[Path, list[PartitionRow]]:
-    """Write the files under a folder; one of the same name is replaced. Raises: Refused, OSError."""
-    made = {folder / name: part for name, part in files(rows).items()}
-    for path, part in made.items():
-        write_whole(path, as_csv(part).encode())
-    return made
+    A file of the same name is replaced. Raises: Refused, OSError.
+    """
+    refused: list[str] = []
+    files: dict[Path, list[PartitionRow]] = {}
+    for run in load_each(runs, refused):
+        try:
+            rows = rows_of(run, refused)
+        except Refused as error:
+            refused.append(str(error))
+            continue
+        for row in rows:
+            backend = must_be_a_name(str(row.extra.get("backend", "unknown")), "traces of a back-end")
+            name = must_be_a_name(row.network, "traces of a network")
+            files.setdefault(folder / backend / f"{name}.csv", []).append(row)
+    if not files:
+        raise Refused(refused[0] if refused else f"{', '.join(runs)}: no run is a profile.")
+    records, lines = [], []
+    for path, rows in files.items():
+        write_whole(path, as_csv(rows).encode())
+        outcomes = Counter(row.outcome for row in rows)
+        records.append({"path": str(path), "rows": len(rows), "outcomes": outcomes})
+        lines.append(f"{path}: {len(rows)} rows: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}")
+    return of_parts({"files": records, "refused": refused}, lines, refused)

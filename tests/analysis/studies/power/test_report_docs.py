@@ -14,7 +14,7 @@ from analysis.subcommands import Steps
 from control.power import algorithms
 from fixtures.studies.power import backends
 
-STEPS = Steps("analysis.studies.power.commands")
+STEPS = Steps("analysis.commands.power")
 HOUSE = Path(__file__).parents[4]
 PAGE = "\n".join(page.read_text() for page in sorted((HOUSE / "docs").glob("power_*.md")))
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
