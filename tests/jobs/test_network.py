@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from fixtures import workloads
 from fixtures.studies.jobs import network
-from fixtures.studies.jobs.network import Line
-from fixtures.studies.jobs.relay import Passing, Relay
+from fixtures.studies.jobs.network import Line, Passing, Relay
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
 from tests.waiting import alive, until
@@ -139,11 +138,11 @@ def test_a_relay_that_is_no_more_is_told() -> None:
     """Whoever killed it: what was measured over it is void, and that is a sentence."""
     one, other = socket.socketpair()
     with Relay((one.detach(), other.detach()), Passing(0.0, 0.0, 1), lambda: None) as relay:
-        assert relay.told()["packets"] is not None
+        assert relay.packets()["packets"] is not None
         os.kill(relay.pid, signal.SIGKILL)
         os.waitid(os.P_PID, relay.pid, os.WEXITED | os.WNOWAIT)
         with pytest.raises(Refused, match="has ended before the line was taken away"):
-            relay.told()
+            relay.packets()
 
 
 @pytest.mark.needs("root")
