@@ -26,7 +26,7 @@ Scale = Literal["log", "raw"]
 STOCK, AGAIN = "stock", "stock-again"
 SETS = "tweak set"  # as a factor
 ALWAYS = ("model", "engine", "processes")
-BLOCK, RUN, Y = "cell.block", "cell.run", "cell.y"  # columns beside the factors: no parameter is called so
+BLOCK, Y = "cell.block", "cell.y"  # columns beside the factors: no parameter is called so
 SPEAKING = frozenset({"format", "cache"})  # their levels need no name beside them
 # Words in the order a reader expects them, the plain one first; others follow by the alphabet.
 KNOWN = (
@@ -208,7 +208,7 @@ def layout_of(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> 
     points: dict[str, tuple[str, ...]] = {}
     lost: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     values = []
-    for at, cell in enumerate(cell for cell in used if (cell.run.origin, cell.run.id) in ids):
+    for cell in (cell for cell in used if (cell.run.origin, cell.run.id) in ids):
         levels, figure = varied.levels(cell.run), cell.responses[response]
         point = ", ".join(f"{factor.name} {level}" for factor, level in zip(varied.factors, levels, strict=True))
         points.setdefault(point, levels)
@@ -216,10 +216,10 @@ def layout_of(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> 
         if y is None:
             lost[point, (figure.why_missing or "not above 0: no ratio can be taken").rstrip(".")][block] = None
         else:
-            values.append((*levels, block, "" if block else at, y))  # runs that know no blocks are each a value of their own
+            values.append((*levels, block, y))
     names = [factor.name for factor in varied.factors]
-    rows = pd.DataFrame(values, columns=[*names, BLOCK, RUN, Y])
-    rows = rows.groupby([*names, BLOCK, RUN], sort=False)[Y].agg(lambda y: math.fsum(y) / len(y)).reset_index()
+    rows = pd.DataFrame(values, columns=[*names, BLOCK, Y])
+    rows = rows.groupby([*names, BLOCK], sort=False)[Y].agg(lambda y: math.fsum(y) / len(y)).reset_index()
     unit = used[0].responses[response].unit if used else ""
     missing = tuple((point, reason, tuple(blocks)) for (point, reason), blocks in lost.items())
     return Layout(response, unit, scale_of(response), varied, points, rows, missing)

@@ -123,11 +123,12 @@ BROKEN: list[tuple[dict[str, list[float]], str, int]] = [
     ({"smact": [0.1] * 3, "smocc": [0.2, 0.1, 0.0]}, "SMOCC ≤ SMACT", 1),
     ({"gract": [1] * 3, "smact": [0.51, 0.5, 0.5]}, "SMACT ≤ min(b, SMs) / SMs", 1),
     ({"gract": [1] * 3, "smact": [0.5] * 3, "smocc": [0.007, 0.1, 0.0]}, "SMOCC ≤ b × warps / all warps", 1),
+    ({"gract": [1] * 3, "smact": [0.01] * 3, "smocc": [0.0075, 0.005, 0.0]}, "SMOCC ≤ SMACT × warps that fit", 1),
 ]
 
 
 def test_a_broken_bound_is_named_with_its_samples() -> None:
-    """54 blocks of a warp reach half of 108 SMs, and 54 of 6912 warps, which is .0078."""
+    """54 blocks of a warp reach half of 108 SMs, and 54 of 6912 warps, which is .0078; an SM holds 32 of 64 such warps."""
     for columns, bound, count in BROKEN:
         found = bounds_of([cell(54, 32, None, **columns)], A100)
         assert {one.bound: (one.count, one.of) for one in found.violations}[bound] == (count, 3)

@@ -175,6 +175,7 @@ DEPARTURES: list[tuple[dict[str, object], dict[str, object], str]] = [
     ({"format": "npz", "reader.file_shuffle": "seed"}, {}, "CLOSED"),  # what the workload says anyway
     ({"format": "hdf5"}, {"format": "hdf5"}, "OPEN"),
     ({"reader.batch_size": "7"}, {"batch_size": 7}, "CLOSED"),
+    ({"reader.batch_size": "14"}, {"batch_size": 14}, "INVALID"),
     ({"engine": "dlio", "cache": "cold"}, {}, "CLOSED"),
     ({}, {"computation_time": 0.05}, "INVALID"),
     ({}, {"computation_time": {"mean": 0.323}}, "CLOSED"),
@@ -185,7 +186,9 @@ DEPARTURES: list[tuple[dict[str, object], dict[str, object], str]] = [
 def test_the_division_is_of_values_and_not_of_what_was_named() -> None:
     for overrides, params, word in DEPARTURES:
         run = good(model="unet3d_h100", overrides=overrides, params={**UNET3D_OWN, **params}).run
-        assert division(departures(run, UNET3D_OWN)).word == word, overrides
+        found = departures(run, UNET3D_OWN)
+        assert division(found).word == word, overrides
+        assert len({key.rpartition(".")[2] for key in found}) == len(found)  # none is named twice
 
 
 def test_a_scale_of_records_is_said_once_with_all_it_changes() -> None:
