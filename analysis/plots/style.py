@@ -14,11 +14,14 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .scene import changes_something, in_order
+from analysis.files import write_whole
+
+from .scene import NothingToDraw, changes_something, in_order
 from .vector import FONT, as_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from .page import Spec
     from .scene import Scene
@@ -154,3 +157,16 @@ def written(figure: Figure, form: str) -> bytes:
         FigureCanvasAgg(figure)
         figure.savefig(out, format=form, dpi=DPI, metadata=dateless)
     return out.getvalue()
+
+
+def draw_into(folder: Path, drawings: Mapping[str, Callable[[], Figure]], form: str = "png") -> dict[str, str]:
+    """Draw pictures into a folder by their names; return each one's file, or why there is none. Raises: OSError."""
+    outcomes: dict[str, str] = {}
+    for name, draw in drawings.items():
+        path = folder / f"{name}.{form}"
+        try:
+            write_whole(path, written(draw(), form))
+            outcomes[name] = str(path)
+        except NothingToDraw as reason:
+            outcomes[name] = f"not drawn: {str(reason).rstrip('.')}."
+    return outcomes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -256,36 +257,29 @@ def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> Ke
     return KernelGrid(str(path), (), chip_of(None, sms), tuple(tables.values()), notes=(note,))
 
 
-def pictures(grids: Sequence[Findings], folder: Path, form: str = "png") -> dict[str, str]:
-    """Draw every grid; return each picture's file, or why there is none.
-
-    Raises: Refused, where a file cannot be written.
-    """
+def pictures(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
+    """Draw every grid; return each picture's file, or why there is none. Raises: OSError."""
     from analysis.plots.gpu_metrics import draw_grid, draw_relations  # noqa: PLC0415  # matplotlib, which a table need not wait for
-    from analysis.plots.scene import NothingToDraw  # noqa: PLC0415  # as above
-    from analysis.plots.style import written  # noqa: PLC0415  # as above
+    from analysis.plots.style import draw_into  # noqa: PLC0415  # as above
 
-    outcomes: dict[str, str] = {}
-    for at, findings in enumerate(grids):
-        for name, draw in (("gpu_metrics_grid", draw_grid), ("gpu_metrics_relations", draw_relations)):
-            name += f"_{at + 1}" if at else ""  # noqa: PLW2901  # the same, of a second grid
-            try:
-                content = written(draw(findings), form)
-            except NothingToDraw as reason:
-                outcomes[name] = f"not drawn: {str(reason).rstrip('.')}."
-                continue
-            path = folder / f"{name}.{form}"
-            write_whole(path, content)
-            outcomes[name] = str(path)
-    return outcomes
+    drawings = {}
+    for findings, end in zip(grids, _endings(grids), strict=True):
+        drawings[f"gpu_metrics_grid{end}"] = partial(draw_grid, findings)
+        drawings[f"gpu_metrics_relations{end}"] = partial(draw_relations, findings)
+    return draw_into(folder, drawings)
+
+
+def _endings(grids: Sequence[Findings]) -> list[str]:
+    """Return what the names of a grid's files end in: nothing for the first, `_2` for the second."""
+    return [f"_{at}" if at > 1 else "" for at in range(1, len(grids) + 1)]
 
 
 def tables(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     """Write each statistic of every grid's own cells."""
     outcomes: dict[str, str] = {}
-    for at, findings in enumerate(grids):
+    for findings, end in zip(grids, _endings(grids), strict=True):
         for statistic, table in findings.tables.items():
-            path = folder / f"{statistic}{f'_{at + 1}' if at else ''}.csv"
+            path = folder / f"{statistic}{end}.csv"
             write_whole(path, logs.table_text(table).encode())
             outcomes[path.stem] = str(path)
     return outcomes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Section
-from analysis.files import reason_of, write_whole
+from analysis.files import reason_of
 from analysis.load import GLOB, find
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
@@ -139,23 +140,14 @@ def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
     return sorted(made, key=lambda submission: submission.processes)
 
 
-def pictures(runs: Sequence[IoRun], folder: Path, form: str = "png") -> dict[str, str]:
+def pictures(runs: Sequence[IoRun], folder: Path) -> dict[str, str]:
     """Draw every picture of input into a folder; return each one's file, or why there is none. Raises: OSError."""
     from analysis import plots  # noqa: PLC0415  # matplotlib, which a table need not wait for
-    from analysis.plots.scene import NothingToDraw, Scene  # noqa: PLC0415  # as above
-    from analysis.plots.style import written  # noqa: PLC0415  # as above
+    from analysis.plots.scene import Scene  # noqa: PLC0415  # as above
+    from analysis.plots.style import draw_into  # noqa: PLC0415  # as above
 
     from .responses import judged_alike  # noqa: PLC0415  # as above
 
     scene = Scene((), io=tuple(judged_alike(run for run in runs if run.epochs)))
-    result: dict[str, str] = {}
-    missing: dict[str, str] = {}
-    for name, picture in plots.pictures().items():
-        if "io" in getattr(picture, "REPORTS", ()):
-            path = folder / f"{name}.{form}"
-            try:
-                write_whole(path, written(picture.draw(scene), form))
-                result[name] = str(path)
-            except NothingToDraw as reason:
-                missing[name] = f"not drawn: {str(reason).rstrip('.')}."
-    return result | missing
+    known = {name: picture for name, picture in plots.pictures().items() if "io" in getattr(picture, "REPORTS", ())}
+    return draw_into(folder, {name: partial(picture.draw, scene) for name, picture in known.items()})
