@@ -77,7 +77,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         *,
         meanwhile: str = "pass",
         scripts: dict[str, Script] | None = None,
-        heard: Callable[[int, int], None] = lambda *_: None,
+        on_round: Callable[[int, int], None] = lambda *_: None,
         mark: Callable[[int], None] = lambda _: None,
         number: int = 1,
         **arms: str | None,
@@ -97,7 +97,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
             )
             for order_in_run, (name, value) in enumerate(arms.items())
         }
-        return Block(OnMachine(fake.machine(), tmp_path / "scratch", mark), list(made.values()), heard), made
+        return Block(OnMachine(fake.machine(), tmp_path / "scratch", mark), list(made.values()), on_round), made
 
     return make
 
@@ -214,7 +214,7 @@ def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(fake: Fak
 def test_what_stands_beside_a_slice_is_read_at_both_of_its_ends(fake: FakeRoot, block: Make, between: str, within: str) -> None:
     """Of stock's last slice, which writes nothing that would be looked after: somebody sets it in there, or before and takes it back."""
     only = f"slice and {IS_TEN} or slice and (root / 'proc/sys/vm/swappiness').write_text('{within}')"
-    measured, arms = block(stock=None, ten="10", meanwhile=only, heard=lambda *_: fake.put(SWAPPINESS, between))
+    measured, arms = block(stock=None, ten="10", meanwhile=only, on_round=lambda *_: fake.put(SWAPPINESS, between))
     measured.measure()
     assert arms["stock"].result
     assert "77" in str(arms["stock"].result.error)
@@ -233,7 +233,7 @@ def test_stop_between_two_rounds_ends_every_process_and_puts_the_machine_back(fa
     def interrupted(*_: int) -> None:
         raise KeyboardInterrupt
 
-    measured, _ = block(stock=None, ten="10", heard=interrupted)
+    measured, _ = block(stock=None, ten="10", on_round=interrupted)
     with pytest.raises(KeyboardInterrupt):
         measured.measure()
     assert [one.name for one in (tmp_path / "pids").iterdir() if alive(int(one.name))] == []
