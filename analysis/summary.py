@@ -6,10 +6,11 @@ import math
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .answer import TONES, Answer, Column, Line, Section, Table, Word
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED
+from .terms import Setting
 from .wording import digits, gpus_of, number, percent
 
 if TYPE_CHECKING:
@@ -57,41 +58,28 @@ def measured_s(cell: Cell) -> float | None:
 SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "script")
 
 
-class SummaryChange(NamedTuple):
-    """One parameter: its section, its key (the path of a tunable, where a script changed it) and the value asked for or found."""
-
-    section: str
-    key: str
-    value: str
-
-
-def changes(run: Run, name: str) -> list[SummaryChange]:
+def changes(run: Run, name: str) -> list[Setting]:
     """List what one tweak set changes, in the order of its manifest.
 
-    A script says nothing of itself: it counts by the tunables that differed after it in any cell, and as one unnamed change where none
-    did.
+    A script says nothing of itself: it counts by the tunables that differed after it in any cell, their paths for keys, and as one unnamed
+    change where none did.
     """
     tweakset = run.tweaksets[name]
-    asked = [SummaryChange(setting.kind, setting.key, setting.value) for setting in tweakset.requested]
     if not tweakset.scripts:
-        return asked
-    applied = [cell.applied for cell in run.cells if cell.tweakset == name and cell.applied is not None]
-    # A tunable that is gone afterwards (an I/O scheduler's own, when it is replaced) is a consequence, not a setting.
-    seen = {path: after for one in applied for path, change in one.side_effects.items() if (after := _after(change)) is not None}
-    return asked + (
-        [SummaryChange("script", path, after) for path, after in seen.items()] or [SummaryChange("script", f"script of {name}", "not seen")]
-    )
+        return list(tweakset.requested)
+    seen: dict[str, str] = {}
+    for cell in run.cells:
+        for path, change in cell.applied.side_effects.items() if cell.tweakset == name and cell.applied else ():
+            # A tunable that is gone afterwards (an I/O scheduler's own, when it is replaced) is a consequence, not a setting.
+            if isinstance(change, list | tuple) and len(change) == 2 and change[1] is not None:
+                seen[path] = str(change[1])
+    scripted = [Setting("script", path, after) for path, after in seen.items()]
+    return [*tweakset.requested, *(scripted or [Setting("script", f"script of {name}", "not seen")])]
 
 
-def sections(changed: Sequence[SummaryChange]) -> dict[str, int]:
-    counts = Counter(change.section for change in changed)
+def sections(changed: Sequence[Setting]) -> dict[str, int]:
+    counts = Counter(setting.kind for setting in changed)
     return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
-
-
-def _after(change: object) -> str | None:
-    if not isinstance(change, list | tuple) or len(change) != 2 or change[1] is None:
-        return None
-    return str(change[1])
 
 
 POWER, ENERGY = re.compile(r"(gpu\d+)_power_w_mean"), re.compile(r"(gpu\d+)_energy_j_total")

@@ -324,10 +324,10 @@ def keys_of(runs: Sequence[Run], names: Sequence[str]) -> list[Key]:
     """List every parameter that some tweak sets change, section by section; of several runs, the first that has a set speaks for it."""
     every: dict[tuple[str, str], dict[str, str]] = {}
     for name in names:
-        for section, key, value in changes(next(run for run in runs if name in run.tweaksets), name):
-            values = every.setdefault((section, key), {})
+        for setting in changes(next(run for run in runs if name in run.tweaksets), name):
+            values = every.setdefault((setting.kind, setting.key), {})
             # Boot tokens may come twice (hugepagesz, hugepages): all of them count.
-            values[name] = f"{values[name]} {value}" if name in values else value
+            values[name] = f"{values[name]} {setting.value}" if name in values else setting.value
     order = {section: place for place, section in enumerate(SECTIONS)}
     ordered = sorted(every.items(), key=lambda item: order.get(item[0][0], len(order)))
     return [Key(SECTION_TITLES.get(section, section), key, values) for (section, key), values in ordered]

@@ -29,7 +29,7 @@ from analysis.summary import (
     throughput_samples_per_s,
     time_weighted,
 )
-from analysis.terms import Cell, Steps
+from analysis.terms import Cell, Setting, Steps
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
 from tests.made_telemetry import sampled_file
 from tests.stock_files import benchmark, document, times
@@ -175,11 +175,11 @@ def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path
     run = load(directory(tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)))
     assert sections(changes(run, "base")) == {}
     assert sections(changes(run, "exp2")) == {"ulimit": 1, "service": 1, "script": 1}
-    assert [one.key for one in changes(run, "exp1") if one.section == "sysctl"] == ["vm.swappiness", "net.ipv4.tcp_rmem"]
+    assert [one.key for one in changes(run, "exp1") if one.kind == "sysctl"] == ["vm.swappiness", "net.ipv4.tcp_rmem"]
     saved = saved_run(Made(arms=(STOCK, Arm("thp", scripts=2, side_effects={"/sys/a": ["0", "1"]}))))
     for one in saved["benchmarks"]:
         one["extra_info"]["tweak"]["side_effects"] |= {"/sys/gone": ["0", None]}
-    assert changes(from_json(saved, "run.json"), "thp") == [("script", "/sys/a", "1")]
+    assert changes(from_json(saved, "run.json"), "thp") == [Setting("script", "/sys/a", "1")]
 
 
 def test_the_machine_is_named_by_its_gpus_or_its_processor(run: Run) -> None:
