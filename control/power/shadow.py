@@ -19,8 +19,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from .greedy import fits
-from .optimum import model_clock
-from .tables import at_most, nearest, partition_of, speed_in, speeds_of
+from .tables import at_most, model_clock, nearest, partition_of, speed_in, speeds_of
 from .terms import Partition, tenants_of
 
 if TYPE_CHECKING:

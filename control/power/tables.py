@@ -1,19 +1,27 @@
-"""Ladders of clocks, throttles and batches, and what a model predicts of partitions over all clocks, computed once each."""
+"""Ladders of clocks, throttles and batches; models of a question with their predictions over all clocks, and searches over them.
+
+What is read, predicted or searched once is known for the rest of the process.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .terms import Partition, Settings, Unsupported
+from .catalog import platforms
+from .greedy import greedy
+from .search import best, profiled
+from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings, Unsupported, must_be_in, tenants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from .terms import Anchor, Floats, Knobs, Model, Platform, Speed, Tenant
+    from .greedy import PartitionAnswer
+    from .terms import Anchor, Floats, Knobs, Model, Question, Speed, Tenant
 
 
 def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
@@ -88,3 +96,133 @@ class Tables:
 def partition_of(tenants: Sequence[Tenant]) -> Partition:
     """The shares and batches of processes."""
     return Partition(tuple(tenant.share_percent for tenant in tenants), tuple(tenant.batch for tenant in tenants))
+
+
+def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo_ms: float) -> Setting:
+    """The setting of most images per second at most `cap` and with every tenant's batch done in `slo_ms`.
+
+    A tenant is taken to get images in proportion to its share. Raises: Infeasible, with the smallest cap that has a setting in time.
+    """
+    clocks = np.array(tables.platform.sm_mhz)
+    slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
+    result: list[tuple[float, Setting]] = []
+    least = np.inf
+    for mem_mhz, model in tables.models.items():
+        anchor = model.anchor(partitions).column()
+        power, speed = model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks)
+        in_time = 1000 * slowest <= slo_ms * speed
+        least = min(least, float(np.min(np.where(in_time, power, np.inf))))
+        worth = np.where(in_time & (power <= cap), speed, -np.inf)
+        row, at = divmod(int(np.argmax(worth)), len(clocks))
+        if worth[row, at] > 0:
+            result.append((float(worth[row, at]), Setting(partitions[row], float(clocks[at]), mem_mhz)))
+    if not result:
+        within = "at any cap" if least == np.inf else f"within {cap:g}; the smallest cap for it is {least:.1f}"
+        raise Infeasible(f"no measured partition has every batch done in {slo_ms:g} ms {within}.", least if least < np.inf else None)
+    return max(result, key=lambda entry: entry[0])[1]
+
+
+def waited_for(partition: Partition) -> float:
+    """How many images all tenants together finish while the one that waits longest finishes a batch."""
+    whole = sum(partition.shares)
+    return max(batch * whole / share for share, batch in zip(partition.shares, partition.batches, strict=True))
+
+
+def tables_of(question: Question) -> Tables:
+    """The question's models, those at a memory clock that can be set here.
+
+    Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit than the cap.
+    """
+    if question.models is None:
+        raise Unsupported(
+            f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
+            "fit it with `python -m analysis power fit`, and name the parameters."
+        )
+    tables = _tables(question.models, question.gpu, question.knobs)
+    must_be_in(question.cap_unit, tables.models.values(), "the question")
+    return tables
+
+
+def searched(question: Question, cap: float, *, compatible: bool = False) -> PartitionAnswer:
+    """The best setting under a cap, the question's margin kept; `compatible` is the study's greedy search.
+
+    Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
+    """
+    tables = tables_of(question)
+    if compatible and not (question.knobs.shares and question.knobs.sm_mhz):
+        raise Unsupported("the greedy search is over shares and clocks, which cannot both be set here.")
+    return _found(tables, question.model, question.knobs, cap, question.margin, compatible)
+
+
+def best_in_time(question: Question, cap: float) -> Setting:
+    """The best setting under a cap: the whole search, or, where latency is bounded, among the partitions that were measured.
+
+    Raises: Unsupported; Infeasible; Refused.
+    """
+    if question.slo_ms is None:
+        return searched(question, cap).setting
+    tables = tables_of(question)
+    return best_within(tables, _settable(tables, question.knobs), cap - question.margin, question.slo_ms)
+
+
+def settings_of(at: Setting, knobs: Knobs) -> Settings:
+    """What a setting asks the back-end to set."""
+    name, _ = speeds_of(knobs)
+    mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
+    return at_speed(Settings(tenants_of(at.partition), mem_mhz=mem_mhz), name, at.sm_mhz)
+
+
+def predicted(answer: PartitionAnswer) -> Predicted:
+    """What the model says of an answer."""
+    return Predicted(answer.throughput_images_per_s, answer.power_w)
+
+
+def model_clock(tables: Tables, mem_mhz: float | None) -> float:
+    """The memory clock of the model that settings belong to: the highest where it is left to the driver."""
+    return max(tables.models) if mem_mhz is None or mem_mhz not in tables.models else mem_mhz
+
+
+@cache
+def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -> Tables:
+    """The models on what can be set here: a known GPU's own facts, or a device whose top speed is where its models were anchored."""
+    every = read()
+    models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {max(every): every[max(every)]}
+    _, speeds = speeds_of(knobs)
+    known = platforms().get(gpu)
+    if known is None or knobs.sm_mhz is None:
+        high = max(model.sm_range_mhz[1] for model in models.values())
+        return Tables(models, Platform(gpu, speeds, tuple(models), tuple(models), high, float("inf")))
+    return Tables(models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True))))
+
+
+@cache
+def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> PartitionAnswer:  # noqa: FBT001, PLR0913, PLR0917
+    models, platform = tables.models, tables.platform
+    if compatible:
+        return _if_settable(greedy(models, platform, cap, network=network, margin_w=margin), knobs)
+    return best(models, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes, only=_settable(tables, knobs))
+
+
+def _if_settable(answer: PartitionAnswer, knobs: Knobs) -> PartitionAnswer:
+    """The greedy search knows nothing of what can be set. Raises: Unsupported."""
+    partition = answer.setting.partition
+    strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
+    if strange:
+        raise Unsupported(f"the greedy search answers with a batch of {', '.join(strange)}, which cannot be set here.")
+    if len(partition.shares) > knobs.most_processes:
+        raise Unsupported(f"the greedy search answers with {len(partition.shares)} processes; {knobs.most_processes} may run here.")
+    return answer
+
+
+def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
+    """The partitions that were measured to fit the models, those that can be set here."""
+    here = [
+        one
+        for one in dict.fromkeys(profiled(tables.models))
+        if len(one.shares) <= knobs.most_processes
+        and all(batch in knobs.batches for batch in one.batches)
+        and (knobs.shares or set(one.shares) <= {100.0})
+    ]
+    if not here:
+        raise Unsupported("no partition that the model was fitted on can be set here.")
+    return tuple(here)

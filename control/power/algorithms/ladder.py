@@ -55,23 +55,23 @@ class Rungs:
         self.batch = clamped(self.batch + rungs, self.ladder)
 
     @property
-    def fastest(self) -> bool:
+    def is_fastest(self) -> bool:
         """Whether the clock is at its top."""
         return self.speed == len(self.speeds) - 1
 
     @property
-    def largest(self) -> bool:
-        """Whether the batch is at its top."""
-        return self.batch == len(self.ladder) - 1
+    def top_batch(self) -> int:
+        """Index of the largest batch."""
+        return len(self.ladder) - 1
 
     def decision(self, reason: str) -> Decision:
-        """Say what to set."""
+        """Return what to set."""
         tenants = tuple(Tenant(share, self.ladder[self.batch]) for share in self.shares)
         return Decision(at_speed(Settings(tenants), self.name, self.speeds[self.speed]), reason)
 
 
 def shares_here(split: Sequence[float], knobs: Knobs) -> tuple[float, ...]:
-    """The shares asked for, percent; 100 each where shares cannot be set, and no more processes than may run."""
+    """The shares of a split, percent; 100 each where shares cannot be set, and no more processes than may run."""
     return tuple(float(share) if knobs.shares else 100.0 for share in split[: knobs.most_processes])
 
 
@@ -85,117 +85,11 @@ FAR_STATES = 4
 NEAR_OF_CAP = 0.1  # in its place where the cap is not in watts
 
 
-@dataclass(slots=True)
-class Window:
-    """Indices of the batch ladder between which the batch is searched."""
+class LadderController:
+    """What both controllers have in common; `step` is the algorithm itself, without the guard: it moves the rungs and returns why."""
 
-    low: int
-    high: int
-
-    @property
-    def closed(self) -> bool:
-        """Whether there is nothing left to search."""
-        return self.high - self.low <= 1
-
-
-def batchdvfs(question: Question) -> BatchDvfs:
-    """Set up by the network's entry in `data/power/algorithms.yaml`."""
-    said = configured("batchdvfs", question.model)
-    ladder = batches_of(said["ladder"], question.knobs)
-    rungs = Rungs(question.knobs, shares_here([100], question.knobs), ladder, at_most(ladder, said["start_batch"]))
-    near = NEAR_W if question.cap_unit == "W" else NEAR_OF_CAP * question.cap
-    return BatchDvfs(rungs, said["alpha"], near, question.cap, question.margin)
-
-
-class BatchDvfs:
-    """The controller at work."""
-
-    def __init__(self, rungs: Rungs, alpha: float, near: float, cap: float, margin: float = 0.0) -> None:
-        self.rungs, self.alpha, self.near, self.cap, self.margin = rungs, alpha, near, cap, margin
-        self.window = Window(0, len(rungs.ladder) - 1)
-
-    def first(self) -> Decision:
-        """The middle clock, the batch it starts with."""
-        return self.rungs.decision("start")
-
-    def then(self, seen: Seen) -> Decision:
-        """Step by the largest reading of power; the guard has the last word."""
-        self.rungs.follow(seen)
-        if seen.oom or seen.cap != self.cap:
-            self.window, self.cap = Window(0, len(self.rungs.ladder) - 1), seen.cap
-        if seen.oom:
-            return self.rungs.decision("out of memory")
-        assert seen.power_max is not None  # noqa: S101  # the caller's promise
-        before, cap = self.rungs.speed, seen.cap - self.margin
-        reason = self.step(seen.power_max, cap)
-        self.rungs.speed = guarded(self.rungs.speed, before, seen.power_max, cap)
-        return self.rungs.decision(reason)
-
-    def step(self, power: float, cap: float) -> str:
-        """The algorithm itself, without the guard: move the rungs and say why."""
-        states = 1 if abs(power - cap) <= self.near else FAR_STATES
-        if power >= cap:
-            return self._less(states)
-        if power >= self.alpha * cap:
-            return "hold"
-        return self._more(states)
-
-    def _more(self, states: int) -> str:
-        rungs, window = self.rungs, self.window
-        if window.closed:
-            if rungs.fastest and not rungs.largest:
-                window.high = len(rungs.ladder) - 1
-                return "below the cap at the top clock: search larger batches"
-            rungs.faster(states)
-            return "below the cap"
-        if rungs.largest:
-            rungs.faster(states)
-            return "below the cap at the largest batch"
-        window.low = rungs.batch
-        rungs.batch = max(ceil((window.low + window.high) / 2), rungs.batch + 1)
-        return "below the cap: larger batches"
-
-    def _less(self, states: int) -> str:
-        rungs, window = self.rungs, self.window
-        if window.closed:
-            rungs.batch = window.low
-            rungs.faster(-states)
-            return "above the cap"
-        if rungs.batch == 0:
-            rungs.faster(-states)
-            return "above the cap at the smallest batch"
-        window.high = rungs.batch
-        rungs.batch = min((window.low + window.high) // 2, rungs.batch - 1)
-        return "above the cap: smaller batches"
-
-
-OVER = 1.02  # up to here a cap counts as kept
-STEPS = ((0.20, 10), (0.10, 5), (0.05, 2))  # off the cap by more than so much of it: so many states
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """`alpha` is the part of the cap to be used, `beta` that of the latency bound, ms."""
-
-    alpha: float
-    beta: float
-    slo_ms: float
-
-
-def morak(question: Question) -> Morak:
-    """Set up by the network's entry in `data/power/algorithms.yaml`; the question's latency bound goes before the entry's."""
-    said = configured("morak", question.model)
-    ladder = batches_of(said["ladder"], question.knobs)
-    rungs = Rungs(question.knobs, shares_here(said["split_percent"], question.knobs), ladder, at_most(ladder, said["start_batch"]))
-    slo_ms = said["slo_ms"] if question.slo_ms is None else question.slo_ms
-    return Morak(rungs, Bounds(said["alpha"], said["beta"], slo_ms), question.margin)
-
-
-class Morak:
-    """The controller at work."""
-
-    def __init__(self, rungs: Rungs, bounds: Bounds, margin: float = 0.0) -> None:
-        self.rungs, self.bounds, self.margin = rungs, bounds, margin
+    def __init__(self, rungs: Rungs, margin: float = 0.0) -> None:
+        self.rungs, self.margin = rungs, margin
 
     def first(self) -> Decision:
         """The middle clock, the batch it starts with."""
@@ -204,6 +98,7 @@ class Morak:
     def then(self, seen: Seen) -> Decision:
         """Step by the largest reading of power and the slowest tenant; the guard has the last word."""
         self.rungs.follow(seen)
+        self.reset(seen)
         if seen.oom:
             return self.rungs.decision("out of memory")
         assert seen.power_max is not None  # noqa: S101  # the caller's promise
@@ -212,21 +107,104 @@ class Morak:
         self.rungs.speed = guarded(self.rungs.speed, before, seen.power_max, cap)
         return self.rungs.decision(reason)
 
+    def reset(self, seen: Seen) -> None:
+        """Forget what no longer holds, where a batch did not fit or the cap is another."""
+
     def step(self, power: float, cap: float, latency_ms: float | None) -> str:
-        """The algorithm itself, without the guard: move the rungs and say why. No tenant finished a batch: that is too slow."""
+        """See above. A latency of None: no tenant finished a batch, which is too slow."""
+        raise NotImplementedError
+
+
+def batchdvfs(question: Question) -> BatchDvfs:
+    """Set up by the network's entry in `data/power/algorithms.yaml`."""
+    entry = configured("batchdvfs", question.model)
+    ladder = batches_of(entry["ladder"], question.knobs)
+    rungs = Rungs(question.knobs, shares_here([100], question.knobs), ladder, at_most(ladder, entry["start_batch"]))
+    near = NEAR_W if question.cap_unit == "W" else NEAR_OF_CAP * question.cap
+    return BatchDvfs(rungs, entry["alpha"], near, question.cap, question.margin)
+
+
+class BatchDvfs(LadderController):
+    """The batch is searched between the rungs `low` and `high`; once they are neighbours, the clock moves."""
+
+    def __init__(self, rungs: Rungs, alpha: float, near: float, cap: float, margin: float = 0.0) -> None:
+        super().__init__(rungs, margin)
+        self.alpha, self.near, self.cap = alpha, near, cap
+        self.low, self.high = 0, rungs.top_batch
+
+    def reset(self, seen: Seen) -> None:
+        """Search the batch anew."""
+        if seen.oom or seen.cap != self.cap:
+            self.low, self.high, self.cap = 0, self.rungs.top_batch, seen.cap
+
+    def step(self, power: float, cap: float, latency_ms: float | None = None) -> str:  # noqa: ARG002  # it knows no latency
+        """Less of something at the cap or above it, more below `alpha` of it."""
+        states = 1 if abs(power - cap) <= self.near else FAR_STATES
+        if power >= cap:
+            return self._less(states)
+        return "hold" if power >= self.alpha * cap else self._more(states)
+
+    def _more(self, states: int) -> str:
+        rungs, is_searched = self.rungs, self.high - self.low <= 1
+        is_largest = rungs.batch == rungs.top_batch
+        if is_searched and rungs.is_fastest and not is_largest:
+            self.high = rungs.top_batch
+            return "below the cap at the top clock: search larger batches"
+        if is_searched or is_largest:
+            rungs.faster(states)
+            return "below the cap" if is_searched else "below the cap at the largest batch"
+        self.low = rungs.batch
+        rungs.batch = max(ceil((self.low + self.high) / 2), rungs.batch + 1)
+        return "below the cap: larger batches"
+
+    def _less(self, states: int) -> str:
+        rungs, is_searched = self.rungs, self.high - self.low <= 1
+        if is_searched:
+            rungs.batch = self.low
+        if is_searched or rungs.batch == 0:
+            rungs.faster(-states)
+            return "above the cap" if is_searched else "above the cap at the smallest batch"
+        self.high = rungs.batch
+        rungs.batch = min((self.low + self.high) // 2, rungs.batch - 1)
+        return "above the cap: smaller batches"
+
+
+OVER = 1.02  # up to here a cap counts as kept
+STEPS = ((0.20, 10), (0.10, 5), (0.05, 2))  # off the cap by more than so much of it: so many states
+
+
+def morak(question: Question) -> Morak:
+    """Set up by the network's entry in `data/power/algorithms.yaml`; the question's latency bound goes before the entry's."""
+    entry = configured("morak", question.model)
+    ladder = batches_of(entry["ladder"], question.knobs)
+    rungs = Rungs(question.knobs, shares_here(entry["split_percent"], question.knobs), ladder, at_most(ladder, entry["start_batch"]))
+    slo_ms = entry["slo_ms"] if question.slo_ms is None else question.slo_ms
+    return Morak(rungs, entry["alpha"], entry["beta"] * slo_ms, question.margin)
+
+
+class Morak(LadderController):
+    """`alpha` is the part of the cap to be used, `quick_ms` the latency up to which batches may grow."""
+
+    def __init__(self, rungs: Rungs, alpha: float, quick_ms: float, margin: float = 0.0) -> None:
+        super().__init__(rungs, margin)
+        self.alpha, self.quick_ms = alpha, quick_ms
+
+    def step(self, power: float, cap: float, latency_ms: float | None) -> str:
+        """Batch by latency, clock by the cap."""
         off = abs(power - cap) / cap
         states = next((states for more, states in STEPS if off > more), 1)
-        quick = latency_ms is not None and latency_ms <= self.bounds.beta * self.bounds.slo_ms
+        is_quick = latency_ms is not None and latency_ms <= self.quick_ms
+        rungs = self.rungs
+        if power > OVER * cap and is_quick:
+            rungs.faster(-states)
+            return "above the cap"
         if power > OVER * cap:
-            if quick:
-                self.rungs.faster(-states)
-                return "above the cap"
-            self.rungs.larger(-states)
+            rungs.larger(-states)
             return "above the cap and too slow"
-        if power > self.bounds.alpha * cap:
+        if power > self.alpha * cap:
             return "hold"
-        if quick and not self.rungs.largest:
-            self.rungs.larger(1)
+        if is_quick and rungs.batch < rungs.top_batch:
+            rungs.larger(1)
             return "below the cap, quick enough: larger batches"
-        self.rungs.faster(states)
+        rungs.faster(states)
         return "below the cap"

@@ -12,8 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from control.power.catalog import configured
-from control.power.optimum import predicted, searched, settings_of
-from control.power.tables import at_most
+from control.power.tables import at_most, predicted, searched, settings_of
 from control.power.terms import Decision, Infeasible, Settings, Tenant, Unsupported
 
 from .ladder import shares_here

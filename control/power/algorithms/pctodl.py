@@ -14,8 +14,18 @@ import numpy as np
 
 from control.power.models.laws import power_slope_w_per_mhz
 from control.power.models.reference import Reference
-from control.power.optimum import model_clock, predicted, searched, settings_of, tables_of
-from control.power.tables import at_speed, nearest, partition_of, speed_in, speeds_of
+from control.power.tables import (
+    at_speed,
+    model_clock,
+    nearest,
+    partition_of,
+    predicted,
+    searched,
+    settings_of,
+    speed_in,
+    speeds_of,
+    tables_of,
+)
 from control.power.terms import Decision, Infeasible, Unsupported
 
 from .ladder import guarded

@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from control.power.optimum import best_in_time, model_clock, settings_of, tables_of, waited_for
-from control.power.tables import at_speed, nearest, partition_of, speed_in, speeds_of
+from control.power.tables import (
+    at_speed,
+    best_in_time,
+    model_clock,
+    nearest,
+    partition_of,
+    settings_of,
+    speed_in,
+    speeds_of,
+    tables_of,
+    waited_for,
+)
 from control.power.terms import Decision, Infeasible, Predicted, Unsupported
 
 from .limited import halved

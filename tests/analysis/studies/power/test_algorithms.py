@@ -17,7 +17,7 @@ from analysis.studies.power import parameters
 from analysis.studies.power.simulation import reader, tables_for
 from analysis.terms import UnknownName
 from control.power import algorithms
-from control.power.algorithms.ladder import BatchDvfs, Bounds, Morak, Rungs
+from control.power.algorithms.ladder import BatchDvfs, Morak, Rungs
 from control.power.algorithms.pctodl import Draw, Steps, Thermo, draw_of
 from control.power.catalog import configured
 from control.power.tables import partition_of
@@ -54,7 +54,7 @@ def test_morak_and_batchdvfs_walk_as_the_original_does() -> None:
         if said["alg"] == "thermo":
             continue
         rungs = Rungs(KNOBS, (40.0, 40.0), LADDER, LADDER.index(said["steps"][0][-3]))
-        morak = Morak(rungs, Bounds(said["alpha"], said.get("beta", 0.0), said.get("slo", 0.0)))
+        morak = Morak(rungs, said["alpha"], said.get("beta", 0.0) * said.get("slo", 0.0))
         dvfs = BatchDvfs(rungs, said["alpha"], 15.0, said["cap"])
         for *told, mhz, batch, next_mhz, next_batch in said["steps"]:
             assert (CLOCKS[rungs.speed], LADDER[rungs.batch]) == (mhz, batch)
@@ -283,9 +283,9 @@ def test_where_shares_cannot_be_set_every_process_has_all_of_it() -> None:
 def test_batchdvfs_opens_its_search_anew_under_a_new_cap() -> None:
     """The original wrote to the wrong attribute there."""
     controller = BatchDvfs(Rungs(KNOBS, (100.0,), LADDER, 3), 0.98, 15.0, 200.0)
-    controller.window.low, controller.window.high = 3, 4
+    controller.low, controller.high = 3, 4
     controller.then(seen(controller.first().settings, 100.0, cap=260.0))
-    assert (controller.window.low, controller.window.high) == (3, len(LADDER) - 1)
+    assert (controller.low, controller.high) == (3, len(LADDER) - 1)
 
 
 def test_powercap_follows_the_cap_within_what_the_board_takes() -> None:

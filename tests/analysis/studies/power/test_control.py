@@ -19,9 +19,8 @@ from control.power.algorithms import steady
 from control.power.algorithms.pctodl import Steps, Thermo, draw_of
 from control.power.algorithms.steady import Tried, unknown
 from control.power.catalog import platform
-from control.power.optimum import best_within
 from control.power.plant import Mismatch
-from control.power.tables import Tables, at_most, batches_of, nearest, partition_of
+from control.power.tables import Tables, at_most, batches_of, best_within, nearest, partition_of
 from control.power.terms import Infeasible, Knobs, Partition, Question, Setting, Settings, Unsupported, tenants_of
 from tests.analysis.studies.power import made_control, made_cpu
 from tests.analysis.studies.power.command import model_at
