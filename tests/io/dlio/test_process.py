@@ -46,7 +46,7 @@ def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(numbe
     mpirun += "sys.stdout.flush(); time.sleep(900)"
     start = START.replace('"import time; time.sleep(900)"', repr(mpirun))
     starter = subprocess.Popen([sys.executable, "-c", start, str(tmp_path)], cwd=HOUSE, stdout=subprocess.DEVNULL)
-    said = tmp_path / "said.txt"
+    said = tmp_path / "output.txt"
     until(lambda: said.exists() and len(said.read_text().split()) == 2)
     (pid,) = (int(word) for word in said.read_text().split() if word.isdecimal())
     starter.send_signal(number)
@@ -68,7 +68,7 @@ def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> 
     )
     process = Process([sys.executable, "-c", orphan], tmp_path, tmp_path / "log")
     until(lambda: not process.alive())
-    pid = int((tmp_path / "said.txt").read_text())
+    pid = int((tmp_path / "output.txt").read_text())
     assert alive(pid)
     process.end()
     until(lambda: not alive(pid))
