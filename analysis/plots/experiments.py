@@ -64,7 +64,7 @@ LEFT, TALL = 0.62, 2.4
 
 
 def look_of(at: int) -> tuple[str, str]:
-    """Colour and mark of one of several; the first is what the others are held against."""
+    """Colour and mark of one of several; the first is what the others are compared with."""
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 

@@ -83,12 +83,12 @@ def jobs_faults(scene: Scene) -> Figure:
 
 
 def arms_of(scene: Scene) -> list[tuple[Run, FaultArm]]:
-    """Take all streams under faults. Raises: NothingToDraw."""
+    """Return all streams under faults. Raises: NothingToDraw."""
     result = [(stream.run, arm) for stream in scene.streams for arm in stream.arms if arm.fault]
     if not result:
         raise NothingToDraw("no stream had a fault")
     if all(arm.slowdown is None for _, arm in result):
-        raise NothingToDraw("no stream without a fault met the same jobs: nothing to hold the faults against")
+        raise NothingToDraw("no stream without a fault met the same jobs: nothing to compare the faults with")
     return result
 
 
@@ -104,7 +104,7 @@ def verdict(arm: FaultArm) -> str:
 
 
 def reach(arms: Sequence[FaultArm]) -> tuple[float, float]:
-    """Answer the ends of an axis of slowdowns: all intervals and the margin are in view."""
+    """Return the ends of an axis of slowdowns: all intervals and the margin are in view."""
     ends = known(ends_of(arm.slowdown) for arm in arms)
     return min([1 / (1 + 2 * MARGIN), *ends]), max([1 + 2 * MARGIN, *ends])
 
@@ -124,8 +124,8 @@ def words(arm: FaultArm) -> str:
 
 def _slowdowns(sheet: Page, top: float, arms: Sequence[FaultArm], left: float, limits: tuple[float, float]) -> None:
     scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
-    called, rows = names(arms), []
-    for arm, name in zip(arms, called, strict=True):
+    rows = []
+    for arm, name in zip(arms, names(arms), strict=True):
         recovery = figure(arm.recovery_s, scale).partition(" ")[0]
         lost = number(arm.lost_s.value * scale if arm.lost_s else None)
         p = "" if arm.p is None else probability(arm.p)
@@ -149,9 +149,8 @@ def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
     notes = ["Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."]
     never = sum(arm.hit for arm in arms if arm.recovered == 0 and arm.hit)
     notes += [f"{never} hits have no recovery: the stream ended first, another fault came, or jobs were given up."] if never else []
-    called = names(arms)
     by_note: dict[str, list[str]] = {}
-    for arm, name in zip(arms, called, strict=True):
+    for arm, name in zip(arms, names(arms), strict=True):
         notes += [f"{name}: {arm.lost_jobs} jobs were done without it, and not with it."] if arm.lost_jobs else []
         for note in arm.notes:
             by_note.setdefault(note, []).append(name)
@@ -182,14 +181,14 @@ def jobs_checkpoints(scene: Scene) -> Figure:
         line("Daly's interval", DALY, linestyle=DOTS),
     ]
     legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in result) else []
-    sections = []
-    for run, trial in result:
-        sections.append(Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), _trial_words(trial), run=run))
+    sections = [
+        Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), _trial_words(trial), run=run) for run, trial in result
+    ]
     return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in result])
 
 
 def trials_of(scene: Scene) -> list[tuple[Run, CheckpointTrial]]:
-    """Take every trial of intervals. Raises: NothingToDraw."""
+    """Return every trial of intervals. Raises: NothingToDraw."""
     result = [(stream.run, trial) for stream in scene.streams for trial in stream.trials if any(tried.time for tried in trial.tried)]
     if not result:
         raise NothingToDraw("no fault met streams with several intervals between checkpoints")
@@ -283,7 +282,7 @@ def jobs_network(scene: Scene) -> Figure:
 
 
 def lines_of(scene: Scene) -> list[tuple[Run, LossyLine]]:
-    """Take every line that lost packets. Raises: NothingToDraw."""
+    """Return every line that lost packets. Raises: NothingToDraw."""
     result = [
         (stream.run, line) for stream in scene.streams for line in stream.lines if any(row.loss > 0 and row.step_s for row in line.losses)
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from analysis.studies.jobs.estimates import plural
 from analysis.studies.jobs.queue_times import columns
 from analysis.studies.jobs.streams import busiest, by_fault, called, holds, lanes, last_moment, names, waiting
 from analysis.wording import digits
@@ -63,7 +64,7 @@ def jobs_overview(scene: Scene) -> Figure:
     if len(panels) < 2:
         raise NothingToDraw("there are no waits under a model, no policies and no faults to set beside how jobs came")
     lead = (
-        "Marks: means over runs or blocks with 95 % intervals. Models were told rates and service times, no wait. Policies met the same "
+        "Marks: means over runs or blocks with 95 % intervals. Models were given rates and service times, no wait. Policies met the same "
         "jobs, and so did streams with a fault and without."
     )
     tall = 0.62 + 1.85 + 0.55
@@ -91,7 +92,7 @@ def jobs_overview(scene: Scene) -> Figure:
 
 
 def _kinds(scene: Scene) -> list[str]:
-    kinds = dict.fromkeys(str(stream.arrivals.get("kind", "")) for gathered in scene.streams for stream in gathered.streams)
+    kinds = dict.fromkeys(stream.arrival_kind for gathered in scene.streams for stream in gathered.streams)
     if not kinds:
         raise NothingToDraw("no cell tells of a stream of jobs")
     # In a closed stream a job comes when another ends: its gaps are times of service.
@@ -110,14 +111,8 @@ def _arrivals(scene: Scene) -> OnPage:
     def draw(sheet: Page, spot: tuple[float, float, float]) -> None:
         axes = _panel(sheet, spot, "gap between jobs ÷ mean gap", "share of gaps longer")
         for kind, every in gaps.items():
-            axes.step(
-                every,
-                1 - np.arange(len(every)) / len(every),
-                where="post",
-                color=ARRIVALS.get(kind, OTHER)["color"],
-                linewidth=1.6,
-                zorder=2,
-            )
+            longer = 1 - np.arange(len(every)) / len(every)
+            axes.step(every, longer, where="post", color=ARRIVALS.get(kind, OTHER)["color"], linewidth=1.6, zorder=2)
         axes.plot([0, 12], np.exp([0, -12]), color=QUIET, linewidth=1.0, linestyle=DASHED, zorder=3)
         axes.set(yscale="log", ylim=(1e-3, 1.2), xlim=(0, 9))
         ticks(axes, "y", [1e-3, 1e-2, 1e-1, 1], lambda value: f"{100 * value:g} %")
@@ -132,7 +127,7 @@ def _gaps(scene: Scene, kind: str) -> Iterator[np.ndarray]:
     seen: set[Hashable] = set()
     for stream in sorted((stream for gathered in scene.streams for stream in gathered.streams), key=lambda stream: bool(stream.fault)):
         drawn, gap = set(stream.drawn), np.diff(columns(stream).submit)
-        if stream.arrivals.get("kind", "") == kind and not drawn & seen and len(gap) and gap.mean() > 0:
+        if stream.arrival_kind == kind and not drawn & seen and len(gap) and gap.mean() > 0:
             seen |= drawn
             yield gap / gap.mean()
 
@@ -146,18 +141,18 @@ def _waited(scene: Scene) -> OnPage:
     """Waits by load for the number of slots of which most is known."""
     result = [waits for _, waits in waits_of(scene) if waits.validation.fit.servers is not None and waits.validation.fit.load is not None]
     if not result:
-        raise NothingToDraw("nothing tells how many slots there were")
+        raise NothingToDraw("the number of slots is not known")
     slots = [waits.validation.fit.servers or 0 for waits in result]
     most = max(sorted(set(slots), reverse=True), key=slots.count)
-    judged = [held for waits in result if (held := chosen(waits)) is not None]
-    counts = {word: sum(held.verdict == word for held in judged) for word in VERDICT_LOOKS}
+    judged = [check for waits in result if (check := chosen(waits)) is not None]
+    counts = {word: sum(check.verdict == word for check in judged) for word in VERDICT_LOOKS}
     verdicts = joined(f"{count} {word}" for word, count in counts.items() if count)
-    finding = f"Curves: model. Of {len(judged)} setting{'s' if len(judged) > 1 else ''} {verdicts}"
-    off = sorted(held.ratio.value for held in judged if held.ratio is not None)
+    finding = f"Curves: model. Of {plural(len(judged), 'setting')} {verdicts}"
+    off = sorted(check.ratio.value for check in judged if check.ratio is not None)
     finding += f"; measured ÷ predicted {digits(off[0], 2)} to {digits(off[-1], 2)}." if off else "."
 
     def draw(sheet: Page, spot: tuple[float, float, float]) -> None:
-        curves(_panel(sheet, spot, f"load of {most} slot{'s' if most > 1 else ''}", "wait ÷ service time"), result, most)
+        curves(_panel(sheet, spot, f"load of {plural(most, 'slot')}", "wait ÷ service time"), result, most)
 
     return finding, draw
 
@@ -170,7 +165,7 @@ def _served(scene: Scene) -> OnPage:
     _, place = places_of(scene)[0]
     rows = [row for row in rows_of(place, "mean_wait_s") if row.value is not None][:MOST_ROWS]
     if not rows:
-        raise NothingToDraw("no policy's waits could be held against the baseline's")
+        raise NothingToDraw("no policy's waits could be compared with the baseline's")
     best = rows[0]
     less = f"Jobs wait least under {best.policy}: {words(best)} of {place.baseline}'s wait."
     finding = less if best.verdict == "shorter" else f"No policy is shown to let them wait less than {place.baseline}."
@@ -257,15 +252,14 @@ def jobs_over_time(scene: Scene) -> Figure:
     notes += [f"Of many slots the first {MOST_LANES} are drawn."] if any(strip.height == MOST_LANES for strip in strips) else []
     sections = []
     for strip in strips:
-        jobs, slots = strip.stream.jobs, strip.stream.slots
-        beside = f"{len(jobs)} jobs, {slots} slot{'s' if slots != 1 else ''}, block {strip.stream.unit[1]}"
+        beside = f"{len(strip.stream.jobs)} jobs, {plural(strip.stream.slots or 0, 'slot')}, block {strip.stream.unit[1]}"
         tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
         sections.append(Section(strip.title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run))
     return stack(scene, jobs_over_time.TITLE, lead, sections, legend, notes)
 
 
 def _strips(scene: Scene) -> list[Strip]:
-    """Take of each workload the first block; of many, those of whose kind there is none yet. Raises: NothingToDraw."""
+    """Return of each workload the first block; of many, those of whose kind there is none yet. Raises: NothingToDraw."""
     result: dict[tuple[str, str], Strip] = {}
     for run, stream in ((gathered.run, stream) for gathered in scene.streams for stream in gathered.streams):
         if (run.origin, stream.group) not in result and (held := holds(stream)):
@@ -290,7 +284,7 @@ def _strips(scene: Scene) -> list[Strip]:
 
 def _strip(run: Run, stream: Stream, held: Sequence[SlotHold]) -> Strip:
     checkpoints = f"checkpoints every {stream.checkpoint_s:g} s" if stream.checkpoint_s else ""
-    parts = (called(str(stream.arrivals.get("kind", ""))), stream.policy, stream.fault, checkpoints)
+    parts = (called(stream.arrival_kind), stream.policy, stream.fault, checkpoints)
     title = ", ".join(part for part in parts if part)
     until_s = last_moment(stream, held)
     length_s = min(until_s, until_s * SHOWN / len(held)) if until_s > 0 else 1.0
@@ -302,8 +296,8 @@ def _strip(run: Run, stream: Stream, held: Sequence[SlotHold]) -> Strip:
 
 
 def _struck(stream: Stream) -> list[tuple[float, float]]:
-    """From when to when faults were at work, as far as it was told."""
-    return sorted((fault.at_s, max(fault.at_s, fault.at_s if fault.until_s is None else fault.until_s)) for fault in stream.faults)
+    """From when to when faults were at work, as far as it is known."""
+    return sorted((fault.at_s, max(fault.at_s, fault.until_s or fault.at_s)) for fault in stream.faults)
 
 
 def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -> None:

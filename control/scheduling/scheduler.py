@@ -68,7 +68,7 @@ class Scheduler:
         del ends_s[at : at + job.replicas]
 
     def away(self, slots: Mapping[str, int]) -> None:
-        """Say how many slots of a kind cannot be had now, their node being lost; those of jobs that run there go when these end.
+        """Set how many slots of a kind cannot be had now, their node being lost; those of jobs that run there go when these end.
 
         Raises: Refused, where there are not so many.
         """

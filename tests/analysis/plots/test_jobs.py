@@ -64,7 +64,7 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, 
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
-    """No streams, one policy, faults without a stream that had none to be held against."""
+    """No streams, one policy, faults without a stream that had none to compare with."""
     run = from_json(saved_run(), "plain.json")
     assert not set(NAMES) & fitting([run]).keys()
     for name in NAMES:
@@ -72,7 +72,7 @@ def test_what_cannot_be_drawn_says_why() -> None:
     assert "no two policies" in refusal(jobs_policies, scene_of([scheduling_run(("fifo",), count=60)]))
     faulty = faulty_run((0.0, 0.5), blocks=2, count=30)
     alone = replace(faulty, cells=tuple(cell for cell in faulty.cells if "fault=" in cell.workload))
-    assert "nothing to hold the faults against" in refusal(jobs_faults, scene_of([alone]))
+    assert "nothing to compare the faults with" in refusal(jobs_faults, scene_of([alone]))
 
 
 def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:

@@ -3,7 +3,7 @@
 Black boxes: ridge regression, boosted trees, a Gaussian process. White boxes: laws with parameters that mean something, fitted to the same
 rows. Amdahl's and Gunther's take `replicas` (and `work`), the law of work takes `work`, the roofline takes `flop` and `bytes`. Where rows
 have classes, each class has its own law; a class, or what else a law needs, that the training rows lack is not predicted (NaN). Two need no
-model: the mean of the training set, which everything is held against, and the mean of what was measured under the very same factors.
+model: the mean of the training set, with which everything is compared, and the mean of what was measured under the very same factors.
 """
 
 from __future__ import annotations

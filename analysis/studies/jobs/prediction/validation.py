@@ -1,6 +1,6 @@
 """Cross-validation by groups: every model is asked of groups it never saw, with intervals calibrated on its training groups alone.
 
-Each group counts once; a model is held against the mean of the training set, paired by group. Intervals are CV+ over groups: what a model
+Each group counts once; a model is compared with the mean of the training set, paired by group. Intervals are CV+ over groups: what a model
 was off by where it was left out is what it may be off by next (Barber, Candès, Ramdas and Tibshirani 2021; for rows that come in groups, of
 which the next is a new one, Lee, Barber and Willett 2023: every group counts once, and one more, of which nothing is known, counts as
 infinitely far). Nothing is assumed of the errors but that groups could have come in any order.
@@ -67,7 +67,7 @@ def calibrated(table: FactorTable, by: By, learner: Learner, most: int = tables.
 
 
 def intervals(models: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
-    """Answer low and high, shape (points,) each, as models see values; infinite where there are too few groups."""
+    """Return low and high, shape (points,) each, as models see values; infinite where there are too few groups."""
     predicted = np.column_stack([model(points) for model in models.models])
     low, high = np.empty(len(points)), np.empty(len(points))
     for begin in range(0, len(points), AT_ONCE):
