@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from control.power.tasks import Task
+from control.power.catalog import Task
 from control.power.terms import Knobs, Seen, Settings, Tenant
 from fixtures.studies.power.capped import Capped, Window
 from fixtures.studies.power.decider import Decision

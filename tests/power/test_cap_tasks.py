@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.power.tasks import Task, cap_at
+from control.power.catalog import Task, cap_at
 from fixtures import workloads
 from fixtures.studies.power import options, tasks
 from fixtures.studies.power.tasks import chosen, read, shipped

@@ -14,15 +14,15 @@ from analysis.files import read_whole, resolved, write_whole
 from analysis.marked_yaml import nesting
 from analysis.plain import one_line
 from analysis.terms import Unreadable
+from control.power.catalog import SHIPPED, tasks_of
 from control.power.models import parameters, published
-from control.power.tasks import SHIPPED, tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from control.power.catalog import Task
     from control.power.models.parameters import Readers
-    from control.power.tasks import Task
     from control.power.terms import Model
 
 

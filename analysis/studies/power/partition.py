@@ -11,10 +11,9 @@ import numpy as np
 
 from analysis.answer import Line, marked, of_parts, text_table
 from analysis.terms import Refused
-from control.power.catalog import platform, platforms
+from control.power.catalog import ANY, SHIPPED, platform, platforms
 from control.power.greedy import greedy
 from control.power.search import best
-from control.power.tasks import ANY, SHIPPED
 from control.power.terms import NAMED, SPOKEN, Infeasible, Platform, must_be_in, pace_of, unit_of
 
 from . import parameters, quality

@@ -21,10 +21,9 @@ from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
 from control.power import algorithms, catalog
 from control.power.algorithms import following
-from control.power.catalog import platform
+from control.power.catalog import ANY, SHIPPED, cap_at, platform
 from control.power.plant import Mismatch, Plant, batches
 from control.power.tables import Tables
-from control.power.tasks import ANY, SHIPPED, cap_at
 from control.power.terms import WATTS, Infeasible, Question, Seen, Unsupported, must_be_in
 
 from . import parameters
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from analysis.answer import Answer, Part
+    from control.power.catalog import Task
     from control.power.plant import Ran
-    from control.power.tasks import Task
     from control.power.terms import Controller, Model, Settings
 
 

@@ -65,24 +65,10 @@ def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> 
     return "yes" if whole and above.high <= LIMIT else "no" if above.low > LIMIT else "not shown"
 
 
-def against(table: Table, task: str, arm: str, baseline: str, row: Comparison | None) -> dict[str, Against]:
-    """Compare an arm with the baseline in each response; rates by the comparison that was made, shares by differences."""
-    if row is None:
-        return {}
-    result = {}
-    for name in COMPARED:
-        if RESPONSES[name].scale == "log":
-            result[name] = contrasts.ratio(row, name)
-        else:
-            both = (contrasts.by_block(table, task, text, name) for text in (baseline, arm))
-            result[name] = contrasts.difference(*both)
-    return result
-
-
 def arm_of_task(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
     table: Table, task: str, name: str, cells: Sequence[Capped], row: Comparison | None, compared: Mapping[str, Against]
 ) -> MeasuredAlgorithm:
-    """Say of one algorithm what its blocks come to."""
+    """Return what the blocks of one algorithm come to."""
     blocks = [value for (its, arm, _), value in table.items() if (its, arm) == (task, name)]
     means = {
         response: made
@@ -134,7 +120,7 @@ def unread_of(blocks: Sequence[Mapping[str, float]], cells: Sequence[Capped], *,
 
 
 def as_asked(rows: Iterable[Iteration]) -> list[Iteration]:
-    """Answer iterations that a prediction can be held against: all was as it was asked for, and all processes ran."""
+    """Return iterations that a prediction can be held against: all was as it was asked for, and all processes ran."""
     return [row for row in rows if not (row.refused or row.lost or row.astray)]
 
 
@@ -226,17 +212,17 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Pow
     return result
 
 
-def _side(run: Run, cells: Sequence[Capped], table: Table, wanted: str | None) -> PowerSide:
+def _side(run: Run, cells: Sequence[Capped], table: Table, chosen: str | None) -> PowerSide:
     first = cells[0]
     measured = sorted({arm for (_, arm, _), value in table.items() if isinstance(value, dict)})
-    baseline = wanted or (BASELINE if BASELINE in measured or not measured else measured[0])
+    baseline = chosen or (BASELINE if BASELINE in measured or not measured else measured[0])
     margin = run.studies[first.study].margin
     rows = contrasts.judged(table, baseline, run, margin) if any(arm == baseline for _, arm, _ in table) else {}
     compared = _compared(table, baseline, rows)
     tasks = in_order_of({task for task, _, _ in table})
     labels = labels_of(tasks)
     groups = tuple(
-        _group((task, labels[task]), [cell for cell in cells if cell.group == task], table, baseline, (rows, compared)) for task in tasks
+        _group(task, labels[task], [cell for cell in cells if cell.group == task], table, baseline, rows, compared) for task in tasks
     )
     return PowerSide(
         backend=first.backend,
@@ -254,24 +240,31 @@ Compared = dict[tuple[str, str], dict[str, "Against"]]
 
 
 def _compared(table: Table, baseline: str, rows: Mapping[tuple[str, str], Comparison]) -> Compared:
-    """Every arm of every task against the baseline, each response a family of its own for Holm."""
-    result = {place: against(table, *place, baseline, row) for place, row in rows.items()}
+    """Compare every arm of every task with the baseline: rates by the comparison that was made, shares by differences.
+
+    Each response is a family of its own for Holm; throughput is adjusted in its comparison.
+    """
+    result: Compared = {place: {} for place in rows}
     for name in COMPARED:
-        if name != THROUGHPUT:  # which has its own already
-            places = [place for place in result if name in result[place]]
-            for place, one in zip(places, contrasts.adjusted([result[place][name] for place in places]), strict=True):
-                result[place][name] = one
+        if RESPONSES[name].scale == "log":
+            changes = [contrasts.ratio(row, name) for row in rows.values()]
+        else:
+            columns = [[contrasts.by_block(table, task, each, name) for each in (baseline, arm)] for task, arm in rows]
+            changes = [contrasts.difference(*pair) for pair in columns]
+        for place, change in zip(rows, changes if name == THROUGHPUT else contrasts.adjusted(changes), strict=True):
+            result[place][name] = change
     return result
 
 
-def _group(
-    called: tuple[str, str],
+def _group(  # noqa: PLR0913, PLR0917  # one section of a page, and what it is made of
+    task: str,
+    label: str,
     cells: Sequence[Capped],
     table: Table,
     baseline: str,
-    judged: tuple[Mapping[tuple[str, str], Comparison], Compared],
+    rows: Mapping[tuple[str, str], Comparison],
+    compared: Compared,
 ) -> Group:
-    (task, label), (rows, compared) = called, judged
     names = sorted({arm for its, arm, _ in table if its == task}, key=lambda name: (name != baseline, name))
     arms = [
         arm_of_task(table, task, name, [cell for cell in cells if cell.arm == name], rows.get((task, name)), compared.get((task, name), {}))
@@ -301,43 +294,37 @@ def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[All
 
 
 def _all_tasks(name: str, groups: Sequence[Group], table: Table, baseline: str) -> AllTasks:
-    own, base = (_means(groups, table, arm, (name, baseline), THROUGHPUT, log=True) for arm in (name, baseline))
-    own_above, base_above = (_means(groups, table, arm, (name, baseline), ABOVE_102, log=False) for arm in (name, baseline))
-    tasks = _common(groups, table, (name, baseline), THROUGHPUT)
-    mine = {group.name: arm.holds for group in groups for arm in group.arms if arm.name == name and arm.n}
-    held = list(mine.values())
+    common = {
+        figure: [group.name for group in groups if all(contrasts.by_block(table, group.name, arm, figure) for arm in (baseline, name))]
+        for figure in (THROUGHPUT, ABOVE_102)
+    }
+    holds = {group.name: arm.holds for group in groups for arm in group.arms if arm.name == name and arm.n}
+    words = list(holds.values())
     # Of all its tasks, the baseline's or not: what an arm does where the baseline has nothing is done under a cap too.
-    every = _blocks_of_all([contrasts.by_block(table, task, name, ABOVE_102) for task in mine], log=False)
+    every = _means(table, name, ABOVE_102, holds)
     above = contrasts.mean(ABOVE_102, every.values())
-    measured = {block for (task, arm, block), value in table.items() if arm == name and task in mine and isinstance(value, dict)}
+    measured = {block for (task, arm, block), value in table.items() if arm == name and task in holds and isinstance(value, dict)}
     lacking = len(measured) - len(every)
+    rates = [_means(table, arm, THROUGHPUT, common[THROUGHPUT], log=True) for arm in (baseline, name)]
+    shares = [_means(table, arm, ABOVE_102, common[ABOVE_102]) for arm in (baseline, name)]
     return AllTasks(
         name=name,
-        tasks=len(tasks),
-        throughput=contrasts.difference(base, own, log=True),
+        tasks=len(common[THROUGHPUT]),
+        throughput=contrasts.difference(*rates, log=True),
         above=above,
         # A block that lacks a task is in no mean of all; the means of each task have it.
-        holds=is_held(above, sensed=set(held) != {"no sensor"}, whole=not lacking or set(held) == {"yes"}),
-        held=(held.count("yes"), len(held)),
+        holds=is_held(above, sensed=set(words) != {"no sensor"}, whole=not lacking or set(words) == {"yes"}),
+        held=(words.count("yes"), len(words)),
         lacking=lacking,
-        above_against=contrasts.difference(base_above, own_above),
+        above_against=contrasts.difference(*shares),
     )
 
 
-def _common(groups: Sequence[Group], table: Table, arms: tuple[str, str], name: str) -> list[str]:
-    """Tasks on which both arms have a figure."""
-    return [group.name for group in groups if all(contrasts.by_block(table, group.name, arm, name) for arm in arms)]
-
-
-def _means(groups: Sequence[Group], table: Table, arm: str, both: tuple[str, str], name: str, *, log: bool) -> dict[int, float]:  # noqa: PLR0913  # what is averaged, over what
-    """Mean of one figure over the tasks that both arms have, in each block that has all of them."""
-    return _blocks_of_all([contrasts.by_block(table, task, arm, name) for task in _common(groups, table, both, name)], log=log)
-
-
-def _blocks_of_all(columns: Sequence[Mapping[int, float]], *, log: bool) -> dict[int, float]:
-    """Mean over tasks, whose figures by block these are, in each block that has all of them."""
-    blocks = set.intersection(*(set(column) for column in columns)) if columns else set()
-    values = {block: [column[block] for column in columns] for block in sorted(blocks)}
+def _means(table: Table, arm: str, name: str, tasks: Iterable[str], *, log: bool = False) -> dict[int, float]:
+    """Mean of a figure (or of its logarithm) over tasks, in each block that has all of them."""
+    columns = [contrasts.by_block(table, task, arm, name) for task in tasks]
+    blocks = sorted(set.intersection(*map(set, columns))) if columns else []
+    values = {block: [column[block] for column in columns] for block in blocks}
     return {
-        block: math.fsum(map(math.log, ones) if log else ones) / len(ones) for block, ones in values.items() if not log or min(ones) > 0
+        block: math.fsum(map(math.log, each) if log else each) / len(each) for block, each in values.items() if not log or min(each) > 0
     }

@@ -14,8 +14,8 @@ from analysis.stats.effect import paired_effect
 from analysis.studies.power import parameters
 from analysis.studies.power import simulation as study
 from analysis.terms import Refused
+from control.power.catalog import Task
 from control.power.plant import Mismatch
-from control.power.tasks import Task
 from tests.analysis.studies.power.command import refusals
 from tests.conftest import REFERENCE
 

@@ -10,8 +10,7 @@ import pytest
 
 from analysis.studies.power import parameters
 from analysis.terms import Refused, Unreadable
-from control.power.catalog import platform, platforms
-from control.power.tasks import ANY, SHIPPED, Task
+from control.power.catalog import ANY, SHIPPED, Task, platform, platforms
 from fixtures.studies.power import tasks as run_side
 from tests.conftest import REFERENCE
 
