@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -122,8 +123,9 @@ def why_missing(cells: Sequence[Cell]) -> str:
 class SummaryRow:
     """One tweak set under one workload in one run; None where something was not measured.
 
-    Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and its 95 % interval are fractions in
-    `metric`, above 0 where it was faster than the baseline, whose arms have that word in place of a verdict.
+    `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and
+    its 95 % interval are fractions in `metric`, above 0 where it was faster than the baseline, whose arms have that word as a verdict.
+    `means` has the geometric mean of each metric, which a gain is the ratio of, and the mean over the cells of each telemetry summary.
     """
 
     run_id: str
@@ -132,6 +134,7 @@ class SummaryRow:
     workload: str
     tweakset: str
     cells: int
+    cells_run: int
     throughput_samples_per_s: float | None
     step_time_mean_s: float | None
     gpu_util_percent: float | None
@@ -145,6 +148,7 @@ class SummaryRow:
     low: float | None
     high: float | None
     verdict: str
+    means: Mapping[str, float | None]
 
 
 def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[SummaryRow]:
@@ -185,6 +189,7 @@ def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Summ
         workload=first.workload,
         tweakset=first.tweakset,
         cells=len(measured),
+        cells_run=len(cells),
         throughput_samples_per_s=throughput_samples_per_s(measured),
         step_time_mean_s=step_time_mean_s(measured),
         gpu_util_percent=time_weighted(measured, lambda cell: mean_of(GPU_UTIL, cell)),
@@ -198,7 +203,24 @@ def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Summ
         low=effect.low if effect else None,
         high=effect.high if effect else None,
         verdict="baseline" if in_baseline else comparison.verdict if comparison else "",
+        means=_means(measured),
     )
+
+
+def _means(cells: Sequence[Cell]) -> dict[str, float | None]:
+    metrics = dict.fromkeys(name for cell in cells for name in cell.metrics)
+    telemetry = dict.fromkeys(name for cell in cells for name in cell.telemetry)
+    geometric = {f"{name}_geomean": geometric_mean([cell.metrics[name] for cell in cells if name in cell.metrics]) for name in metrics}
+    return geometric | {
+        f"telemetry.{name}": statistics.fmean(cell.telemetry[name] for cell in cells if name in cell.telemetry) for name in telemetry
+    }
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Return the mean that a gain is the ratio of; None without values, or where one is not above 0."""
+    if not values or min(values) <= 0:
+        return None
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def mean_of(quantity: Quantity, cell: Cell) -> float | None:
@@ -298,8 +320,9 @@ def _every_field(rows: Sequence[SummaryRow]) -> Table:
     """Units in the names, fractions as fractions; parameters are counted by section, other sections together."""
     records = []
     for row in rows:
-        record = {RENAMED.get(name, name): value for name, value in asdict(row).items() if name != "changes"}
+        record = {RENAMED.get(name, name): value for name, value in asdict(row).items() if name not in {"changes", "means"}}
         counts = {f"{section}_parameters": row.changes.get(section, 0) for section in SECTIONS}
         other = sum(count for section, count in row.changes.items() if section not in SECTIONS)
-        records.append(record | counts | {"other_parameters": other})
-    return Table([Column(name) for name in records[0]] if records else (), [list(record.values()) for record in records])
+        records.append(record | counts | {"other_parameters": other, **row.means})
+    names = dict.fromkeys(name for record in records for name in record)
+    return Table([Column(name) for name in names], [[record.get(name) for name in names] for record in records])

@@ -1,4 +1,4 @@
-"""The data behind a report as files for other programs: every cell, every comparison, and a summary of each arm.
+"""The data behind a report as files for other programs: every cell, every comparison, and every effect of a key.
 
 Full precision; the names carry the units; what is missing is an empty field.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import statistics
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -93,45 +91,6 @@ def _effect(place: str, effect: Effect | None) -> dict[str, Value]:
         "p_equivalent": effect.p_equivalent,
     }
     return {f"{place}_{name}": value for name, value in known.items()}
-
-
-def summary(runs: Iterable[Run]) -> Rows:
-    """One row a run, workload and tweak set: geometric mean of each metric over the blocks, mean of telemetry over the cells."""
-    rows: Rows = []
-    for run in runs:
-        arms: dict[tuple[str, str], list[Cell]] = {}
-        for cell in run.cells:
-            arms.setdefault((cell.workload, cell.tweakset), []).append(cell)
-        rows += [
-            {
-                "run_id": run.run_id,
-                "workload": workload,
-                "tweakset": tweakset,
-                "settings": len(run.tweaksets[tweakset].requested),
-                "scripts": run.tweaksets[tweakset].scripts,
-                "cells_measured": sum(cell.outcome == "measured" for cell in arm),
-                "cells": len(arm),
-                **_summarised([cell for cell in arm if cell.outcome == "measured"]),
-            }
-            for (workload, tweakset), arm in sorted(arms.items(), key=lambda item: list(run.workloads).index(item[0][0]))
-        ]
-    return rows
-
-
-def _summarised(arm: Sequence[Cell]) -> dict[str, Value]:
-    values: dict[str, Value] = {}
-    for name in dict.fromkeys(name for cell in arm for name in cell.metrics):
-        values[f"{name}_geomean"] = geometric_mean([cell.metrics[name] for cell in arm if name in cell.metrics])
-    for name in dict.fromkeys(name for cell in arm for name in cell.telemetry):
-        values[f"telemetry.{name}"] = statistics.fmean(cell.telemetry[name] for cell in arm if name in cell.telemetry)
-    return values
-
-
-def geometric_mean(values: Sequence[float]) -> float | None:
-    """Answer the mean that a gain is the ratio of; None without values, or where one is not above 0."""
-    if not values or min(values) <= 0:
-        return None
-    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def effects(result: Sequence[tuple[str, Effects]]) -> Rows:

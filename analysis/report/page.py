@@ -1,4 +1,4 @@
-"""The report: runs in, one self-contained HTML page out."""
+"""The report: runs in, one self-contained HTML page out, with every picture that can be drawn and the reason why others cannot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -17,23 +17,29 @@ from markupsafe import Markup
 from analysis import machine, studies
 from analysis.arms import Arm
 from analysis.compare import compare_arms
-from analysis.plots.scene import scene_of
+from analysis.plots import fitting
+from analysis.plots.scene import NothingToDraw, scene_of
+from analysis.plots.style import svg, written
+from analysis.render import csv, markdown
 from analysis.render import html as as_html
+from analysis.summary import answer, rows_of
 from analysis.terms import Refused
 from analysis.wording import spoken, unsigned
 
 from . import csv_files
-from .answers import counted
-from .pictures import pictures_of
+from .answers import counted, joined
 from .saving import GENERATOR
-from .summary import as_markdown, summary
 from .verdicts import VerdictTable, tables
 from .view import ViewText, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.figure import Figure
+
+    from analysis.answer import Answer
     from analysis.plots.scene import Scene
+    from analysis.plots.style import Picture as Module
     from analysis.terms import Comparison, Run, Verdict
 
     from .view import View
@@ -107,6 +113,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
     told = list(dict.fromkeys((told.id, told.title) for view in views for told in view.told))
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
+    arms = answer(rows_of(runs, scene.comparisons))
     html = render(
         "page.html",
         title=f"DeepTweak report: {', '.join(view.name for view in views)}",
@@ -129,7 +136,8 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         ),
         changes=machine.differences(runs),
         margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
-        files=_files(runs, comparisons) + _effects_file(scene),
+        summary=as_html.render(replace(arms, findings=[], legend=()), 3),
+        files=_files(runs, comparisons, arms) + _effects_file(scene),
         command=command,
     )
     return Page(html, views, between, states)
@@ -225,16 +233,13 @@ def _between(runs: Sequence[Run]) -> Between:
     return Between(tables(result), result, counted(result), None)
 
 
-def _files(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[File]:
+def _files(runs: Sequence[Run], comparisons: Sequence[Comparison], arms: Answer) -> list[File]:
+    cells, compared = csv_files.as_csv(csv_files.cells(runs)), csv_files.as_csv(csv_files.comparisons(comparisons))
     return [
-        _file("cells.csv", csv_files.as_csv(csv_files.cells(runs)), "one row a cell: outcome, all metrics, all telemetry summaries"),
-        _file(
-            "comparisons.csv", csv_files.as_csv(csv_files.comparisons(comparisons)), "one row a comparison: verdict, effects, intervals, p"
-        ),
-        _file(
-            "summary.csv", csv_files.as_csv(csv_files.summary(runs)), "one row a workload and tweak set: geometric means over the blocks"
-        ),
-        _file("summary.md", as_markdown((run.run_id, summary(run)) for run in runs), "the same as a Markdown table, rounded"),
+        _file("cells.csv", cells, "one row a cell: outcome, all metrics, all telemetry summaries"),
+        _file("comparisons.csv", compared, "one row a comparison: verdict, effects, intervals, p"),
+        _file("summary.csv", csv.render(arms), "one row a workload and tweak set: averages over its cells, parameters, verdict"),
+        _file("summary.md", markdown.render(arms), "the same as Markdown tables, rounded"),
     ]
 
 
@@ -248,3 +253,57 @@ def _file(name: str, content: str, says: str) -> File:
     kind = "text/csv" if name.endswith(".csv") else "text/markdown"
     encoded = quote(content.encode("utf-8", "replace"), safe=",:;()/!*[]{}=")  # of numbers and commas a quarter shorter than base64
     return File(name, f"data:{kind};charset=utf-8,{encoded}", says)
+
+
+# From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures and the data have to fit into 2 MB.
+HEAVY_BYTES = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: `markup` for the page, or `missing`, the reason why there is none; `leads` if it may stand at the top."""
+
+    name: str
+    title: str
+    answers: str
+    leads: bool
+    markup: Markup | None = None
+    missing: str | None = None
+
+
+def pictures_of(scene: Scene) -> list[Picture]:
+    """Draw everything that can be drawn of a scene, in the order a reader wants it."""
+    result = []
+    for name, module in fitting(scene.runs).items():
+        try:
+            figure = module.draw(scene)
+            title = str(figure.get_label())
+            markup = _embedded(figure, name, title, f"{module.ANSWERS} {_effects_text(scene, module)}{_shown(scene)}")
+            result.append(Picture(name, title, module.ANSWERS, module.leads, markup))
+        except NothingToDraw as reason:
+            result.append(Picture(name, module.TITLE, module.ANSWERS, leads=False, missing=str(reason).rstrip(".")))
+    return result
+
+
+def _effects_text(scene: Scene, module: Module) -> str:
+    """Say what a picture of a design shows, in the sentences of its effects."""
+    if not hasattr(module, "DESIGNS"):
+        return ""
+    lines = [f"{effects.observed.workload}: {effects.sentence} " for run in scene.runs for effects in scene.effects.get(run.origin, ())]
+    return "".join(lines)
+
+
+def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup:
+    drawing = svg(figure, name, title, description)
+    pixels = base64.b64encode(written(figure, "png")).decode() if len(drawing) > HEAVY_BYTES else ""
+    if not pixels or len(drawing) <= len(pixels):
+        return Markup(drawing)  # noqa: S704  # what draws has escaped every text in it
+    return Markup('<img alt="{}. {}" src="data:image/png;base64,{}">').format(title, description, Markup(pixels))  # noqa: S704  # base64 has no markup
+
+
+def _shown(scene: Scene) -> str:
+    """Say what is in a picture for those who cannot see it, and where its numbers are."""
+    workloads = list(dict.fromkeys(cell.workload for run in scene.runs for cell in run.cells))
+    tweaksets = list(dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells))
+    where = "The numbers are in cells.csv and comparisons.csv, below."
+    return f"Workloads: {joined(workloads)}. Tweak sets: {joined(tweaksets)}. {where}" if workloads else where

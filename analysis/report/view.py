@@ -14,7 +14,6 @@ from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
 from .checklist import ReportRule, Subject, checklist
 from .settings import RequestedSetting, State, asked
-from .summary import METRICS, Summary, summary
 from .verdicts import VerdictTable, tables
 
 if TYPE_CHECKING:
@@ -27,6 +26,15 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Comparison, Design, Run
 
 
+# Metrics in the list of all cells: label and factor to its unit.
+METRICS = {
+    "throughput_samples_per_s": ("throughput, samples/s", 1),
+    "step_time_p10_s": ("p10 step, ms", 1000),
+    "step_time_q1_s": ("q1 step, ms", 1000),
+    "step_time_round_adjusted_s": ("step, ms", 1000),
+    "step_time_median_s": ("median step, ms", 1000),
+    "step_time_mean_s": ("mean step, ms", 1000),
+}
 HELD = "No tweak set was compared: streams of jobs are held against models and each other."
 
 
@@ -104,7 +112,6 @@ class View:
     lost: Sequence[LostCells]
     cell_metrics: Sequence[str]
     cells: Sequence[ViewLine]
-    summary: Summary
     measure: str | None
     replicated: bool
 
@@ -157,9 +164,8 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         facts=facts,
         order=_order(run),
         lost=_lost(run),
-        cell_metrics=[METRICS[name].label for name in shown],
+        cell_metrics=[METRICS[name][0] for name in shown],
         cells=[_line(cell, shown) for cell in run.cells],
-        summary=summary(run),
         measure=_measure(run),
         replicated=run.replicated,
     )
@@ -231,7 +237,7 @@ def _lost(run: Run) -> list[LostCells]:
 
 
 def _line(cell: Cell, metrics: Sequence[str]) -> ViewLine:
-    numbers = (METRICS[name].written(cell.metrics.get(name)) for name in metrics)
+    numbers = (f"{cell.metrics[name] * METRICS[name][1]:.4g}" if name in cell.metrics else "" for name in metrics)
     return ViewLine(
         order=cell.order,
         block=cell.block,

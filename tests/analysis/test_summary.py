@@ -21,6 +21,7 @@ from analysis.summary import (
     changes,
     energy_j,
     energy_j_per_sample,
+    geometric_mean,
     machine_of,
     measured_s,
     rows_of,
@@ -137,6 +138,23 @@ def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows:
     assert (records[0]["gain_fraction"], records[0]["memory_used_gib"]) == ("", "")
     assert (records[2]["sysctl_parameters"], records[2]["script_parameters"]) == ("1", "0")
     assert {"run_id", "machine", "gpu_power_w", "energy_j_per_sample", "cpu_busy_percent", "verdict"} <= records[0].keys()
+
+
+def test_the_means_are_those_the_gains_are_ratios_of(rows: list[SummaryRow]) -> None:
+    base, faster = ({**record} for record in list(csv.DictReader(StringIO(as_csv.render(answer(rows)))))[:3:2])
+    assert rows[2].gain is not None
+    ratio = float(faster["throughput_samples_per_s_geomean"]) / float(base["throughput_samples_per_s_geomean"])
+    assert ratio - 1 == pytest.approx(rows[2].gain, rel=1e-9)
+    assert float(base["telemetry.gpu0_power_w_mean"]) == pytest.approx(60)
+    assert (geometric_mean([]), geometric_mean([1.0, 0.0])) == (None, None)
+
+
+def test_an_arm_without_a_measured_cell_is_there_and_empty() -> None:
+    broken = Arm("broken", broken=dict.fromkeys(range(1, 6), ("failed", "out of memory")))
+    run = from_json(saved_run(replace(MADE, arms=(STOCK, broken))), "run.json")
+    record = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([run], compare(run)))))))[1]
+    assert (record["tweakset"], record["cells"], record["cells_run"]) == ("broken", "0", "5")
+    assert record["step_time_p10_s_geomean"] == record["step_time_mean_s"] == ""
 
 
 def test_a_name_is_no_formula_to_a_spreadsheet() -> None:

@@ -31,7 +31,7 @@ MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, SWAPPINESS), Arm("same", 0.0,
 
 @pytest.fixture(autouse=True)
 def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.report.pictures.fitting", two_pictures)
+    monkeypatch.setattr("analysis.report.page.fitting", two_pictures)
 
 
 def report(tmp_path: Path, *runs: Path | str, options: Sequence[str] = ()) -> tuple[int, Path]:

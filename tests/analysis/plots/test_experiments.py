@@ -11,7 +11,7 @@ import pytest
 from analysis.load import load
 from analysis.plots import jobs_hyper, jobs_poisoning, jobs_scaling
 from analysis.plots.scene import scene_of
-from analysis.report.pictures import pictures_of
+from analysis.report.page import pictures_of
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw two small stand-ins in place of the real pictures."""
-    monkeypatch.setattr("analysis.report.pictures.fitting", two_pictures)
+    monkeypatch.setattr("analysis.report.page.fitting", two_pictures)
 
 
 @pytest.fixture(scope="module")

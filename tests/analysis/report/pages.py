@@ -60,7 +60,7 @@ def subject(run: Run, **pictures: str | None) -> Subject:
 def page(*runs: Run, refused: Sequence[str] = ()) -> Page:
     """Write a report, with two small stand-ins for its pictures."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.report.pictures.fitting", two_pictures)
+        patch.setattr("analysis.report.page.fitting", two_pictures)
         return page_of(runs, "python -m analysis report 'made up.json'", refused)
 
 

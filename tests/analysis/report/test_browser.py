@@ -57,7 +57,7 @@ def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     path = tmp_path_factory.mktemp("odd") / "report.html"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.report.pictures.fitting", two_pictures)
+        patch.setattr("analysis.report.page.fitting", two_pictures)
         save(page_of(runs, f"python -m analysis report {word}", [f"{evil}: {word}"]).html, path)
     return path
 

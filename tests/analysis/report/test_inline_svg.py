@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis.plots.scene import Scene
 from analysis.plots.style import svg
-from analysis.report.pictures import pictures_of
+from analysis.report.page import pictures_of
 from tests.analysis.report.pages import SWAPPINESS, read, two_pictures
 from tests.synthetic import STOCK, Arm, Made
 
@@ -80,9 +80,9 @@ def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAs
 @pytest.mark.parametrize("heavier", [False, True], ids=["fewer bytes", "more bytes"])
 def test_a_drawing_of_too_many_marks_becomes_pixels_with_the_same_text(monkeypatch: pytest.MonkeyPatch, *, heavier: bool) -> None:
     """It stays a drawing where pixels would be more."""
-    monkeypatch.setattr("analysis.report.pictures.HEAVY_BYTES", 1000)
-    monkeypatch.setattr("analysis.report.pictures.written", lambda *_: b"large" * 100_000 if heavier else b"small")
-    monkeypatch.setattr("analysis.report.pictures.fitting", lambda _: {"points": two_pictures()["points"]})
+    monkeypatch.setattr("analysis.report.page.HEAVY_BYTES", 1000)
+    monkeypatch.setattr("analysis.report.page.written", lambda *_: b"large" * 100_000 if heavier else b"small")
+    monkeypatch.setattr("analysis.report.page.fitting", lambda _: {"points": two_pictures()["points"]})
     (picture,) = pictures_of(Scene((read(Made(arms=(STOCK, Arm('"><script>', requested=SWAPPINESS)))),)))
     assert picture.markup is not None
     assert "<script" not in picture.markup
