@@ -71,7 +71,7 @@ def said_by(cmdline: Path) -> bytes:
 def test_it_is_asked_once_however_many_cells_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, counted=f"print('1.0', file=open({str(tmp_path / 'asked')!r}, 'a'))")
     for _ in range(3):
-        programs.asked("counted", "--version")
+        programs.answer_of("counted", "--version")
     assert (tmp_path / "asked").read_text().splitlines() == ["1.0"]
 
 
