@@ -9,8 +9,7 @@ import pytest
 
 from control.power.catalog import Task
 from control.power.terms import Knobs, Seen, Settings, Tenant
-from fixtures.studies.power.capped import Capped, Window
-from fixtures.studies.power.decider import Decision
+from fixtures.studies.power.capped import Capped, Decision, Window
 from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 

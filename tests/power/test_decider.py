@@ -9,7 +9,7 @@ import pytest
 
 from analysis.studies.power import parameters
 from control.power.terms import Knobs, Question, Seen, Settings, Tenant, must_be_settable
-from fixtures.studies.power.decider import Decider, reader
+from fixtures.studies.power.capped import Decider, reader
 from fixtures.terms import Refused
 from tests.analysis.studies.power.made_reference import reference
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares
 
 from analysis.answer import of_parts
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
-from control.power.models.own import matern
+from control.power.models.own import Surface
 
 from .fit_own import most_likely
 
@@ -162,12 +161,10 @@ def _surface(known: Floats, logs: Floats, asked: Floats) -> tuple[Floats, Floats
 
     law = least_squares(off, before, loss="soft_l1").x
     left = logs - _law(law, known)
-    hyper = np.exp(most_likely(known, left, SCALES))
-    scales, amplitude, noise = hyper[:2], hyper[2], hyper[3]
-    factor = cho_factor(amplitude**2 * matern(known, known, scales) + noise**2 * np.eye(len(known)), lower=True)
-    cross = amplitude**2 * matern(asked, known, scales)
-    variance = amplitude**2 + noise**2 - np.einsum("ij,ji->i", cross, cho_solve(factor, cross.T))
-    return _law(law, asked) + cross @ cho_solve(factor, left), np.sqrt(np.clip(variance, 0.0, None))
+    *scales, amplitude, noise = map(float, np.exp(most_likely(known, left, SCALES)))
+    surface = Surface(tuple(law), tuple(scales), amplitude, noise, 1.0, (-math.inf, math.inf), (), known, left)
+    added, sd = surface.beyond_law(asked)
+    return _law(law, asked) + added, sd
 
 
 def _law(law: Floats, columns: Floats) -> Floats:

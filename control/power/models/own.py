@@ -162,13 +162,17 @@ class Surface:
         weights: Floats = cho_solve(self._factor, self.left)
         return weights
 
-    def predict(self, seen: Features) -> tuple[Floats, Floats]:
-        """Value, and the sd of its logarithm. Shapes (partitions,)."""
-        cross = self.amplitude**2 * matern(seen.columns, self.at, np.array(self.scales))
-        added = np.clip(cross @ self._weights, *self.limits)
+    def beyond_law(self, columns: Floats) -> tuple[Floats, Floats]:
+        """What the process adds to the law's logarithm at `columns` (points, columns), and the sd of the sum. Shapes (points,)."""
+        cross = self.amplitude**2 * matern(columns, self.at, np.array(self.scales))
         explained = solve_triangular(self._factor[0], cross.T, lower=True)
         variance = self.amplitude**2 - np.einsum("ij,ij->j", explained, explained)
         sd = self.inflation * np.sqrt(np.clip(variance, 0.0, None) + self.noise**2)
+        return np.clip(cross @ self._weights, *self.limits), sd
+
+    def predict(self, seen: Features) -> tuple[Floats, Floats]:
+        """Value, and the sd of its logarithm. Shapes (partitions,)."""
+        added, sd = self.beyond_law(seen.columns)
         return np.exp(law_of(np.array(self.law), seen) + added), sd
 
 
