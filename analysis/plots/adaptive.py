@@ -393,6 +393,7 @@ def _candidates(sheet: Page, top: float, candidates: Sequence[Candidate]) -> flo
                 [mark._replace(ends=scaled(mark.ends, 100)) for mark in marks],
                 color=look["color"],
                 bold=True,
+                rule=bool(at),
                 tall=CANDIDATE,
             )
         )

@@ -84,7 +84,7 @@ def forest(scene: Scene) -> Spec:
             for row in ordered
         ]
         run = next((run for run in scene.runs if run.origin == group[0].candidate_run), None)
-        sections.append(_contrasts(rows, left, reach, group[0].margin, _title(group[0], run, scene), _baseline(ordered, scene), run))
+        sections.append(_contrasts(rows, left, reach, group[0].margin, _title(group[0], run, scene), _baseline(group, scene), run))
     lead = (
         "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary metric, which is the first that is named "
         "beside each workload; lines: its 95 % interval."

@@ -441,7 +441,7 @@ def _tweaks(sheet: Page, top: float, rows: Sequence[IoContrast], left: float, re
 
 
 def _ratio(change: float | None) -> float:
-    """Answer the logarithm of a ratio, which must not be that of 0 where an interval ends next to it."""
+    """Return the logarithm of a ratio, which must not be that of 0 where an interval ends next to it."""
     return math.log1p(max(change or 0.0, -0.999))
 
 

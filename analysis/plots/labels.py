@@ -125,13 +125,13 @@ BREAKS = "-_./ "  # a name is broken after these
 
 
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
-    """Answer how wide a line of text is, in inches."""
+    """Return how wide a line of text is, in inches."""
     # A renderer that rounds each letter to whole pixels needs a little more.
     return 1.03 * extent(text, points, weight)[0] / 72
 
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:
-    """Answer how wide a column of names must be, in inches, with room to what stands beside it; `most_in` at most."""
+    """Return how wide a column of names must be, in inches, with room to what stands beside it; `most_in` at most."""
     return min(most_in, max((width_in(one_line(name, LONGEST), points) for name in names), default=0.0) + 0.18)
 
 
@@ -174,7 +174,7 @@ def _pieces(word: str, fits: Fits) -> Iterator[str]:
 
 
 def _most(text: str, fits: Fits) -> int:
-    """Answer how many letters of the beginning fit."""
+    """Return how many letters of the beginning fit."""
     return next((at for at in range(min(len(text), LONGEST), 0, -1) if fits(text[:at])), 0)
 
 

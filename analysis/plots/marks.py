@@ -79,7 +79,7 @@ class MarkRow(NamedTuple):
 
 
 def ends_of(value: object, scale: float = 1.0) -> Ends:
-    """Answer value and ends of whatever has them: a mean, a figure, an effect (whose value is its gain)."""
+    """Return value and ends of whatever has them: a mean, a figure, an effect (whose value is its gain)."""
     if value is None:
         return None, None, None
     middle = getattr(value, "value", None) if hasattr(value, "value") else getattr(value, "gain", None)
@@ -87,13 +87,13 @@ def ends_of(value: object, scale: float = 1.0) -> Ends:
 
 
 def scaled(ends: Ends, by: float) -> Ends:
-    """Answer an interval in another unit."""
+    """Return an interval in another unit."""
     value, low, high = (None if end is None else end * by for end in ends)
     return value, low, high
 
 
 def known(every: Iterable[Ends]) -> list[float]:
-    """Answer all numbers of some intervals."""
+    """Return all numbers of some intervals."""
     return [end for ends in every for end in ends if end is not None]
 
 
@@ -338,7 +338,7 @@ def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
 
 
 def margin_band(margin: float) -> tuple[float, float]:
-    """Answer the ends in percent between which a gain counts as none."""
+    """Return the ends in percent between which a gain counts as none."""
     return 100 / (1 + margin) - 100, 100 * margin
 
 
@@ -389,7 +389,7 @@ def rounded(axes: Axes, **most: int) -> None:
 
 
 def axis_of(axes: Axes, which: Literal["x", "y"]) -> Any:  # noqa: ANN401  # one of matplotlib's two classes
-    """Answer one axis."""
+    """Return one axis."""
     return axes.xaxis if which == "x" else axes.yaxis
 
 

@@ -104,7 +104,7 @@ def series_key(run: Run, cell_id: str) -> str:
 
 
 def panels_of(scene: Scene) -> list[Panel]:
-    """Answer what has measured cells, in the order of the runs and of their studies and workloads as they list them.
+    """Return what has measured cells, in the order of the runs and of their studies and workloads as they list them.
 
     Raises: NothingToDraw, where no cell of any run was measured.
     """
@@ -138,7 +138,7 @@ def changes_something(tweakset: TweakSet) -> bool:
 
 
 def measured(panel: Panel, arm: str) -> list[Cell]:
-    """Answer the measured cells of one tweak set, in the order they ran."""
+    """Return the measured cells of one tweak set, in the order they ran."""
     return [cell for cell in panel.cells if cell.tweakset == arm and cell.outcome == "measured"]
 
 

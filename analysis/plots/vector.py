@@ -118,7 +118,7 @@ class Vector(RendererBase):
         return True
 
     def get_text_width_height_descent(self, s: str, prop: FontProperties, ismath: object) -> tuple[float, float, float]:
-        """Answer the size of a line of text; the same ones come again in every picture."""
+        """Return the size of a line of text; the same ones come again in every picture."""
         del ismath
         return extent(s, prop.get_size_in_points(), prop.get_weight(), prop.get_style(), prop.get_name())
 
@@ -312,7 +312,7 @@ def _text(text: str) -> str:
 
 
 def extent(text: str, size: float, weight: Any = "normal", slant: str = "normal", family: str = FONT) -> tuple[float, float, float]:  # noqa: ANN401  # matplotlib's
-    """Answer how wide a line of text is, how tall and how deep below its base line, in points: the sum of its letters."""
+    """Return how wide a line of text is, how tall and how deep below its base line, in points: the sum of its letters."""
     letters = [_letter(one, weight, slant, family) for one in text]
     tall, deep = _line(weight, slant, family)
     return sum(letters) * size / LARGE, tall * size / LARGE, deep * size / LARGE

@@ -34,7 +34,7 @@ class WorkloadAnswer:
 
 
 def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]:
-    """Answer every workload of a run that was compared, in the order of the comparisons."""
+    """Return every workload of a run that was compared, in the order of the comparisons."""
     result = []
     for workload in dict.fromkeys(comparison.workload for comparison in comparisons):
         rows = [comparison for comparison in comparisons if comparison.workload == workload and not is_control(run, comparison)]

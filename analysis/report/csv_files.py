@@ -136,7 +136,7 @@ def as_csv(rows: Rows) -> str:
 
 
 def field(value: object) -> object:
-    """Answer a value as a field: no formula, and empty where it is missing."""
+    """Return a value as a field: no formula, and empty where it is missing."""
     if isinstance(value, str) and value.startswith(FORMULA):
         return f"'{value}"
     return "" if value is None else value

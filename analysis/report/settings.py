@@ -44,7 +44,7 @@ class RequestedSetting:
 
 
 def asked(run: Run) -> list[RequestedSetting]:
-    """Answer every tweak set that asks for something or was seen to change something, in the run's order."""
+    """Return every tweak set that asks for something or was seen to change something, in the run's order."""
     result = []
     for tweakset in run.tweaksets.values():
         cells = [cell for cell in run.cells if cell.tweakset == tweakset.name]
