@@ -15,7 +15,7 @@ from analysis.studies.power import fit_own, held_out, material, parameters
 from analysis.studies.power.material import gather
 from analysis.studies.power.traces import PartitionRow
 from analysis.terms import Refused
-from control.power.models.own import Estimated
+from control.power.models.own import Estimated, Surface, features_of, law_of
 from control.power.terms import Anchor, Partition
 from tests.analysis.studies.power import made_cpu, made_traces
 from tests.analysis.studies.power.command import model_at
@@ -89,6 +89,17 @@ def test_no_mix_is_promised_much_more_than_anything_that_was_measured(model: Own
     assert 0.0 < said.throughput_images_per_s[0] < 4000.0
     assert 0.0 < said.dynamic_power_w[0] < 500.0
     assert 0.0 <= said.sm_util_percent[0] <= 100.0
+
+
+def test_a_surface_adds_what_the_law_left_over_within_its_limits() -> None:
+    """e^0.2 times the law where that was measured, and no more than the limit allows; the sd there is that of noise alone."""
+    features = features_of([Partition((25.0, 25.0), (16, 16))])
+    law = fit_own.BEFORE
+    for limit, added in ((1.0, 0.2), (0.1, 0.1)):
+        surface = Surface(tuple(law), (1.0,) * 5, 0.5, 1e-3, 1.0, (-limit, limit), (0,), features.columns, np.array([0.2]))
+        value, log_sd = surface.predict(features)
+        assert np.log(value) - law_of(law, features) == pytest.approx(added, abs=1e-4)
+        assert 1e-3 < log_sd[0] < 2e-3
 
 
 def test_it_is_surer_of_what_was_measured_than_of_mixes_and_of_what_is_far(model: Own) -> None:

@@ -123,6 +123,7 @@ def test_refusals(made: Path, tmp_path: Path, power: Power, monkeypatch: pytest.
     of_task += [["--tasks", "own.yaml", "--task", "2", *a100]]
     calls = [["parameters", *more] for more in (["--cap", "130"], *capped, [*a100, "--front", "--greedy", "fast"], *of_task)]
     calls += [["cpu", "--cap", "0.01", *LADDER], ["cpu", "--tasks", "own.yaml", "--task", "1", *LADDER]]
+    calls += [["parameters", *a100], ["parameters", *a100, "--cap", "130", "--front"]]
     messages = refusals(power, "partition", calls)
     assert {name: re.sub(r"\d+\.\d{2,}", "#.#", said) for name, said in messages.items()} == snapshot
     assert made.name == "parameters"

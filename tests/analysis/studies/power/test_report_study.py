@@ -296,6 +296,8 @@ def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counte
     side, _ = judged(alter(capped_run(SMALL), "=steady", blocks={2}, throughput_images_per_s=0.0))
     found = arm(side.groups[0], "steady")
     assert (found.unread[THROUGHPUT], found.means[THROUGHPUT].n) == (1, 4)
+    side, _ = judged(alter(capped_run(TWO), "=steady", "task=13", blocks={2}, throughput_images_per_s=0.0))
+    assert next(each for each in side.together if each.name == "steady").throughput.blocks == 4
 
 
 def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:
