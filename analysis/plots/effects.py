@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Comparison, Effect, Run
 
+    from .labels import Measure
     from .marks import Ends, Style
     from .page import Entry, Page
     from .scene import Scene
@@ -210,13 +211,20 @@ def _baseline(rows: Sequence[Comparison], scene: Scene) -> str:
     """Write what 0 stands for: a gain without its base says nothing."""
     rows = without_guards(rows)
     first = rows[0]
-    values = {effect.metric.name: effect.baseline for row in rows for effect in (row.primary, row.second) if effect}
+    values: dict[str, list[float]] = {}
+    for effect in (effect for row in rows for effect in (row.primary, row.second) if effect):
+        values.setdefault(effect.metric.name, []).append(effect.baseline)
     name = first.primary_metric.name
     for cell in (cell for run in scene.runs for cell in run.cells if run.origin == first.baseline_run and not values):
         if (cell.study, cell.workload, cell.tweakset) == (first.study, first.workload, first.baseline) and name in cell.metrics:
-            values[name] = cell.metrics[name]
-    shown = [f"{(measure := measure_of(name, [value])).name} {measure.value(value)}" for name, value in values.items()]
+            values[name] = [cell.metrics[name]]
+    shown = [f"{(measure := measure_of(name, own)).name} {_spread(measure, own)}" for name, own in values.items()]
     return f"0 = {first.baseline}{': ' if shown else ''}{', '.join(shown)}"
+
+
+def _spread(measure: Measure, values: Sequence[float]) -> str:
+    """Write a baseline; contrasts that rest on different blocks have each their own, so from the least to the most."""
+    return " to ".join(dict.fromkeys(measure.value(value) for value in (min(values), max(values))))
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:

@@ -66,6 +66,15 @@ def test_the_margin_and_the_baselines_own_value_are_shown(drawings: dict[str, Fi
     assert f"{base:.1f} samples/s" in said(drawings["forest"])
 
 
+def test_of_contrasts_that_rest_on_different_blocks_the_head_says_all_their_baselines() -> None:
+    """`late` lost the first blocks, which drift made the fastest: its stock is another than that of `whole`."""
+    arms = (Arm("whole", 0.05), Arm("late", 0.05, broken=dict.fromkeys((1, 2), ("failed", "gone"))))
+    scene = scene_of([from_json(saved_run(Made(arms=(STOCK, *arms), blocks=8, drift=0.2)), "drift.json")])
+    bases = sorted(one.primary.baseline for one in scene.comparisons if one.primary)
+    assert bases[0] < 0.99 * bases[1]
+    assert f"{bases[0]:.1f} samples/s to {bases[1]:.1f} samples/s" in said(forest.draw(scene)).replace("\n", " ")
+
+
 def test_a_row_that_cannot_be_compared_has_no_mark(drawings: dict[str, Figure]) -> None:
     assert len([line for line in drawings["forest"].axes[0].lines if str(line.get_marker()) in "^vsox"]) == 4
 
