@@ -98,12 +98,12 @@ def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: 
 
 def test_a_plan_shows_control_characters_and_lets_no_terminal_obey_them(place: Place) -> None:
     """They may stand in any text of a manifest."""
-    path = place.manifest("red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J \x00")
+    path = place.manifest("red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx")
     done = place.run(f"--tweaks={path}", "--plan", *QUICK)
     assert done.code == 0, done.out
     assert {one for one in done.out if not one.isprintable()} <= {"\n", "\t"}
     assert done.lines("vm.swappiness: ")[0].endswith(r"-> 1\x1b[31m0")
-    assert done.lines(r"| echo \x1b[2J \x00")
+    assert done.lines(r"/proc/sys/vm/\x1b[2Jx: ")
 
 
 def outcomes(place: Place) -> dict[str, str]:
