@@ -50,7 +50,7 @@ OURS = {
     "ours, p10 step": ("the same on the 10th percentile of step time", "analysis/compare.py"),
     SCREEN: ("throughput, p < 0.05 after Benjamini & Hochberg: for a screen", "analysis/stats/adjust.py"),
     GATE: (f"throughput, p < 0.05 after Holm and more than {unsigned(MARGIN)} lost", "analysis/studies/gate/gate.py"),
-    RANKS: ("throughput, p < 0.05 by signed ranks, not adjusted (`compare --robust`)", "analysis/robust.py"),
+    RANKS: ("throughput, p < 0.05 by signed ranks, not adjusted (`compare --robust`)", "analysis/stats/ranks.py"),
 }
 
 
