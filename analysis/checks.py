@@ -318,7 +318,8 @@ class Disturbance:
 
 def disturbances(run: Run) -> Iterator[Disturbance]:
     """What disturbed a run: other programs, other guests of its host."""
-    way_out = "measure more blocks" if run.design.kind == "turns" else "let the arms take turns (`--design=turns`)"
+    turns = "`--turns`, where its output has steps" if "command" in run.studies else "`--design=turns`"
+    way_out = "measure more blocks" if run.design.kind == "turns" else f"let the arms take turns ({turns})"
     others = [(share, cell.block) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     stolen = [(cell.telemetry[STOLEN] / 100, cell.block) for cell in run.cells if STOLEN in cell.telemetry]
     yield from _beyond("other programs used", OTHERS, others, f"stop these programs, or {way_out}")

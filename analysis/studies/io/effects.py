@@ -118,7 +118,7 @@ def analyse(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> An
     blocks = by_block(layout)
     if not layout.factors:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
-    if layout.rows.empty:
+    if not layout.rows[Y]:
         reasons = ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason, _ in layout.lost)) or "nothing ran"
         return replace(empty, refusal=f"no run has it: {reasons}.")
     if len(blocks) < FEWEST_BLOCKS:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from analysis.pairing import is_rate
 
@@ -74,7 +72,7 @@ class Layout:
     scale: Scale
     varied: Factors
     points: Mapping[str, tuple[str, ...]]
-    rows: pd.DataFrame
+    rows: Mapping[str, Sequence[Any]]
     lost: tuple[tuple[str, str, tuple[str, ...]], ...]
 
     @property
@@ -207,7 +205,7 @@ def layout_of(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> 
     ids = {(run.origin, run.id) for run in rest}
     points: dict[str, tuple[str, ...]] = {}
     lost: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    values = []
+    values: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for cell in (cell for cell in used if (cell.run.origin, cell.run.id) in ids):
         levels, figure = varied.levels(cell.run), cell.responses[response]
         point = ", ".join(f"{factor.name} {level}" for factor, level in zip(varied.factors, levels, strict=True))
@@ -216,10 +214,10 @@ def layout_of(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> 
         if y is None:
             lost[point, (figure.why_missing or "not above 0: no ratio can be taken").rstrip(".")][block] = None
         else:
-            values.append((*levels, block, y))
-    names = [factor.name for factor in varied.factors]
-    rows = pd.DataFrame(values, columns=[*names, BLOCK, Y])
-    rows = rows.groupby([*names, BLOCK], sort=False)[Y].agg(lambda y: math.fsum(y) / len(y)).reset_index()
+            values[*levels, block].append(y)
+    names = [*(factor.name for factor in varied.factors), BLOCK]
+    rows: dict[str, list[Any]] = {name: [place[at] for place in values] for at, name in enumerate(names)}
+    rows[Y] = [math.fsum(several) / len(several) for several in values.values()]
     unit = used[0].responses[response].unit if used else ""
     missing = tuple((point, reason, tuple(blocks)) for (point, reason), blocks in lost.items())
     return Layout(response, unit, scale_of(response), varied, points, rows, missing)

@@ -71,7 +71,7 @@ def variation(layout: Layout) -> Variation:
     levels, keys, blocks = layout.levels(), layout.keys(), list(layout.rows[BLOCK])
     if len(set(keys)) < 2:
         raise NotComparable(f"cells of {len(set(keys))} of {len(layout.points)} points were measured: nothing to set against each other.")
-    y = layout.rows[Y].to_numpy(float)
+    y = np.array(layout.rows[Y], float)
     base = np.column_stack([np.ones(len(y)), _coded(blocks)])
     total = float(((y - y.mean()) ** 2).sum())
     pure_ss, pure_df = _rss([base, _coded(keys)], y)
@@ -121,7 +121,7 @@ def _terms(
                 raise NotComparable(f"fewer than {FEWEST_BLOCKS} cells at the levels of {name}.")
         return mains | pairs, *pure
     for columns in (mains | pairs, mains):
-        ss, df = _rss([base, *columns.values()], layout.rows[Y].to_numpy(float))
+        ss, df = _rss([base, *columns.values()], np.array(layout.rows[Y], float))
         if len(mains) > 1 and df >= FEWEST_DF:
             return columns, ss, df
     raise NotComparable("no point was run twice, and too few are left over to see how far equal cells differ: run more blocks.")

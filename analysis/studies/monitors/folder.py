@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from analysis.files import read_whole
 from analysis.logs.nvidia_smi import UNKNOWN, SmiLog, read_nvidia_smi
@@ -337,9 +336,14 @@ def _busiest(activity: Mapping[str, NDArray[np.float64] | None]) -> str | None:
 
 def _means(columns: Mapping[str, NDArray[np.float64]], names: Sequence[str], busy: NDArray[np.bool_]) -> dict[str, Any]:
     """Means over all samples and over the busy ones, of what was recorded."""
-    frame = pd.DataFrame({name: columns[name] for name in names if name in columns})
-    rows = {"mean": frame, "mean_active": frame[busy] if busy.size else frame[:0]}
-    return {"active": int(busy.sum()), **{name: part.mean().dropna().to_dict() for name, part in rows.items()}}
+    rows: dict[str, dict[str, float]] = {"mean": {}, "mean_active": {}}
+    for name in (name for name in names if name in columns):
+        column = columns[name]
+        for row, part in (("mean", column), ("mean_active", column[busy] if busy.size else column[:0])):
+            recorded = part[~np.isnan(part)]
+            if recorded.size:
+                rows[row][name] = float(recorded.mean())
+    return {"active": int(busy.sum()), **rows}
 
 
 def _of_dcgmi(condition: str, gpu: str, log: DcgmiLog) -> Counters:

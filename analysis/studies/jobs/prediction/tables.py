@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
@@ -19,6 +18,8 @@ from analysis.terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -84,6 +85,8 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
 
     More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
     """
+    import pandas as pd  # noqa: PLC0415 of the studies alone
+
     kept = thinned(rows)
     remarks = list(notes)
     if len(kept) < len(rows):
@@ -133,15 +136,21 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
 
 
 def numbers_of(points: pd.DataFrame) -> list[str]:
+    import pandas as pd  # noqa: PLC0415 of the studies alone
+
     return [str(name) for name, kind in points.dtypes.items() if pd.api.types.is_float_dtype(kind)]
 
 
 def names_of(points: pd.DataFrame) -> list[str]:
+    import pandas as pd  # noqa: PLC0415 of the studies alone
+
     return [str(name) for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)]
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> pd.DataFrame:
     """Return points as the table has them. Raises: Refused, for a text where the table has numbers."""
+    import pandas as pd  # noqa: PLC0415 of the studies alone
+
     columns: dict[str, Sequence[object]] = {}
     for name in numbers_of(like.points):
         texts = [value for point in factors if isinstance(value := point.get(name, 0.0), str)]
