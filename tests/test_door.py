@@ -126,6 +126,24 @@ def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("io", "data/runs/io_readahead_2026-11-22_amd-epyc-2cpu.json"),
+        ("overhead", "data/runs/monitoring-sampler_2026-11-22_amd-epyc-2cpu.json"),
+        ("plot", "--picture=forest", "--output", "", "data/runs/whole-cells_2026-11-23.json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_base_reads_runs_without_the_libraries_of_the_extras(words: tuple[str, ...], tmp_path: Path) -> None:
+    without = "import sys; sys.modules.update(dict.fromkeys(['pandas', 'statsmodels', 'sklearn', 'optuna', 'pyDOE3', 'simpy', 'pytest']))\n"
+    program = f"{without}from analysis.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    arguments = [word or str(tmp_path) for word in words]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
 def test_the_demo_judges_a_saved_run_and_writes_its_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
