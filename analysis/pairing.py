@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
+from control.names import first_few
+
 from .arms import both, parts, same_runs, side
 from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
 from .plain import moment
@@ -160,8 +162,7 @@ def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side]
         notes.append(RELATIVE.format(read.control.tweakset.name, moved, metric.name))
     silent = [run.origin for arm in arms for run in arm.runs if not hardware(run)]
     if silent and draft.study != "deeptweak":
-        more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
-        notes.append(f"{silent[0]}{more}: says nothing of its hardware, which may be another.")
+        notes.append(f"{first_few(silent, 1)}: says nothing of its hardware, which may be another.")
     base_settings, settings = ({(setting.kind, setting.key, setting.value) for setting in own.tweakset.requested} for own in sides)
     if draft.baseline == draft.tweakset and base_settings != settings:
         keys = sorted({key for _, key, _ in base_settings ^ settings})

@@ -18,5 +18,7 @@ def undigested(workload: str) -> str:
 
 def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
     """Join the first names, and count the rest: `a, b and 3 more`."""
-    more = f"{separator.strip() if separator != ', ' else ''} and {len(names) - most} more" if len(names) > most else ""
-    return separator.join(names[:most]) + more
+    shown = separator.join(names[:most])
+    if len(names) <= most:
+        return shown
+    return f"{shown}{';' if separator == '; ' else ''} and {len(names) - most} more"

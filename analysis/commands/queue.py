@@ -25,7 +25,6 @@ example:
   python -m analysis queue predict --rate 6 --service 0.2 --servers 2
   python -m analysis queue validate --help
 """
-DEMAND = "what a request asks of a station: visits times seconds"
 
 
 def wholes(text: str) -> tuple[int, ...]:

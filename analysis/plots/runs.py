@@ -13,6 +13,7 @@ import numpy as np
 from analysis.checks import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
 from analysis.wording import digits, number, unsigned
+from control.names import first_few
 
 from .effects import gain_of
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit
@@ -156,11 +157,10 @@ def _outlier_note(panel: Panel, outliers: Sequence[Outlier], labels: Mapping[str
     """Name the outliers, the farthest first."""
     if not outliers:
         return ""
-    named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers[:MOST_NAMED]]
-    more = f" and {len(outliers) - MOST_NAMED} more" if len(outliers) > MOST_NAMED else ""
+    named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers]
     it = "It is" if len(outliers) == 1 else "They are"
     where = f"{panel.title}: far from the others of its tweak set and block (5 robust SD or more)"
-    return f"{where}: {', '.join(named)}{more}. {it} not left out of any average."
+    return f"{where}: {first_few(named, MOST_NAMED)}. {it} not left out of any average."
 
 
 def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], outliers: Sequence[Outlier]) -> None:

@@ -18,6 +18,7 @@ from analysis.stats.effect import log_gains
 from analysis.switched import expanded
 from analysis.verdict import GUARD, NAMES, ONE_RUN, without_guards
 from analysis.wording import probability, unsigned
+from control.names import first_few
 from control.t_test import ALPHA
 
 from .answers import is_control
@@ -194,9 +195,10 @@ def means_fit(subject: Subject) -> Answer:
     unknown = [cell.id for cell, rate in checked if rate is None]
     wrong = [cell.id for cell, rate in checked if rate is not None and not math.isclose(rate, cell.metrics[RATE], rel_tol=SAME)]
     if wrong:
-        return "not met", f"the throughput of {_first(wrong)} is not samples / total time."
+        return "not met", f"the throughput of {first_few(wrong, 3)} is not samples / total time."
     if unknown:
-        return "not met", f"whether the throughput of {_first(unknown)} is samples / total time cannot be checked: no step times are kept."
+        text = f"whether the throughput of {first_few(unknown, 3)} is samples / total time cannot be checked"
+        return "not met", f"{text}: no step times are kept."
     return "met", f"every throughput is samples / total time, computed again for {len(rated)} cells; no mean of rates is used anywhere."
 
 
@@ -218,7 +220,7 @@ def ratios_are_not_averaged(subject: Subject) -> Answer:
         if not gains or not math.isclose(math.expm1(math.fsum(gains) / len(gains)), effect.gain, rel_tol=1e-6, abs_tol=SAME):
             wrong.append(f"{comparison.workload} × {comparison.tweakset}")
     if wrong:
-        return "not met", f"the gain of {_first(wrong)} is not the ratio of its arms' geometric means."
+        return "not met", f"the gain of {first_few(wrong, 3)} is not the ratio of its arms' geometric means."
     text = f"every gain is the ratio of the two arms' geometric means over paired blocks (computed again for {len(subject.compared)})"
     return "met", f"{text}; the absolute values stand beside it."
 
@@ -229,7 +231,7 @@ def summary_fits(subject: Subject) -> Answer:
         return "not applicable", subject.nothing
     alone = [f"{comparison.workload} × {comparison.tweakset}" for comparison, _ in subject.compared if comparison.second is None]
     if alone:
-        return "not met", f"one summary only for {_first(alone)}."
+        return "not met", f"one summary only for {first_few(alone, 3)}."
     split = [
         f"{comparison.workload} × {comparison.tweakset}"
         for comparison, effect in subject.compared
@@ -247,7 +249,7 @@ def summary_fits(subject: Subject) -> Answer:
         f"throughput and a low quantile of step time stand beside each other; mean step / median step: {', '.join(tails) or 'not known'}."
     )
     if split:
-        return "met", f"{text} They contradict each other for {_first(split)}: stalls decide there."
+        return "met", f"{text} They contradict each other for {first_few(split, 3)}: stalls decide there."
     return "met", f"{text} They contradict each other nowhere."
 
 
@@ -275,10 +277,6 @@ def _busy_share(cell: Cell) -> float | None:
     if cell.facts.get("device") != "cpu" or not covers.startswith("all threads") or not isinstance(cores, int) or not cpu_s or not wall_s:
         return None
     return cpu_s / (cores * wall_s)
-
-
-def _first(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def intervals_are_given(subject: Subject) -> Answer:

@@ -10,6 +10,7 @@ from analysis import machine
 from analysis.checks import warnings_of
 from analysis.render import html as as_html
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
+from control.names import first_few
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
 from .checklist import ReportRule, Subject, checklist
@@ -231,8 +232,8 @@ def _lost(run: Run) -> list[LostCells]:
     ]
     never = sorted(set(run.design.order) - {cell.id for cell in run.cells})
     if never:
-        names = ", ".join(never[:5]) + (f" and {len(never) - 5} more" if len(never) > 5 else "")
-        lost.append(LostCells("", "planned, never run", "skipped", f"{len(never)} cells", f"the run was over before them: {names}"))
+        reason = f"the run was over before them: {first_few(never, 5)}"
+        lost.append(LostCells("", "planned, never run", "skipped", f"{len(never)} cells", reason))
     return lost
 
 

@@ -25,6 +25,7 @@ from analysis.studies.monitors.study import overheads
 from analysis.switched import outlasts
 from analysis.terms import Comparison, Metric, Refused
 from analysis.wording import exactly, number, percent, probability, speed
+from control.names import first_few
 from control.t_test import ALPHA, POWER, t_quantile
 
 from . import limits as limits_file
@@ -287,8 +288,7 @@ def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
     ]
     known = {(workload, name) for study in studies([base]) for workload, names in met(base, study).items() for name in names}
     new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known]
-    shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
-    return [f"not judged, because the baseline has no like of it: {shown}."] if new else []
+    return [f"not judged, because the baseline has no like of it: {first_few(new, 5)}."] if new else []
 
 
 TONES: dict[Ruling, Tone] = {"regression": "bad", "undecided": "open", "pass": "good"}

@@ -13,6 +13,7 @@ from analysis.arms import same_runs
 from analysis.files import read_whole, resolved, write_whole
 from analysis.load import from_json, parsed_bytes
 from analysis.terms import Refused, Unreadable
+from control.names import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,8 +110,7 @@ def _unjudged(run: Run, gate: Gate, *, same: bool) -> str | None:
     ]
     if not left:
         return None
-    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-    return f"it holds {left[0]}{more}, which was not judged; leave out :TWEAKSET, --workloads and the tweaksets of --limits."
+    return f"it holds {first_few(left, 1)}, which was not judged; leave out :TWEAKSET, --workloads and the tweaksets of --limits."
 
 
 def _copy_beside(run: Run, named: Mapping[str, object], path: Path) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, together
+from control.names import first_few
 
 from .checks import FACTOR, NEAR, ROUNDING
 from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, allocated_mib, equation
@@ -330,7 +331,7 @@ def _courses(findings: Findings) -> Iterator[str]:
         if courses and not dips:
             yield f"{name} never falls with more blocks, at any of {len(courses)} block sizes {over}."
         elif dips and metric == SMOCC:
-            yield f"{name} is not monotone either, at {_listed(str(threads) for threads, *_ in dips)} threads a block."
+            yield f"{name} is not monotone either, at {first_few([str(threads) for threads, *_ in dips], FEW)} threads a block."
         elif dips:
             deepest = "; ".join(f"{threads}: {share(high)} at {few}, {share(low)} at {many}" for threads, few, high, many, low in dips)
             yield (
@@ -358,12 +359,13 @@ def _work(findings: Findings) -> Iterator[str]:
             )
     if findings.launches:
         several = [f"{named(size)}: {count:g}" for size, count in findings.launches.items()]
-        yield f"Launches differ from most cells' in {len(several)}: {_listed(several)}."
+        yield f"Launches differ from most cells' in {len(several)}: {first_few(several, FEW)}."
     for place, counts in findings.uneven.items():
         each = ", ".join(f"{name} {count}" for name, count in counts.items())
         yield f"{place}: its logs are not of one length ({each}): one was cut short."
     if findings.idle:
-        yield f"No work was seen in {_listed(named(cell.size) for cell in findings.idle)}: no sample has GRACT or utilisation above 0."
+        idle = first_few([named(cell.size) for cell in findings.idle], FEW)
+        yield f"No work was seen in {idle}: no sample has GRACT or utilisation above 0."
     if not findings.grid.whole_run and len(findings.samples) > 1 and not findings.odd:
         within = f"(within a factor of {FACTOR:g})"
         yield f"Every cell took as long as equally many launches would {within}, as far as others of its block size tell."
@@ -407,14 +409,10 @@ def _bounds(findings: Findings) -> Iterator[str]:
         return
     places = dict.fromkeys(named(violation.size) for violation in bounds.violations)
     if bounds.violations:
-        yield f"Bounds are broken in {len(places)} of {len(findings.samples)} cells (± {ROUNDING:g}): {_listed(places)}; see below."
+        broken = first_few([*places], FEW)
+        yield f"Bounds are broken in {len(places)} of {len(findings.samples)} cells (± {ROUNDING:g}): {broken}; see below."
     else:
         samples = max(count for bound, (count, _) in bounds.tested.items() if "share" not in bound or len(bounds.tested) == SHARES_ALONE)
         yield f"All {len(bounds.tested)} bounds hold in all {len(findings.samples)} cells, in each of {samples} samples (± {ROUNDING:g})."
     for bound, reason in bounds.untested.items():
         yield f"Not tested: {bound}: {reason}."
-
-
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    return ", ".join(every[:FEW]) + (f" and {len(every) - FEW} more" if len(every) > FEW else "")

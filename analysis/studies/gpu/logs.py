@@ -21,6 +21,7 @@ from analysis.logs.nvidia_smi import read_nvidia_smi
 from analysis.logs.readers import read_dcgmi
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
+from control.names import first_few
 
 from .grid import (
     DRAM,
@@ -105,10 +106,12 @@ def grid_of_logs(
         raise Refused(f"{folder}: no pair of logs in it can be used; {refused[-1] if refused else 'none was found'}")
     also = [cell for cell in made if any((log.others or 0) > ALSO_BUSY for log in cell.logs)]
     if also:
-        notes.append(f"another GPU was at work as well in {_few(named(cell.size) for cell in also)}")
+        notes.append(f"another GPU was at work as well in {first_few([named(cell.size) for cell in also], SHOWN)}")
     alone = {program: [cell for cell in made if PROGRAM[program] not in {log.source for log in cell.logs}] for program in (DCGMI, NVSM)}
     notes += [
-        f"no log of {PROGRAM[program]} of {_few(named(cell.size) for cell in missing)}" for program, missing in alone.items() if missing
+        f"no log of {PROGRAM[program]} of {first_few([named(cell.size) for cell in missing], SHOWN)}"
+        for program, missing in alone.items()
+        if missing
     ]
     devices = Counter(cell.device for cell in made if cell.device)
     if len(devices) > 1:
@@ -225,11 +228,6 @@ def _cell(folder: Path, read: _CellLogs, chosen: Mapping[str, str], refused: lis
         others = [busy for other, busy in _busy(gpus).items() if other != gpu]
         logs.append(log_of(PROGRAM[program], gpu, gpus[gpu], max(others, default=None)))
     return GridCell(place, *read.size, tuple(logs), read.names.get(chosen.get(NVSM, ""))) if logs else None
-
-
-def _few(names: Iterable[str]) -> str:
-    every: Sequence[str] = list(names)
-    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
 
 
 # Summary tables.

@@ -19,6 +19,7 @@ from analysis.formats.fields import Fields
 from analysis.load import GLOB, find, load
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
+from control.names import first_few
 
 from . import logs
 from .findings import findings_of
@@ -68,8 +69,7 @@ def grid_of_run(run: Run, refused: list[str], *, sms: int | None = None) -> Kern
         cells.append(result)
         chips.append(chip)
     for reason, ids in lost.items():
-        more = f" and {len(ids) - OFTEN} more" if len(ids) > OFTEN else ""
-        refused.append(f"{run.origin}: {', '.join(ids[:OFTEN])}{more} {reason}.")
+        refused.append(f"{run.origin}: {first_few(ids, OFTEN)} {reason}.")
     if not cells:
         raise Refused(f"{run.origin}: no cell of a GPU grid was measured in it{f'; {refused[-1]}' if refused else '.'}")
     if others:

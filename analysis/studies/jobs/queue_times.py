@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from control.names import first_few
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -115,9 +117,8 @@ def _odd_arrivals(stream: Stream) -> Iterable[str]:
 
 
 def _jobs(numbers: Iterable[int]) -> str:
-    listed = sorted(int(number) for number in numbers)
-    rest = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    return f"job{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed[:NAMED]))}{rest}"
+    listed = [str(number) for number in sorted(int(number) for number in numbers)]
+    return f"job{'s' if len(listed) > 1 else ''} {first_few(listed, NAMED)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from analysis.checks import partial, warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of
 from analysis.wording import digits, number, probability, size, unsigned
+from control.names import first_few
 
 from .sentence import ADJUSTED
 from .terms import NAMED, SCREENED
@@ -208,8 +209,7 @@ def _aliases(effects: Effects) -> Iterator[Line]:
         if term.aliases:
             # Names of scripts have colons of their own: take effects apart by the names there are.
             others = [_lettered(alias, letters) for alias in term.aliases]
-            more = f" and {len(others) - MOST_ALIASES} more" if len(others) > MOST_ALIASES else ""
-            lines.append(f"{''.join(letters[name] for name in term.factors)} = {' = '.join(others[:MOST_ALIASES])}{more}")
+            lines.append(f"{''.join(letters[name] for name in term.factors)} = {first_few(others, MOST_ALIASES, ' = ')}")
     if lines:
         yield Line("; ".join(lines), "cannot be told apart:")
 

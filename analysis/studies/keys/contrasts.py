@@ -15,6 +15,7 @@ import numpy as np
 
 from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable, Refused
+from control.names import first_few
 from control.stopping import widening
 
 from .frame import FEWEST_RUNS, coded_levels, fit, frame_of, independent
@@ -148,8 +149,7 @@ def _incomplete(terms: Iterable[Term], blocks: int, data: Observed) -> tuple[str
     short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
     if not short or data.design in ADAPTIVE or data.sequential:
         return ()
-    more = f" and {len(short) - MOST_KEYS} more" if len(short) > MOST_KEYS else ""
-    return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {', '.join(short[:MOST_KEYS])}{more}.",)
+    return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {first_few(short, MOST_KEYS)}.",)
 
 
 def _few(counts: dict[str, int]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, UnknownName, Unreadable
+from control.names import first_few
 
 from .observed import letters
 from .terms import DesignFactor, EffectRow, LostPoint, Observed
@@ -107,9 +108,8 @@ def _copies(lines: Sequence[_Line]) -> Iterator[str]:
         (line.number, first[key]) for line in lines if first.setdefault(key := tuple(line.fields.values()), line.number) != line.number
     ]
     if copies:
-        text = ", ".join(f"line {number} as line {original}" for number, original in copies[:MOST_COPIES])
-        more = f" and {len(copies) - MOST_COPIES} more" if len(copies) > MOST_COPIES else ""
-        yield f"equal in every column: {text}{more}. If that is a copy and no run of its own, the error is too small."
+        text = first_few([f"line {number} as line {original}" for number, original in copies], MOST_COPIES)
+        yield f"equal in every column: {text}. If that is a copy and no run of its own, the error is too small."
 
 
 def _lines(path: Path) -> list[_Line]:

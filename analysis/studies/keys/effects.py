@@ -277,8 +277,7 @@ def contradictions(effects: Effects) -> Iterator[str]:
     of = {factor.letter: at for at, factor in enumerate(data.factors)}
     wrong = [f"{name} = {word}" for name, word in _claims(notes) if not _holds(name, word, of, coded)]
     if wrong:
-        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        yield f"the run's notes say {', '.join(wrong[:3])}{more}, which its points do not: the points are believed."
+        yield f"the run's notes say {first_few(wrong, 3)}, which its points do not: the points are believed."
 
 
 def _claims(notes: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.terms import NotComparable, Refused
+from control.names import first_few
 from control.t_test import ALPHA, POWER
 
 from .frame import (
@@ -146,8 +147,7 @@ def _require_estimable(effect: Effect, data: Observed, planned: Floats, defining
         shared = np.abs(planned.T @ column(planned, effect)) / len(planned)
         mixed = [at for at in range(planned.shape[1]) if at not in effect and 1e-9 < shared[at] < MIXED]
         if mixed:
-            others = ", ".join(data.factors[at].name for at in mixed[:4])
-            others += f" and {len(mixed) - 4} more" if len(mixed) > 4 else ""
+            others = first_few([data.factors[at].name for at in mixed], 4)
             raise Refused(
                 f"{what} is mixed with the main effects of {others} (correlation {shared[mixed].max():.2f}): a screening design cannot "
                 f"tell it; lay a factorial out over these keys."

@@ -13,6 +13,7 @@ from analysis.plain import one_line
 from analysis.studies.jobs import csv_file
 from analysis.studies.jobs.records import AGAIN, of_one_machine, streams, tells_of_jobs
 from analysis.terms import Refused, Unreadable
+from control.names import first_few
 
 from .tables import Measurement, table
 
@@ -129,8 +130,7 @@ def _default(runs: Runs, known: Sequence[str]) -> str:
 
 def _listed(word: str, known: Sequence[str], begin: str) -> str:
     near = difflib.get_close_matches(word, known, n=1)
-    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return f"{begin} {', '.join(map(one_line, known[:SHOWN]))}{more}." + (f" Did you mean {near[0]!r}?" if near else "")
+    return f"{begin} {first_few([*map(one_line, known)], SHOWN)}." + (f" Did you mean {near[0]!r}?" if near else "")
 
 
 def plain(values: Mapping[str, object], before: str = "") -> Factors:
