@@ -360,7 +360,3 @@ def regressions(history: History, recent: int) -> list[LevelChange]:
         for change in history.changes
         if change.verdict == "regressed" and change.acknowledged is None and change.runs_since <= recent
     ]
-
-
-def is_judged(history: History) -> bool:
-    return any(judged.p is not None for judged in history.judged)

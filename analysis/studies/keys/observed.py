@@ -73,7 +73,7 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         name: tuple(AS_FOUND if levels[factor.name] is None else str(levels[factor.name]) for factor in varied)
         for name, levels in points.items()
     }
-    gathered = _gather(run, (study, workload), metric, named)
+    rows, lost = _gather(run, (study, workload), metric, named)
     if not any(cell.tweakset in run.design.points for cell in _cells(run, study, workload)):
         return None
     return Observed(
@@ -87,8 +87,8 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         margin=run.studies[study].margin,
         factors=factors,
         points=named,
-        rows=gathered[0],
-        lost=gathered[1],
+        rows=rows,
+        lost=lost,
         sequential=run.design.sequential,
         design_notes=dict(run.design.notes.get(profile, {})),
         notes=tuple(_in_force(run, study, workload, profile)),

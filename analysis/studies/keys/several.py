@@ -127,8 +127,8 @@ def _many(mains: Iterable[Floats]) -> bool:
     return sum(int(a.shape[1] * b.shape[1]) for a, b in combinations(mains, 2)) > MOST_COLUMNS
 
 
-def _product(floats: Floats, multiplier: Floats) -> Floats:
-    return np.column_stack([a * b for a in floats.T for b in multiplier.T])
+def _product(first: Floats, second: Floats) -> Floats:
+    return np.column_stack([a * b for a in first.T for b in second.T])
 
 
 def _full_rank(model: Model, terms: Sequence[tuple[int, ...]]) -> bool:

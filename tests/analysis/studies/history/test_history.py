@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.history import gather, is_judged, judge, regressions
+from analysis.studies.history.history import gather, judge, regressions
 from analysis.terms import Refused
 from tests.made_history import CPU, night, noisy, stepped
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -243,7 +243,7 @@ def test_many_quiet_series_raise_no_alarm_together() -> None:
 
 def test_a_series_that_is_too_short_is_not_judged_and_says_so() -> None:
     history = looked_back({"sort": noisy(stepped((4, 1), (5, 9)))})
-    assert not is_judged(history)
+    assert all(judged.p is None for judged in history.judged)
     (one,) = history.judged
     assert (one.p, one.changes) == (None, ())
     assert (one.reason or "").startswith("9 runs")
