@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except BadInput as error:  # said once here; from a session that has started it would come out twice
         raise UserError(str(error)) from None
     if studies:
-        from fixtures import plugin  # noqa: PLC0415 see above
+        from fixtures import plugin
 
         config.stash[plugin.JUDGE] = ReadSide()
         config.pluginmanager.register(plugin, "deeptweak")  # its own pytest_configure runs here
@@ -57,8 +57,8 @@ class ReadSide:
 
     def read_gate(self, path: str, workloads: Collection[str], tweaksets: Collection[str]) -> None:
         """Take the limits of `--gate`. Raises: BadInput."""
-        from analysis.studies.gate import session  # noqa: PLC0415
-        from analysis.terms import Refused  # noqa: PLC0415
+        from analysis.studies.gate import session
+        from analysis.terms import Refused
 
         try:
             self.gate = session.read(path, set(workloads), set(tweaksets))
@@ -67,8 +67,8 @@ class ReadSide:
 
     def verdicts(self, saved: dict[str, Any], *, color: bool) -> tuple[str, int]:
         """The page that a run ends with, and the exit status."""
-        from analysis.ending import ending  # noqa: PLC0415
-        from analysis.terms import Refused  # noqa: PLC0415
+        from analysis.ending import ending
+        from analysis.terms import Refused
 
         try:
             return ending(saved, self.gate, color=color)

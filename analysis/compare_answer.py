@@ -88,7 +88,7 @@ class Names:
         return ", ".join(_some([f"{name} ({', '.join(_some(where))})" if where else name for name, where in names.items()]))
 
 
-def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
+def answer_of(
     comparisons: Sequence[Comparison],
     runs: Sequence[Run],
     *,

@@ -213,7 +213,7 @@ def _study(run: Run, name: str) -> JSON:
 
 def _tweakset(tweakset: TweakSet) -> JSON:
     """A tweak set with its packages and the hashes of its scripts, for which its manifest is read again."""
-    from analysis.formats import skyhook  # noqa: PLC0415  # stock files have no manifest and no need of YAML
+    from analysis.formats import skyhook
 
     manifest = skyhook.read(Path(tweakset.path)) if tweakset.path else skyhook.Manifest()
     return {
@@ -268,7 +268,7 @@ def _record(cell: Cell) -> JSON:
 
 
 def _stats(steps: Steps | None) -> JSON:
-    from pytest_benchmark.stats import Stats  # noqa: PLC0415  # it brings pytest, and only DeepTweak's directories need it
+    from pytest_benchmark.stats import Stats
 
     stats = Stats()
     stats.data = list(steps.wall_s) if steps else []

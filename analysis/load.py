@@ -33,7 +33,7 @@ def load(path: Path | str) -> Run:
     try:
         if path.is_dir():
             if is_deeptweak(path):
-                from .formats import deeptweak  # noqa: PLC0415  # only such folders need a YAML parser
+                from .formats import deeptweak
 
                 return deeptweak.read(path)
             raise Unreadable(f"{path}: is a directory; name one saved run in it (a .json file).")

@@ -24,7 +24,7 @@ class Option(NamedTuple):
     settings: Mapping[str, Any]
 
 
-def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:  # noqa: ANN401  # the parameter says its type
+def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:
     """Make the default of a parameter that is read from the command line; `settings` are those of argparse's `add_argument`.
 
     A parameter behind the `*` goes by its name with dashes, unless `names` are given; others are positional. Without a metavar it is a
@@ -33,7 +33,7 @@ def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:  # noq
     return Option(metavar, text, names, settings)
 
 
-def runs_of(text: str) -> Any:  # noqa: ANN401  # as above
+def runs_of(text: str) -> Any:
     return option("RUN", text, nargs="+")
 
 

@@ -93,7 +93,7 @@ def prepared() -> Iterator[Prepared]:
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 def bench_supply(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], prepared: Prepared, cache: str) -> None:
     """Bytes a second of each, block by block; the ratio is the geometric mean over blocks, with its 95 % t-interval."""
-    draw = random.Random(f"{SEED} {cache}")  # noqa: S311 -- no secret
+    draw = random.Random(f"{SEED} {cache}")
     measured: list[dict[str, Any]] = []
     for block in range(BLOCKS):
         order = draw.sample(list(ARMS), len(ARMS))
@@ -187,8 +187,8 @@ def _prefer(pid: int) -> None:
 
 def interval(ratios: Sequence[float]) -> dict[str, float]:
     """Geometric mean and its 95 % interval, Student's on the logarithms."""
-    import numpy as np  # noqa: PLC0415 -- listing the benchmarks waits for no library
-    from scipy import stats  # noqa: PLC0415
+    import numpy as np
+    from scipy import stats
 
     logs = np.log(ratios)
     half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))

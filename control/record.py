@@ -32,7 +32,7 @@ def to_columns(value: object) -> object:
     return value
 
 
-def to_rows(value: Any) -> Any:  # noqa: ANN401  # JSON
+def to_rows(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {COLUMNS}:
             columns = value[COLUMNS]

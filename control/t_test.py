@@ -12,13 +12,13 @@ LARGEST_LOG = 700.0  # its exponential is still a float
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415  # a fifth of a second that reading a file need not pay
+    from scipy.special import stdtrit
 
     return float(stdtrit(df, p))
 
 
 def t_tail(t: float, df: float) -> float:
-    from scipy.special import stdtr  # noqa: PLC0415
+    from scipy.special import stdtr
 
     return float(stdtr(df, -t))
 
@@ -30,7 +30,7 @@ def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> 
     Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and a small alpha the
     usual t_crit + t_power of statistics texts promises up to a fifth too much.
     """
-    from scipy.special import nctdtrinc  # noqa: PLC0415
+    from scipy.special import nctdtrinc
 
     return float(nctdtrinc(df, 1 - power, t_quantile(1 - alpha / 2, df)))
 

@@ -36,7 +36,7 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
     is slower where they use more is one slope for the whole block, and is taken out too: who gets more of them is a matter of chance.
     Nobody makes a step faster by using the CPUs, and a second that others take holds it up by about a second at most: the rest is noise.
     """
-    import numpy as np  # noqa: PLC0415 a session that takes no turns does without
+    import numpy as np
 
     times_s = np.asarray(slices_s)
     shift, asymmetry = np.zeros(times_s.shape[:2]), ALIKE
@@ -57,7 +57,7 @@ def _slowed(slices_s: Array, cores: Array) -> Array:
 
     Both are arms × rounds: seconds, and how many cores others used, NaN where that was not seen.
     """
-    import numpy as np  # noqa: PLC0415 as above
+    import numpy as np
 
     middle = float(np.nanmean(cores))
     differs = np.nan_to_num(cores - middle)
@@ -81,7 +81,7 @@ def additive(tables: Array, asymmetry: float = ALIKE) -> Array:
     Robust Statistics, 1981), and numbers above what is fitted count `asymmetry`, those below 1 - `asymmetry`; 0.5 is Huber's M-estimate.
     `tables` has the shape (…, rows, columns), the result (…, rows).
     """
-    import numpy as np  # noqa: PLC0415 as above
+    import numpy as np
 
     columns = tables.mean(axis=-2, keepdims=True)
     rows = np.median(tables - columns, axis=-1, keepdims=True)

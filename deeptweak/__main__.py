@@ -45,7 +45,7 @@ def main() -> int:
             return _demo(words[1:])
         words = _with_project(words)
         if name in MEASURE:
-            from fixtures.__main__ import main as measure  # noqa: PLC0415 only what is asked for is imported
+            from fixtures.__main__ import main as measure
 
             return measure(words, program="deeptweak")
         return _judge(words)
@@ -71,19 +71,19 @@ def _with_project(words: list[str]) -> list[str]:
 
 
 def _commands() -> set[str]:
-    from analysis.__main__ import COMMANDS, command_of  # noqa: PLC0415 as above
+    from analysis.__main__ import COMMANDS, command_of
 
     return {*MEASURE, *map(command_of, COMMANDS)}
 
 
 def _judge(words: list[str]) -> int:
-    from analysis.__main__ import main as judge  # noqa: PLC0415 as above
+    from analysis.__main__ import main as judge
 
     return judge(words, program="deeptweak")
 
 
 def _help() -> str:
-    from analysis.__main__ import listed  # noqa: PLC0415 as above
+    from analysis.__main__ import listed
 
     width = 12
     own = [f"  {name:<{width}} {what}" for name, what in MEASURE.items()]

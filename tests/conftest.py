@@ -100,7 +100,7 @@ class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # xdist's,
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:  # noqa: ANN401 xdist's
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """How `--dist=loadscope` groups tests."""
     return OneProcessPerModule(config, log) if config.getoption("dist") == "loadscope" else None
 
@@ -118,7 +118,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 # With xdist the workers collect, and the first to end tells.
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 xdist's
+def pytest_testnodedown(node: Any) -> None:
     """Take a worker's count."""
     for key, name in ((LEFT_OUT, "left_out"), (CHOSEN, "chosen")):
         if name in getattr(node, "workeroutput", {}):
@@ -136,7 +136,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:  # noqa: ANN401 pytest's own, not exported
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """End with one line: what did not run, and which command runs it."""
     if not config.getoption("tier"):
         return

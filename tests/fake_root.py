@@ -122,7 +122,7 @@ def make(path: Path) -> FakeRoot:
 def plain(values: Mapping[str, Value]) -> dict[str, Value]:
     """Values of a snapshot, or changes, with no more of a configuration file than its text; folders left out."""
 
-    def strip(value: Any) -> Any:  # noqa: ANN401 a value, or a change of two
+    def strip(value: Any) -> Any:
         return tuple(map(strip, value)) if isinstance(value, tuple) else value and config_files.text(value)
 
     folders = {path for path, value in values.items() if '"kind": "folder"' in str(value)}

@@ -21,7 +21,7 @@ T = 2.1  # of a 95 % interval here, whatever the degrees of freedom
 BASE = 120.0  # samples/s on average
 
 
-def term(  # noqa: PLR0913  # what there is to choose
+def term(
     means: Means,
     factors: Sequence[str],
     log: float,
@@ -88,7 +88,7 @@ def observed(
     )
 
 
-def factorial(  # noqa: PLR0913  # what there is to choose
+def factorial(
     gains: Mapping[str, float],
     *,
     together: Mapping[tuple[str, str], float] | None = None,
@@ -153,7 +153,7 @@ def factorial(  # noqa: PLR0913  # what there is to choose
     )
 
 
-def ablation(  # noqa: PLR0913  # what there is to choose
+def ablation(
     profile: Mapping[str, float],
     alone: Mapping[str, float],
     *,

@@ -65,7 +65,7 @@ def io_runs(made: MadeIo = MadeIo()) -> list[IoRun]:
     return found
 
 
-def _run(made: MadeIo, levels: Mapping[str, object], tweakset: str, block: int, rate: float, order: int, rng: np.random.Generator) -> IoRun:  # noqa: PLR0913, PLR0917  # what a run is made of
+def _run(made: MadeIo, levels: Mapping[str, object], tweakset: str, block: int, rate: float, order: int, rng: np.random.Generator) -> IoRun:
     processes = int(str(levels.get("processes", 1)))
     workers = int(str(levels.get("read_threads", 1)))
     data_set_bytes = made.steps * made.batch * processes * made.record_bytes

@@ -17,7 +17,7 @@ JSON = dict[str, Any]
 START_CPU_S = 0.1
 
 
-def turned_run(costs: Mapping[str, float], *, core: float = 0.003, **how: Any) -> JSON:  # noqa: ANN401 as `Switched` has them
+def turned_run(costs: Mapping[str, float], *, core: float = 0.003, **how: Any) -> JSON:
     """Make the JSON of one saved run; `costs` has the share that each monitor takes of the workload's CPU time, by its name."""
     arms = (AGAIN, *(Arm(name, gain=1 / (1 + cost) - 1) for name, cost in costs.items()))
     made = Switched(**{"arms": arms, "processes": 6, "pairs": 32, "steps": 4, "settle": 1, "stalled": 0.0, "margin": 0.01, **how})

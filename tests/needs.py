@@ -63,7 +63,7 @@ def chromium() -> str | None:
 @cache
 def _cluster(*, forbidden: bool) -> str | None:
     # Asked only where a test on a cluster is about to run.
-    from tests.cluster.rig import kind, up  # noqa: PLC0415
+    from tests.cluster.rig import kind, up
 
     if os.environ.get("KUBECONFIG") or kind.runs():
         return None
@@ -72,7 +72,7 @@ def _cluster(*, forbidden: bool) -> str | None:
 
 
 def _dlio() -> str | None:
-    from fixtures.studies.io import dlio  # noqa: PLC0415 of a study, without which no test asks
+    from fixtures.studies.io import dlio
 
     try:
         dlio.find()
@@ -82,7 +82,7 @@ def _dlio() -> str | None:
 
 
 def _nvrtc() -> str | None:
-    from fixtures.studies.gpu import device  # noqa: PLC0415 as above
+    from fixtures.studies.gpu import device
 
     try:
         there = not device.unavailable_reason() and bool(device.compiler_version())
@@ -92,7 +92,7 @@ def _nvrtc() -> str | None:
 
 
 def _others() -> str | None:
-    from fixtures.node.others import Others  # noqa: PLC0415 as above
+    from fixtures.node.others import Others
 
     try:
         Others()
@@ -102,7 +102,7 @@ def _others() -> str | None:
 
 
 def _probe(name: str, *arguments: str) -> str | None:
-    from fixtures.node import probes  # noqa: PLC0415 as above
+    from fixtures.node import probes
 
     reason: str | None = getattr(probes, name)(*arguments)
     return reason

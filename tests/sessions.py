@@ -112,7 +112,7 @@ class Place:
 
     def env(self) -> dict[str, str]:
         """The environment of this process without pytest's own and CI's marks."""
-        from fixtures.node.lock import LENT  # noqa: PLC0415 every session of pytest reads this file
+        from fixtures.node.lock import LENT
 
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
         ours = {"DEEPTWEAK_STATE_DIR": str(self.state), LENT: str(os.getpid()), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
@@ -124,7 +124,7 @@ class Place:
 
     def saved(self) -> Json:
         """The latest saved run, whole."""
-        from analysis.load import parsed  # noqa: PLC0415 every session of pytest reads this file
+        from analysis.load import parsed
 
         found: Json = parsed(self.files()[-1])  # type: ignore[assignment]
         return found

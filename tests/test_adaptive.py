@@ -96,8 +96,8 @@ def test_a_cost_is_less_where_more_is_done(
     workload: str, metrics: dict[str, float], outcome: str, costs: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4 samples a second cost a quarter of a second each; what has no result costs nothing that could be compared."""
-    from fixtures import workloads  # noqa: PLC0415
-    from fixtures.terms import Metric  # noqa: PLC0415
+    from fixtures import workloads
+    from fixtures.terms import Metric
 
     rate = workloads.Workload("rate", "", Metric("throughput_samples_per_s", "higher"), {}, 1.0)
     monkeypatch.setitem(workloads._BROUGHT, "rate", rate)

@@ -50,7 +50,7 @@ class Shared(Local):
 
     def plan(self, tweakset: TweakSet) -> Plan:
         """Everybody is root in a folder of his own."""
-        from fixtures.tweaks.local import plan  # noqa: PLC0415
+        from fixtures.tweaks.local import plan
 
         return plan(tweakset, self.machine.tunables)
 
@@ -79,7 +79,7 @@ class Shared(Local):
 class Harness:
     """A run whose cells are asked for by the name of their tweak set."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:  # noqa: ANN401 whatever the command line takes
+    def __init__(self, folder: Path, **options: Any) -> None:
         given = Options(manifest(folder, "knobs", OURS), "idle", 1, 2, 1, resume=False, folder=folder, design="factorial")
         self.target = Shared(folder / "node")
         self.run = Session(replace(given, **options), self.target)
@@ -263,7 +263,7 @@ def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
 
 
 def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
-    from fixtures.terms import Tweak, TweakSet  # noqa: PLC0415
+    from fixtures.terms import Tweak, TweakSet
 
     one = TweakSet(
         "one", tweaks=(Tweak("sysctl", "net/core/rmem_max", "1"), Tweak("ulimit", "nofile", "1"), Tweak("sysctl", "a/../b", "1"))

@@ -61,15 +61,15 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     workloads._read.cache_clear()
 
 
-def options(folder: Path, **given: Any) -> Options:  # noqa: ANN401 whatever the command line takes
+def options(folder: Path, **given: Any) -> Options:
     return replace(Options(None, None, None, None, 1, resume=False, folder=folder), **given)
 
 
-def names(folder: Path, target: str = "local", study: Study = STUDY, **given: Any) -> list[str]:  # noqa: ANN401 as above
+def names(folder: Path, target: str = "local", study: Study = STUDY, **given: Any) -> list[str]:
     return chosen_workloads(options(folder, **given), study, target)
 
 
-def planned(folder: Path, study: Study = STUDY, **given: Any) -> RunPlan:  # noqa: ANN401 as above
+def planned(folder: Path, study: Study = STUDY, **given: Any) -> RunPlan:
     found = RunPlan(options(folder, **given), Local(folder))
     found.choose(found.declare(study))
     return found

@@ -48,7 +48,7 @@ def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = No
     return str(path)
 
 
-def planned(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 whatever the command line takes
+def planned(folder: Path, **options: Any) -> RunPlan:
     given = Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder)
     found = RunPlan(replace(given, **options), Local(folder))
     cells = found.declare(STUDY)
@@ -56,7 +56,7 @@ def planned(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 whatever t
     return found
 
 
-def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> RunPlan:  # noqa: ANN401 as above
+def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> RunPlan:
     path = folder / "design.csv"
     path.write_text(header + rows)
     return planned(folder, design_file=path, **options)
@@ -400,7 +400,7 @@ def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> N
     assert len(planned(tmp_path, budget_s=TWELVE_S, blocks=6).cells) == 3 * 6
 
 
-def by_itself(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 as above
+def by_itself(folder: Path, **options: Any) -> RunPlan:
     """A study with a design and a budget of its own, under these options."""
     found = RunPlan(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(replace(STUDY, design="turns", budget_s=12.0)))

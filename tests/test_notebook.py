@@ -63,8 +63,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ended(place: Path, kernel_lock: None) -> list[nbformat.NotebookNode]:  # noqa: ARG001 its commands change the kernel
     """Its cells of code after a run of a copy of it, with other parameters behind its own."""
     parameters = {"DESIGN": DESIGN, "RESULTS": str(place), "SAVED": "", "DLIO": "tests/recordings/dlio-2.0.0"}
-    import nbclient  # noqa: PLC0415 the quick tests do without
-    import nbformat  # noqa: PLC0415
+    import nbclient
+    import nbformat
 
     copy = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     at = next(number for number, cell in enumerate(copy.cells) if "parameters" in cell.metadata.get("tags", []))

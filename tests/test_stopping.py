@@ -26,7 +26,7 @@ STEP_TIMES = ("step_time_p10_s", "step_time_median_s", "step_time_round_adjusted
 NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a block each
 
 
-def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:  # noqa: ANN401 whatever the command line takes
+def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:
     """A run that nobody has begun; `said` has what it tells."""
     found = Session(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(STUDY))

@@ -186,7 +186,7 @@ def _fields(message: Json, kinds: Mapping[str, Any]) -> list[Any]:
     return [_value(kind, message.get(name), name) for name, kind in kinds.items()]
 
 
-def _value(kind: Any, result: Any, where: str) -> Any:  # noqa: ANN401  # one line a kind
+def _value(kind: Any, result: Any, where: str) -> Any:
     """What JSON says, as a value of this kind: numbers, texts, lists, objects, and dataclasses of these. Raises: Refused."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:

@@ -146,7 +146,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
     path = folder / MANIFEST
     if not path.is_file():
         return TweakSet(name, description="no manifest, so no tweak")
-    from . import skyhook  # noqa: PLC0415  # few readers of runs have need of YAML
+    from . import skyhook
 
     manifest = skyhook.read(path)
     settings = tuple(request.setting for request in manifest.settings)

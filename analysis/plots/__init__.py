@@ -65,7 +65,7 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
 
 @cache
 def _in(rooms: tuple[str, ...]) -> dict[str, Picture]:
-    from .style import Picture  # noqa: PLC0415  # matplotlib, which a list of names need not wait for
+    from .style import Picture
 
     every = [one for room in rooms for one in vars(import_module(f"{__name__}.{room}")).values() if isinstance(one, Picture)]
     return {picture.NAME: picture for picture in sorted(every, key=lambda one: one.ORDER)}

@@ -120,7 +120,7 @@ def dots_of(effects: Effects) -> Dots:
 
 def quantiles(count: int) -> np.ndarray:
     """Where the sizes of `count` chance effects are expected, in standard errors: shape (count,), ascending."""
-    from scipy.special import ndtri  # noqa: PLC0415  # as slow as the rest of this file
+    from scipy.special import ndtri
 
     return np.asarray(ndtri(0.5 + 0.5 * (np.arange(1, count + 1) - 0.5) / count))
 

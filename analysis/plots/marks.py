@@ -230,7 +230,7 @@ def row_axes(
     *,
     lines: int = 1,
     right: float = 0.02,
-    **settings: Any,  # noqa: ANN401  # matplotlib's words
+    **settings: Any,
 ) -> Axes:
     """Make axes with a row a name, the first on top at 0, and write the names before them."""
     names = list(names)
@@ -262,7 +262,7 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
     set_tooltip(drawn, *(f"{digits(x)}: {in_words(ends)}" for x, ends in there))
 
 
-def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noqa: ANN401  # what matplotlib takes
+def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:
     """Draw a cloud of dots, smaller and fainter the more there are; in pixels, or an SVG would be huge."""
     size, alpha = (2.6, 0.45) if len(xs) < 600 else (1.6, 0.22)
     look = {"marker": "o", "markersize": size, "alpha": alpha, "markeredgewidth": 0, "rasterized": True, **style}
@@ -313,14 +313,14 @@ def heads_of(names: Iterable[str], wide: float, most_in: float = 1.9) -> Heads:
     return Heads([shown[name] for name in names], wide, lying=False, tall=room_for(names, most_in, SMALL))
 
 
-def square(axes: Axes, at: tuple[int, int], **style: Any) -> Rectangle:  # noqa: ANN401  # matplotlib's words
+def square(axes: Axes, at: tuple[int, int], **style: Any) -> Rectangle:
     """Fill or frame a cell at (row, column)."""
     patch = Rectangle((at[1] + 0.03, at[0] + 0.05), 0.94, 0.9, **style)
     axes.add_patch(patch)
     return patch
 
 
-def series(axes: Axes, time: Any, values: Any, color: str, **style: Any) -> None:  # noqa: ANN401  # what matplotlib takes
+def series(axes: Axes, time: Any, values: Any, color: str, **style: Any) -> None:
     """Draw what went on over time."""
     axes.plot(time, values, color=color, **{"linewidth": 1.1, **style})
 
@@ -371,7 +371,7 @@ def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tup
         axes.plot(outside, [at] * len(outside), marker, transform=axes.get_xaxis_transform(), **look)
 
 
-def above(axes: Axes, at: float, text: str, y: float = 1.02, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+def above(axes: Axes, at: float, text: str, y: float = 1.02, **style: Any) -> None:
     """Write small above the axes, at a place along them; `y` is the height over that of the axes."""
     look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
     axes.text(at, y, text, **look | style)
@@ -388,7 +388,7 @@ def rounded(axes: Axes, **most: int) -> None:
         getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10]))
 
 
-def axis_of(axes: Axes, which: Literal["x", "y"]) -> Any:  # noqa: ANN401  # one of matplotlib's two classes
+def axis_of(axes: Axes, which: Literal["x", "y"]) -> Any:
     """Return one axis."""
     return axes.xaxis if which == "x" else axes.yaxis
 

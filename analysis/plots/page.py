@@ -100,7 +100,7 @@ class Page:
         grid: str = "",
         most: Mapping[str, int] | None = None,
         whole: str = "",
-        **settings: Any,  # noqa: ANN401  # matplotlib's words
+        **settings: Any,
     ) -> Axes:
         """Add axes to the body; all in inches from its upper left corner.
 
@@ -116,7 +116,7 @@ class Page:
             getattr(axes, f"{which}axis").set_major_locator(locator)
         return axes
 
-    def text(self, left: float, top: float, text: str, **settings: Any) -> None:  # noqa: ANN401  # matplotlib's words
+    def text(self, left: float, top: float, text: str, **settings: Any) -> None:
         """Write in the body; the text hangs from (left, top) unless told otherwise."""
         text = "\n".join(map(one_line, text.split("\n")))
         style: dict[str, Any] = {"fontsize": TEXT, "ha": "left", "va": "top"} | settings
@@ -233,7 +233,7 @@ class SmallPanel(NamedTuple):
     wide: float
     first: bool
 
-    def text(self, down: float, text: str, *, right: bool = False, **style: Any) -> None:  # noqa: ANN401  # matplotlib's words
+    def text(self, down: float, text: str, *, right: bool = False, **style: Any) -> None:
         """Write small above the axes, flush left or right."""
         look = {"fontsize": SMALL, "ha": "right" if right else "left"} | style
         self.sheet.text(self.left + self.wide * right, self.top + down, text, **look)
@@ -262,7 +262,7 @@ class SmallPanels(NamedTuple):
         sheet: Page,
         top: float,
         items: Iterable[T],
-        **settings: Any,  # noqa: ANN401  # matplotlib's words
+        **settings: Any,
     ) -> Iterator[tuple[T, SmallPanel]]:
         """Make the axes of a panel for each item."""
         items = list(items)
@@ -272,17 +272,17 @@ class SmallPanels(NamedTuple):
             yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % self.abreast == 0)
 
 
-def dot(label: str, color: str = INK, marker: str = "o", size: float = 5.0, **style: Any) -> Entry:  # noqa: ANN401  # matplotlib's words
+def dot(label: str, color: str = INK, marker: str = "o", size: float = 5.0, **style: Any) -> Entry:
     """Explain a mark."""
     return Entry(label, {"color": color, "marker": marker, "markersize": size, "linestyle": "none", **style})
 
 
-def line(label: str, color: str = INK, width: float = 1.4, **style: Any) -> Entry:  # noqa: ANN401  # as above
+def line(label: str, color: str = INK, width: float = 1.4, **style: Any) -> Entry:
     """Explain a line."""
     return Entry(label, {"color": color, "linewidth": width, **style})
 
 
-def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry:  # noqa: ANN401  # as above
+def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry:
     """Explain a filled area; the band inside which a change counts as none, unless told otherwise."""
     return Entry(label, {"facecolor": color, "edgecolor": edge, **style}, patch=True)
 
@@ -292,7 +292,7 @@ def verdict_entries(words: Mapping[str, str], looks: Mapping[str, Mapping[str, A
     return [Entry(words[name], {"linestyle": "-", "markersize": 6, **looks[name]}) for name in words if name in there]
 
 
-def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:  # noqa: ANN401  # as above
+def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:
     """Explain the band of the declared margins; None where there is none."""
     sizes = joined(unsigned(margin) for margin in margins if margin)
     return fill(text.format(sizes), **style) if sizes else None

@@ -100,9 +100,9 @@ def telemetry(scene: Scene) -> Figure:
 
 def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
     """Find the quantities in which the tweak sets of each workload differ: an F test of the cells' means, after Holm over all of them."""
-    from scipy.special import fdtrc  # noqa: PLC0415  # a third of a second that other pictures need not wait for
+    from scipy.special import fdtrc
 
-    from analysis.stats.adjust import holm  # noqa: PLC0415  # as above
+    from analysis.stats.adjust import holm
 
     tests: list[tuple[int, Quantity, float]] = []
     for at, column in enumerate(columns):

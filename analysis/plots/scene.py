@@ -78,21 +78,21 @@ def scene_of(runs: Sequence[Run]) -> Scene:
 
 
 def _effects(run: Run) -> tuple[Effects, ...]:
-    from analysis.studies.keys.effects import effects_of  # noqa: PLC0415  # see above
+    from analysis.studies.keys.effects import effects_of
 
     return tuple(effects_of(run))
 
 
 def _overheads(run: Run) -> tuple[Overhead, ...]:
-    from analysis.studies.monitors.study import overheads  # noqa: PLC0415  # see above
+    from analysis.studies.monitors.study import overheads
 
     return tuple(overheads(run))
 
 
 def _told(runs: Sequence[Run]) -> tuple[tuple[JudgedResponse, ...], tuple[Gathered, ...]]:
-    from analysis.studies.io.responses import judged_alike  # noqa: PLC0415  # see above
-    from analysis.studies.io.saved import io_runs  # noqa: PLC0415  # see above
-    from analysis.studies.jobs.streams import gather  # noqa: PLC0415  # see above
+    from analysis.studies.io.responses import judged_alike
+    from analysis.studies.io.saved import io_runs
+    from analysis.studies.jobs.streams import gather
 
     read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
     return read, tuple(gathered for run in runs if (gathered := gather(run)) is not None)

@@ -98,7 +98,7 @@ class Picture:
     MONITORED: bool | None = None
     DESIGNS: frozenset[str]  # only where it is of some
 
-    def __init__(self, function: Callable[[Scene], Figure | Spec], order: int, title: str, answers: str, **fits: Any) -> None:  # noqa: ANN401
+    def __init__(self, function: Callable[[Scene], Figure | Spec], order: int, title: str, answers: str, **fits: Any) -> None:
         self.NAME, self.ORDER, self.TITLE, self.ANSWERS = function.__name__, order, title, answers
         self.__doc__ = function.__doc__
         self._function = function
@@ -116,7 +116,7 @@ class Picture:
             return drawing if isinstance(drawing, Figure) else drawing.lay_out(scene, self.TITLE)
 
 
-def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Figure | Spec]], Picture]:  # noqa: ANN401
+def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Figure | Spec]], Picture]:
     """Make a picture of the function that draws it; its name is the picture's."""
     return lambda function: Picture(function, order, title, answers, **fits)
 

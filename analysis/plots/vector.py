@@ -137,7 +137,7 @@ class Vector(RendererBase):
             places = {style: place for place, style in reversed(list(enumerate(node.style for node in inner)))}
             self._nodes += sorted(inner, key=lambda node: places[node.style])
 
-    def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:  # noqa: ANN401, N803  # matplotlib's
+    def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:  # noqa: N803  # matplotlib's
         """Draw a line or an area."""
         moved = transform + self._flip
         if not path.vertices.size:
@@ -152,7 +152,7 @@ class Vector(RendererBase):
         plain = bare and not text and "opacity" not in style
         self._nodes.append(Node(style, d, path=True) if plain else Node(style, _element("path", f'd="{d}"', text)))
 
-    def draw_markers(self, gc: Any, marker_path: Any, marker_trans: Any, path: Any, trans: Any, rgbFace: Any = None) -> None:  # noqa: ANN401, N803  # matplotlib's
+    def draw_markers(self, gc: Any, marker_path: Any, marker_trans: Any, path: Any, trans: Any, rgbFace: Any = None) -> None:  # noqa: N803  # matplotlib's
         """Draw one mark in several places."""
         if len(path.vertices) == 1 and marker_path.get_extents(marker_trans).width > WIDE:  # an area, which stands where it is
             moved = marker_trans + Affine2D().translate(*trans.transform(path.vertices)[0])
@@ -183,14 +183,14 @@ class Vector(RendererBase):
 
     def draw_text(
         self,
-        gc: Any,  # noqa: ANN401
+        gc: Any,
         x: float,
         y: float,
         s: str,
         prop: FontProperties,
         angle: float,
-        ismath: Any = False,  # noqa: ANN401, FBT002
-        mtext: Any = None,  # noqa: ANN401
+        ismath: Any = False,  # noqa: FBT002
+        mtext: Any = None,
     ) -> None:
         """Write a line."""
         del ismath
@@ -215,7 +215,7 @@ class Vector(RendererBase):
         turned = f' transform="rotate({_short(-angle)} {_short(x)} {_short(y)})"' if angle else ""
         self._nodes.append(Node(style, f'<text x="{_short(x)}" y="{_short(y)}"{turned}>{_text(s)}</text>'))
 
-    def draw_image(self, gc: Any, x: float, y: float, im: Any, transform: Any = None) -> None:  # noqa: ANN401  # matplotlib's
+    def draw_image(self, gc: Any, x: float, y: float, im: Any, transform: Any = None) -> None:
         """Put pixels in: a cloud of dots has one colour at a few opacities, so that a palette makes it a quarter of the size."""
         del gc, transform
         tall, wide = (72 * side / DOTS_DPI for side in im.shape[:2])
@@ -225,7 +225,7 @@ class Vector(RendererBase):
         box = f'x="{_short(x)}" y="{_short(self.height - y - tall)}" width="{_short(wide)}" height="{_short(tall)}"'
         self._nodes.append(Node("", f'<image {box} href="data:image/png;base64,{b64encode(out.getvalue()).decode()}"/>'))
 
-    def _look(self, gc: Any, face: Any) -> str:  # noqa: ANN401  # matplotlib's
+    def _look(self, gc: Any, face: Any) -> str:
         forced = gc.get_alpha() if gc.get_forced_alpha() else None
         style = ""
         if gc.get_hatch() is not None:
@@ -248,14 +248,14 @@ class Vector(RendererBase):
             style += ' stroke-linejoin="miter"' if gc.get_joinstyle() == "miter" else ""
         return style
 
-    def _box(self, gc: Any) -> tuple[float, float, float, float] | None:  # noqa: ANN401  # matplotlib's
+    def _box(self, gc: Any) -> tuple[float, float, float, float] | None:
         clip = gc.get_clip_rectangle()
         if clip is None:
             return None
         x, y, wide, tall = clip.bounds
         return x, self.height - y - tall, wide, tall
 
-    def _clipped(self, gc: Any, places: Any) -> str:  # noqa: ANN401  # matplotlib's
+    def _clipped(self, gc: Any, places: Any) -> str:
         """Cut at the edges of the axes what reaches beyond them."""
         box = self._box(gc)
         if box is None:
@@ -284,7 +284,7 @@ def _element(tag: str, attributes: str, text: str) -> str:
     return f"<{tag} {attributes}><title>{_text(text)}</title></{tag}>" if text else f"<{tag} {attributes}/>"
 
 
-def _outline(path: Path, transform: Any, window: Any = None, *, simplify: bool = False, places: int = 1) -> str:  # noqa: ANN401  # matplotlib's
+def _outline(path: Path, transform: Any, window: Any = None, *, simplify: bool = False, places: int = 1) -> str:
     """Write a path as short as can be: what follows a letter goes on as it says."""
     clean = path.cleaned(transform=transform, remove_nans=True, clip=window, simplify=simplify, curves=True)
     d: list[str] = []
@@ -311,7 +311,7 @@ def _text(text: str) -> str:
     return escape(UNSEEN.sub("\ufffd", text))
 
 
-def extent(text: str, size: float, weight: Any = "normal", slant: str = "normal", family: str = FONT) -> tuple[float, float, float]:  # noqa: ANN401  # matplotlib's
+def extent(text: str, size: float, weight: Any = "normal", slant: str = "normal", family: str = FONT) -> tuple[float, float, float]:
     """Return how wide a line of text is, how tall and how deep below its base line, in points: the sum of its letters."""
     letters = [_letter(one, weight, slant, family) for one in text]
     tall, deep = _line(weight, slant, family)
@@ -319,16 +319,16 @@ def extent(text: str, size: float, weight: Any = "normal", slant: str = "normal"
 
 
 @lru_cache(maxsize=4096)
-def _letter(letter: str, weight: Any, slant: str, family: str) -> float:  # noqa: ANN401  # matplotlib's
+def _letter(letter: str, weight: Any, slant: str, family: str) -> float:
     twice, once = (_measured(text, weight, slant, family)[0] for text in (f"x{letter}x", "xx"))
     return twice - once
 
 
 @lru_cache(maxsize=16)
-def _line(weight: Any, slant: str, family: str) -> tuple[float, float]:  # noqa: ANN401  # matplotlib's
+def _line(weight: Any, slant: str, family: str) -> tuple[float, float]:
     return _measured("lp", weight, slant, family)[1:]
 
 
-def _measured(text: str, weight: Any, slant: Any, family: str) -> tuple[float, float, float]:  # noqa: ANN401  # matplotlib's
+def _measured(text: str, weight: Any, slant: Any, family: str) -> tuple[float, float, float]:
     font = FontProperties(family=family, size=LARGE, weight=weight, style=slant)
     return text_to_path.get_text_width_height_descent(text, font, ismath=False)

@@ -28,7 +28,7 @@ def write(answer: Answer, options: argparse.Namespace) -> str:
         if getattr(options, name, False):
             module = import_module(f"analysis.render.{'data' if name == 'json' else name}")
             return str(module.render(answer))
-    from .text import for_stdout  # noqa: PLC0415  # programs need no rich
+    from .text import for_stdout
 
     return for_stdout(answer, explain=getattr(options, "explain", False))
 

@@ -297,7 +297,7 @@ def intervals_are_given(subject: Subject) -> Answer:
 
 def normality_is_checked(subject: Subject) -> Answer:
     """Rule 6: normality is not assumed but looked at, by Shapiro and Wilk's test of each comparison's log ratios, Holm-adjusted."""
-    from scipy.stats import shapiro  # noqa: PLC0415  # half a second that the other rules need not pay
+    from scipy.stats import shapiro
 
     if not subject.compared:
         return "not applicable", subject.nothing

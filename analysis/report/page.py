@@ -146,7 +146,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
 def _streams(run: Run, scene: Scene) -> Sequence[tuple[str, Sequence[str]]]:
     if not any(cell.report for cell in run.cells):  # most runs tell of no jobs, and need not wait for what judges them
         return ()
-    from analysis.studies.jobs.streams import of_run  # noqa: PLC0415
+    from analysis.studies.jobs.streams import of_run
 
     return of_run(run, next((stream for stream in scene.streams if stream.run is run), None))
 

@@ -121,7 +121,7 @@ class View:
         return sum(row.state == state and bool(row.requested) for request in self.asked for row in request.rows)
 
 
-def view_of(  # noqa: PLR0913  # all that is known of a run
+def view_of(
     run: Run,
     comparisons: Sequence[Comparison],
     effects: Sequence[Effects],
@@ -176,7 +176,7 @@ def _keys(run: Run, effects: Sequence[Effects]) -> Markup | str:
     """The effects with their tables; their sentences and the run's warnings stand above them on the page."""
     if not effects:
         return ""
-    from analysis.studies.keys.answers import answer  # noqa: PLC0415  # of designs alone
+    from analysis.studies.keys.answers import answer
 
     return as_html.render(replace(answer(effects, run), findings=[], warnings=[]), 3)
 

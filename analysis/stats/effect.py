@@ -82,7 +82,7 @@ def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candida
 
 def unequal(gains: Sequence[Sequence[float]]) -> float | None:
     """Return the p of several processes' log gains having one mean (one-way analysis of variance); None where that cannot be asked."""
-    from scipy.special import fdtrc  # noqa: PLC0415
+    from scipy.special import fdtrc
 
     every = [gain for process in gains for gain in process]
     df = len(gains) - 1, len(every) - len(gains)
@@ -129,9 +129,9 @@ def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
 
     The gain stays that of the means. `log_sd` becomes the spread at which independent runs would leave as much open.
     """
-    import numpy as np  # noqa: PLC0415  # not needed to read a file
+    import numpy as np
 
-    from .changepoint import step_in_time  # noqa: PLC0415
+    from .changepoint import step_in_time
 
     sign = 1.0 if effect.metric.better == "higher" else -1.0
     arms = zip(times, (effect.values_baseline, effect.values_candidate), strict=True)
@@ -156,7 +156,7 @@ def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
     )
 
 
-def _effect(  # noqa: PLR0913  # the numbers of one t-test
+def _effect(
     metric: Metric,
     arms: tuple[Sequence[float], Sequence[float]],
     mean: float,

@@ -6,7 +6,6 @@ the profile without the key, and the key alone, three such blocks. A key is name
 and the interval of "profile against profile without it", from these last blocks alone, leaves out zero. How often that is right, wrong
 and undecided on synthetic machines stands in docs/adaptive.md.
 """
-# ruff: noqa: PLC0415 -- a command line that names no adaptive design waits for no numpy
 
 from __future__ import annotations
 

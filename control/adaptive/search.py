@@ -5,7 +5,6 @@ Exploration: first stock, the profile, and combinations in which each level come
 re-run in blocks beside stock, and these fresh cells alone say what is gained: the best of many noisy cells is mostly lucky (the winner's
 curse). How near the pick comes to the true best stands in docs/adaptive.md, plain Optuna beside it.
 """
-# ruff: noqa: PLC0415 -- a command line that names no adaptive design waits for neither numpy nor Optuna
 
 from __future__ import annotations
 

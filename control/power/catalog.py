@@ -157,7 +157,7 @@ def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
     return tuple((number, float(cap)) for number, cap in pairs)
 
 
-def _task(entry: Any, names: Mapping[str, Any], where: str) -> Task:  # noqa: ANN401  # what a YAML file has there
+def _task(entry: Any, names: Mapping[str, Any], where: str) -> Task:
     if not isinstance(entry, dict) or (unknown := [key for key in entry if key not in KEYS]):
         what = "no mapping" if not isinstance(entry, dict) else f"`{one_line(unknown[0])}` is none of {', '.join(KEYS)}"
         raise Unreadable(f"{where}: {what}.")

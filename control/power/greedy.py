@@ -182,7 +182,7 @@ class _Search:
         return self.platform.sm_mhz[max(0, bisect_right(self.platform.sm_mhz, sm_mhz) - 1)]
 
 
-def greedy(  # noqa: PLR0913  # what `search.best` takes
+def greedy(
     models: Mapping[float, Model], platform: Platform, cap_w: float, *, network: str, fast: bool = True, margin_w: float = 0.0
 ) -> PartitionAnswer:
     """Search as the original does; `models` are by memory clock, `margin_w` is taken off the cap.

@@ -198,7 +198,7 @@ GIVEN: Callable[[SearchedPartition], float] = attrgetter("throughput_images_per_
 SURE: Callable[[SearchedPartition], float] = attrgetter("sure_images_per_s")
 
 
-def best(  # noqa: PLR0913  # each is a bound of its own
+def best(
     models: Mapping[float, Model],
     platform: Platform,
     cap_w: float,

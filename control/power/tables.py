@@ -196,7 +196,7 @@ def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -
 
 
 @cache
-def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> PartitionAnswer:  # noqa: FBT001, PLR0913, PLR0917
+def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> PartitionAnswer:  # noqa: FBT001
     models, platform = tables.models, tables.platform
     if compatible:
         return _if_settable(greedy(models, platform, cap, network=network, margin_w=margin), knobs)

@@ -215,8 +215,8 @@ def _rounded(part: float) -> float:
 @lru_cache(maxsize=1024)
 def _solved(demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tuple[str, int], ...]) -> tuple[Shares, float]:
     """Solve the linear program; its unknowns are the share of class c on kind k at c·K + k, and the load last."""
-    import numpy as np  # noqa: PLC0415  # a policy of one kind of slot need not wait for it
-    from scipy.optimize import linprog  # noqa: PLC0415  # as above
+    import numpy as np
+    from scipy.optimize import linprog
 
     classes, kinds = len(demand), len(slots)
     seconds = np.array([row for _, row in demand])

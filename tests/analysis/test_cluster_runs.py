@@ -27,7 +27,7 @@ MACHINE = "2026-11-22_amd-epyc-2cpu.json"
 
 
 @cache
-def said(*command: str) -> Any:  # noqa: ANN401 whatever JSON a command writes
+def said(*command: str) -> Any:
     with redirect_stdout(StringIO()) as stdout:
         assert main([*command, "--json"]) == 0
     return json.loads(stdout.getvalue())

@@ -124,7 +124,7 @@ def _served(api: Api, plural: str) -> bool:
     return True
 
 
-def _until(holds: Any) -> None:  # noqa: ANN401 a question
+def _until(holds: Any) -> None:
     deadline = time.monotonic() + _WITHIN_S
     while not holds():
         assert time.monotonic() < deadline

@@ -85,7 +85,7 @@ class ClusterPlace(Place):
         found = clients.of(self.api).list_namespaced_pod(self.namespace).items if alive else []
         return [p for p in found if p.metadata.uid in alive]
 
-    def pod(self, component: str) -> Any:  # noqa: ANN401 see tests/cluster/rig/clients.py
+    def pod(self, component: str) -> Any:
         (found,) = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector=f"app.kubernetes.io/component={component}").items
         return found
 

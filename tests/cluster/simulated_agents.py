@@ -96,7 +96,7 @@ class Varied(Report):
     def take(self, line: bytes) -> None:
         event = json.loads(line)
         if "wall_s" in event:
-            event["wall_s"] *= random.uniform(0.99, 1.01)  # noqa: S311 no secret
+            event["wall_s"] *= random.uniform(0.99, 1.01)
         super().take(json.dumps(event).encode())
 
 
@@ -114,7 +114,7 @@ class Wire:
         self.sock.sendall(message[1:])
 
     def recv_data_frame(self, *, control_frame: bool) -> tuple[int, Any]:
-        from websocket import ABNF  # noqa: PLC0415 only a run on a cluster waits for this library
+        from websocket import ABNF
 
         del control_frame
         piece = self.sock.recv(65536)
@@ -152,7 +152,7 @@ def is_agent(pid: int) -> bool:
 
 def main() -> int:
     """`python -m fixtures`, on simulated nodes."""
-    from fixtures.__main__ import main as command  # noqa: PLC0415 the plug-in has no use for it
+    from fixtures.__main__ import main as command
 
     install()
     return command()

@@ -29,7 +29,7 @@ LONG_S = 1000.0
 CLASS = JobClass("short", "sleep", Size("constant", 1.0))
 
 
-def job(number: int, work: float, *, class_: JobClass = CLASS, **fields: Any) -> Planned:  # noqa: ANN401
+def job(number: int, work: float, *, class_: JobClass = CLASS, **fields: Any) -> Planned:
     """A job of a stream; its fields beside."""
     return Planned(number, class_, 0.0, work, seed=number, **fields)
 
@@ -101,7 +101,7 @@ class Streams:
         return EngineRequest(slots, 1, classes, self.folder, checkpoint_s, files={"job_cluster": self.settings(**more)})
 
     @contextlib.contextmanager
-    def play(self, engine: str = "jobs", **wanted: Any) -> Iterator[Play]:  # noqa: ANN401
+    def play(self, engine: str = "jobs", **wanted: Any) -> Iterator[Play]:
         """An engine for the block."""
         with opened(engine, self.wanted(**wanted)) as at_work:
             yield Play(at_work)  # type: ignore[arg-type]  # one of a cluster

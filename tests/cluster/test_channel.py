@@ -177,7 +177,7 @@ def test_a_connection_that_breaks_is_told(server: Server, heard: Heard) -> None:
 
 
 def test_who_cannot_connect_is_told_why() -> None:
-    def refused() -> Any:  # noqa: ANN401 as the library's
+    def refused() -> Any:
         raise Refused("attaching was refused")
 
     with pytest.raises(Refused, match="attaching was refused"):

@@ -32,7 +32,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "FIRST_ANSWER_S", 0.0)
 
 
-def written(path: Path, *contexts: str, user: dict[str, Any] | None = None, **cluster: Any) -> str:  # noqa: ANN401
+def written(path: Path, *contexts: str, user: dict[str, Any] | None = None, **cluster: Any) -> str:
     entries = [{"name": name, "context": {"cluster": "c", "user": "u", "namespace": f"of-{name}"}} for name in contexts]
     config = {
         "apiVersion": "v1",

@@ -83,8 +83,8 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path
 ) -> None:
     """A line is there while the program still runs; it waits for longer than the test would."""
-    from fixtures.kubernetes import api, settings  # noqa: PLC0415 -- imports `kubernetes`
-    from fixtures.kubernetes.client import Where, connect  # noqa: PLC0415
+    from fixtures.kubernetes import api, settings
+    from fixtures.kubernetes.client import Where, connect
 
     cluster = connect(Where(str(kubeconfig), None, namespace))
     container = {
@@ -99,7 +99,7 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     follower.watch(api.PODS, labels="batch.kubernetes.io/job-name=j")
     seen: list[Any] = []
 
-    def until(kind: type, **fields: Any) -> None:  # noqa: ANN401
+    def until(kind: type, **fields: Any) -> None:
         while True:
             seen.append(follower.next(PATIENCE_S))
             if isinstance(seen[-1], kind) and all(getattr(seen[-1], name) == value for name, value in fields.items()):

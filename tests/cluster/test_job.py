@@ -47,7 +47,7 @@ class Cells:
         result, self.place = workload.ended(workload.running(self.cluster, job, order, on_start=on_start, patience_s=patience_s))
         return result
 
-    def play(  # noqa: PLR0913
+    def play(
         self,
         script: str,
         on_start: Callable[[Json], None] | None = None,
@@ -79,7 +79,7 @@ class Play:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def plays(script: str, on_start: Callable[[Cluster, Json], object] | None = None, **options: Any) -> pytest.MarkDecorator:  # noqa: ANN401
+def plays(script: str, on_start: Callable[[Cluster, Json], object] | None = None, **options: Any) -> pytest.MarkDecorator:
     """Give a test the result of a script as `played`. All of this file run side by side: a kubelet's second is shared."""
     return pytest.mark.parametrize("played", [Play(script, on_start, options)], indirect=True, ids=["pod"])
 

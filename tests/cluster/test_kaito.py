@@ -114,9 +114,7 @@ def collector(kubeconfig: Path, node_name: str, image: str, overlay_file: Path, 
 
 
 @pytest.fixture
-def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
-    kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path, collector: None
-) -> Iterator[Cells]:
+def cells(kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path, collector: None) -> Iterator[Cells]:
     """A test's cells; after it nothing may be there of what KAITO or the run made, however the cell ended."""
     del collector
     made = cells_in(namespace, kubeconfig, node_name, image, overlay_file)

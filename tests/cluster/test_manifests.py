@@ -39,7 +39,7 @@ OVERLAY = Overlay(
 )
 
 
-def job(over: Overlay = Overlay(), order: Order = ORDER, **options: Any) -> Json:  # noqa: ANN401, B008
+def job(over: Overlay = Overlay(), order: Order = ORDER, **options: Any) -> Json:  # noqa: B008
     shared = Shared(network=options.pop("host_network", False), ipc=False)
     spot, arms = SPOT._replace(journal=options.pop("journal", JOURNAL)), options.pop("arms", 1)
     chosen = settings.Settings(Where(), "", image=IMAGE, overlay=over, **options)
@@ -75,7 +75,7 @@ def test_no_golden_file_is_left_over() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_the_api_server_takes_every_golden_manifest(case: str, kubeconfig: Path, namespace: str) -> None:
     """It validates each field, unknown ones too, without creating anything."""
-    from fixtures.kubernetes.client import Request, connect, send  # noqa: PLC0415 -- imports `kubernetes`  # noqa: PLC0415
+    from fixtures.kubernetes.client import Request, connect, send
 
     [body] = yaml.safe_load_all((GOLDEN / f"{case}.yaml").read_text())
     body["metadata"]["namespace"] = namespace

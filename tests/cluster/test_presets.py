@@ -156,7 +156,7 @@ SERVING = {"inference": {"preset": {"name": "phi-4"}}}
 TUNING = {"tuning": {"preset": {"name": "phi-4"}}}
 
 
-def recorded(**told: Any) -> dict[str, Any]:  # noqa: ANN401 JSON
+def recorded(**told: Any) -> dict[str, Any]:
     found = record.opened(Cell("study", "kaito-phi-4", "stock", 1, 1, 1), Local(Path()), "2026-01-01T00:00:00+00:00")
     record.steps(found, as_step(WorkloadRun((), {"kaito": told}, {}, 0)))
     return found

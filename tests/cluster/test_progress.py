@@ -16,7 +16,7 @@ from fixtures.kubernetes.removal import Removal
 Object = dict[str, Any]
 
 
-def a_pod(*, state: Object | None = None, last: Object | None = None, restarts: int = 0, **status: Any) -> Object:  # noqa: ANN401 -- JSON
+def a_pod(*, state: Object | None = None, last: Object | None = None, restarts: int = 0, **status: Any) -> Object:
     container = {"name": "c", "image": "bench:1", "restartCount": restarts, "state": state or {}, "lastState": last or {}}
     return {"metadata": {"name": "p"}, "status": {"phase": "Running", "containerStatuses": [container], **status}}
 
@@ -111,7 +111,7 @@ def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
 NAME = {"skyhook.nvidia.com/name": "s", "skyhook.nvidia.com/package": "tuning-1.1.4"}
 
 
-def skyhook(status: str = "", *, nodes: str = "0/1", state: Object | None = None, **more: Any) -> Object:  # noqa: ANN401 -- JSON
+def skyhook(status: str = "", *, nodes: str = "0/1", state: Object | None = None, **more: Any) -> Object:
     found: Object = {
         "metadata": {"name": "s", "generation": 2, "finalizers": ["skyhook.nvidia.com/skyhook"]},
         "status": {"completeNodes": nodes},
@@ -122,7 +122,7 @@ def skyhook(status: str = "", *, nodes: str = "0/1", state: Object | None = None
     return found
 
 
-def package_pod(*codes: int | None, name: str = "s-tuning-apply", **metadata: Any) -> Object:  # noqa: ANN401 -- JSON
+def package_pod(*codes: int | None, name: str = "s-tuning-apply", **metadata: Any) -> Object:
     steps = [{"name": f"step{i}", "state": {"running": {}} if code is None else ended(code)} for i, code in enumerate(codes)]
     return {"metadata": {"name": name, "labels": NAME, **metadata}, "status": {"phase": "Pending", "initContainerStatuses": steps}}
 

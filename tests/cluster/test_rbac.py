@@ -242,8 +242,8 @@ def test_a_stream_of_jobs_needs_no_more(
     allowed: Callable[[list[Object]], Cluster], here: Here, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Carried out with the file's rights: a Job with a checkpoint, its node drained and back, all taken away."""
-    from fixtures.studies.jobs.engines import kubernetes  # noqa: PLC0415 as streams, for this test alone
-    from tests.cluster.streams import LONG_S, Streams, job  # noqa: PLC0415
+    from fixtures.studies.jobs.engines import kubernetes
+    from tests.cluster.streams import LONG_S, Streams, job
 
     cluster = allowed(documents("job streams"))
     monkeypatch.setattr(kubernetes, "connect", lambda _: cluster)

@@ -134,7 +134,7 @@ def files(fake: FakeRoot) -> dict[str, str | None]:
     return {path: fake.get(path) for path in sorted(paths) if path != BOOT_ID}
 
 
-def apply(target: Kubernetes, tweakset: TweakSet) -> Any:  # noqa: ANN401
+def apply(target: Kubernetes, tweakset: TweakSet) -> Any:
     plan = target.plan(tweakset)
     assert plan.cannot == ()
     return target.apply(cell_of(tweakset), tweakset, plan)
@@ -328,7 +328,7 @@ MOMENTS: dict[str, Callable[[FakeRoot, Cluster, str], bool]] = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_restore_finishes_what_a_killed_run_began(  # noqa: PLR0913, PLR0917 fixtures
+def test_restore_finishes_what_a_killed_run_began(
     moment: str,
     machine: tuple[str, FakeRoot],
     operator: StandIn,

@@ -347,9 +347,9 @@ def test_missing_fields_are_missing_and_no_crash(data: st.DataObject) -> None:
     """Another version of the API, a trimmed cache: an event that lacks anything says less, and breaks nothing."""
     row = data.draw(st.sampled_from(CREATED))
     seen = part(lines(row.recording), row.begin, row.end, row.nth)
-    draw = random.Random(data.draw(st.integers(0, 2**32 - 1)))  # noqa: S311 one number drawn, not one for each field
+    draw = random.Random(data.draw(st.integers(0, 2**32 - 1)))
 
-    def thinned(value: Any) -> Any:  # noqa: ANN401 -- JSON
+    def thinned(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: thinned(one) for key, one in value.items() if draw.random() > 0.05}
         if isinstance(value, list):

@@ -19,12 +19,12 @@ from tests.waiting import until
 HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=20.0)
 
 
-def sh(script: str, **how: Any) -> command.Spec:  # noqa: ANN401 fields of a Spec
+def sh(script: str, **how: Any) -> command.Spec:
     """A command of the shell."""
     return replace(HERE, program=("sh", "-c", script), **how)
 
 
-def python(script: str, **how: Any) -> command.Spec:  # noqa: ANN401 as above
+def python(script: str, **how: Any) -> command.Spec:
     return replace(HERE, program=(sys.executable, "-c", script), **how)
 
 

@@ -118,7 +118,7 @@ def searched(family: str, seed: int, *, noise: float = 0.05, drift: float = 0.05
 
 def plain(family: str, seed: int, *, noise: float = 0.05, drift: float = 0.05, trials: int = 60) -> float:
     """Plain Optuna: TPE with its defaults, the best value of 60 trials taken at its word. How much more it costs than the best."""
-    import optuna  # noqa: PLC0415 slow to import
+    import optuna
 
     land, dice = Landscape(family, seed), np.random.default_rng(seed)
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fixtures.designs import Laid
 
 
-def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[np.int64]]:  # noqa: ANN401 those of Options
+def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[np.int64]]:
     """A design of so many settings, and its runs as signs: shape (runs, settings), stock first."""
     names = [f"vm.k{n:02d}" for n in range(count)]
     profile = sysctls(*names)

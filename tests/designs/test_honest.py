@@ -30,7 +30,7 @@ def bisected(
     """The conclusion where `does` is the log cost of the keys that are set, by number."""
     engine = bisect.engine(PROFILE, keys(count), Options(seed=seed))
 
-    def on(levels: Any) -> list[int]:  # noqa: ANN401 levels of a trial
+    def on(levels: Any) -> list[int]:
         return [at for at, level in enumerate(levels.values()) if level is not None]
 
     machine = Machine(lambda levels: does(on(levels)), noise, fails=lambda levels: fails is not None and fails(on(levels)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BESIDES = ("nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetMigMode", "nvmlDeviceGetArchitecture", "nvmlDeviceGetPowerSource")
 
 
-def answer(library: Any, ask: Callable[[Any, Any], object], gpu: nvml.Gpu) -> dict[str, object]:  # noqa: ANN401 much is asked of a module
+def answer(library: Any, ask: Callable[[Any, Any], object], gpu: nvml.Gpu) -> dict[str, object]:
     """A value, or the error."""
     try:
         return {"value": ask(library, gpu.handle)}
@@ -30,12 +30,12 @@ def answer(library: Any, ask: Callable[[Any, Any], object], gpu: nvml.Gpu) -> di
         return {"error": f"{type(error).__name__}: {error}"}
 
 
-def call(name: str, library: Any, handle: object) -> object:  # noqa: ANN401 as above
+def call(name: str, library: Any, handle: object) -> object:
     """What a function of NVML that takes a GPU alone answers."""
     return getattr(library, name)(handle)
 
 
-def counted(library: Any, gpu: nvml.Gpu) -> dict[str, object]:  # noqa: ANN401 as above
+def counted(library: Any, gpu: nvml.Gpu) -> dict[str, object]:
     """GPM's five quantities after waits of several lengths, each with the reason of one that is missing; or why there are none."""
     try:
         counters = nvml.Counters(library, gpu.handle)

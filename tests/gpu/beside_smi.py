@@ -111,7 +111,7 @@ def smi(text: str) -> list[Row]:
 
 def multiply(for_s: float) -> str:
     """Keep the tensor cores busy for so long; answers what it did."""
-    import torch  # noqa: PLC0415 it takes seconds, and is of no use without CUDA
+    import torch
 
     if not torch.cuda.is_available():
         time.sleep(for_s)

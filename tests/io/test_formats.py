@@ -99,7 +99,7 @@ def test_a_tfrecord_that_was_changed_does_not_match_its_checksum(tmp_path: Path)
 
 @pytest.mark.needs("tfrecord")
 def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path: Path) -> None:
-    from tfrecord import tfrecord_loader  # noqa: PLC0415 -- it imports torch
+    from tfrecord import tfrecord_loader
 
     path = written("tfrecord", tmp_path, of("tfrecord"))
     records = list(tfrecord_loader(str(path), None, {"image": "byte", "size": "int"}))
@@ -125,7 +125,7 @@ def test_an_index_says_where_each_sample_lies(tmp_path: Path) -> None:
 
 @pytest.mark.needs("h5py")
 def test_hdf5_has_records_under_both_names_of_dlio(tmp_path: Path) -> None:
-    import h5py  # noqa: PLC0415
+    import h5py
 
     with h5py.File(written("hdf5", tmp_path, of("hdf5"))) as file:
         assert (file["records"][:] == file["records_0"][:]).all()

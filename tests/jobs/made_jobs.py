@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def a_class(kind: str = "sleep", **more: Any) -> JobClass:  # noqa: ANN401 its other fields
+def a_class(kind: str = "sleep", **more: Any) -> JobClass:
     """One class of jobs."""
     return JobClass(more.pop("name", "c"), kind, Size("constant", 0.1), **more)
 
 
-def planned(*at_s: float, work: float = 1.0, class_: JobClass | None = None, **more: Any) -> list[Planned]:  # noqa: ANN401
+def planned(*at_s: float, work: float = 1.0, class_: JobClass | None = None, **more: Any) -> list[Planned]:
     """Jobs that come at these times, numbered from 0, each as much work."""
     return [Planned(number, class_ or a_class(), when, work, number, **more) for number, when in enumerate(at_s)]
 
@@ -44,7 +44,7 @@ class Made:
         """Its time."""
         return self.now_s
 
-    def later(self, at_s: float, what: str, job: int | None, **more: Any) -> None:  # noqa: ANN401 fields of an event
+    def later(self, at_s: float, what: str, job: int | None, **more: Any) -> None:
         """Something that will happen; `read_s` is what a clock says then that is another."""
         event = Event(what, more.pop("read_s", at_s), job, **more)  # type: ignore[arg-type]  # a word of events
         self._coming.append((at_s, self._number, event))

@@ -18,7 +18,7 @@ ONE = {"name": "one", "kind": "sleep", "size": {"law": "constant", "mean": 1}}
 SHARES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 
 
-def parse(*listed: Any) -> tuple[JobClass, ...]:  # noqa: ANN401 whatever a file may have there
+def parse(*listed: Any) -> tuple[JobClass, ...]:
     return classes.parse({"classes": list(listed)}, "file")
 
 

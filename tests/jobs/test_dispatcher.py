@@ -26,7 +26,7 @@ Json = dict[str, Any]
 class Ran:
     """A stream that was run: its rows by number of job, in the order in which they ended, and what was told beside them."""
 
-    def __init__(self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any) -> None:  # noqa: ANN401 what else a dispatcher takes
+    def __init__(self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any) -> None:
         rules = rules or Rules(slots=1)
         self.told: list[tuple[str, Json]] = []
         runs = Dispatcher(

@@ -41,11 +41,11 @@ def opened(folder: Path, class_: JobClass = PLAIN, slots: int = 2, nodes: int = 
         yield engine
 
 
-def a_job(number: int, work: float = 0.01, class_: JobClass = PLAIN, **more: Any) -> Planned:  # noqa: ANN401 its other fields
+def a_job(number: int, work: float = 0.01, class_: JobClass = PLAIN, **more: Any) -> Planned:
     return Planned(number, class_, 0.0, work, seed=number, **more)
 
 
-def admit(engine: Pool, number: int, work: float = 0.01, class_: JobClass = PLAIN, attempt: int = 1, **more: Any) -> Planned:  # noqa: ANN401
+def admit(engine: Pool, number: int, work: float = 0.01, class_: JobClass = PLAIN, attempt: int = 1, **more: Any) -> Planned:
     job = a_job(number, work, class_, **more)
     engine.admit(job, attempt, 0.0)
     return job

@@ -50,7 +50,7 @@ class Engine(Made):
         self.asked.append(("back", node))
 
 
-def planned(count: int = 10, **changes: Any) -> list[Planned]:  # noqa: ANN401 fields of a class
+def planned(count: int = 10, **changes: Any) -> list[Planned]:
     return [Planned(number, replace(CLASS, **changes), float(number), 1.0 + number, seed=number) for number in range(count)]
 
 

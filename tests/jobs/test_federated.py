@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def asked(folder: Path, params: Mapping[str, object], **more: Any) -> kinds.JobRequest:  # noqa: ANN401 fields of a request
+def asked(folder: Path, params: Mapping[str, object], **more: Any) -> kinds.JobRequest:
     given_ = {"work": 10, "from_work": 0, "seed": 3, "attempt": 1, "checkpoint_s": 0, "report": lambda _: None, **more}
     return kinds.JobRequest(job=1, params=kinds.complete("federated", params), replica=0, replicas=1, folder=folder, **given_)
 

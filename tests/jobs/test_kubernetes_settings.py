@@ -122,7 +122,7 @@ def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path
         studies.apply(given, on_cluster, workloads=None)
 
 
-def stream(**settings: Any) -> cluster.StreamJobs:  # noqa: ANN401
+def stream(**settings: Any) -> cluster.StreamJobs:
     return cluster.StreamJobs("0123456789ab", Settings(**settings), 0.5, LEASE, "team")
 
 

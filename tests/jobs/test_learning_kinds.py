@@ -19,13 +19,13 @@ pytestmark = pytest.mark.needs("torch")
 SMALL = {"net": "mlp", "width": 8, "batch": 64}
 
 
-def asked(folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any) -> kinds.JobRequest:  # noqa: ANN401
+def asked(folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any) -> kinds.JobRequest:
     told: list[Mapping[str, object]] = more.pop("told", [])
     given = {"job": 1, "attempt": 1, "from_work": 0, "seed": 7, "replica": 0, "replicas": 1, "checkpoint_s": 0, **more}
     return kinds.JobRequest(work=work, params=kinds.complete(kind, params), folder=folder, report=told.append, **given)
 
 
-def ran(folder: Path, kind: str, params: Mapping[str, object], **more: Any) -> Mapping[str, Any]:  # noqa: ANN401
+def ran(folder: Path, kind: str, params: Mapping[str, object], **more: Any) -> Mapping[str, Any]:
     result = kinds.function(kind)(asked(folder, kind, params, **more))
     assert result is not None
     assert all(isinstance(value, int | float) for value in result.values())

@@ -240,7 +240,7 @@ def tried(line: Line) -> dict[str, Any]:
 
 
 @cache
-def trained(loss: str, delay: str) -> Any:  # noqa: ANN401 a run, whose facts are of many kinds
+def trained(loss: str, delay: str) -> Any:
     name = workloads.varied("ddp_network", {"hidden": "256", "loss_percent": loss, "delay_ms": delay})
     with tempfile.TemporaryDirectory() as scratch:
         result = run(Order(name, steps=3, warmup_steps=1, seed=5, scratch=Path(scratch)))

@@ -28,7 +28,7 @@ def started(tmp_path: Path, **given: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def last_word(tmp_path: Path) -> Any:  # noqa: ANN401 JSON
+def last_word(tmp_path: Path) -> Any:
     return json.loads((tmp_path / "said").read_text())
 
 

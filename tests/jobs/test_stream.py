@@ -37,11 +37,11 @@ classes:
 """
 
 
-def plan(seed: int = 1, files: dict[str, Path] | None = None, **given: Any) -> list[Planned]:  # noqa: ANN401 values of any kind
+def plan(seed: int = 1, files: dict[str, Path] | None = None, **given: Any) -> list[Planned]:
     return stream.plan(classes.complete({name: str(value) for name, value in given.items()}), seed, files)
 
 
-def two(folder: Path, text: str = TWO, seed: int = 1, **given: Any) -> list[Planned]:  # noqa: ANN401
+def two(folder: Path, text: str = TWO, seed: int = 1, **given: Any) -> list[Planned]:
     path = folder / "two.yaml"
     path.write_text(text)
     classes.read.cache_clear()

@@ -39,7 +39,7 @@ STEP: dict[str, object] = {
 USAGE: dict[str, Any] = {"event": "usage", "value": {"cpu_s": 1.0}}
 
 
-def options(**given: Any) -> Options:  # noqa: ANN401 one option or another
+def options(**given: Any) -> Options:
     return Options(
         **{"tweaks": None, "workloads": None, "blocks": None, "steps": None, "seed": 1, "resume": False, "folder": Path(), **given}
     )
@@ -60,7 +60,7 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
     """torch.profiler, and a loop without torch; a workload that is named is crossed with all."""
     study = Study("watched", "?", ("idle", "cnn_train"), (), Metric("cpu_s_per_step", "lower"), monitors=("placebo", "torch_profiler"))
 
-    def met(**given: Any) -> set[tuple[str, str]]:  # noqa: ANN401 one option or another
+    def met(**given: Any) -> set[tuple[str, str]]:
         return {(c.workload, c.tweakset) for c in declare(options(**given), study, "local").cells if not c.tweakset.startswith("stock")}
 
     assert met() == {("idle", "placebo"), ("cnn_train", "placebo"), ("cnn_train", "torch_profiler")}
@@ -202,7 +202,7 @@ def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(
 
 
 def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> None:
-    from fixtures import workloads  # noqa: PLC0415
+    from fixtures import workloads
 
     known = workloads.load("idle")
     assert record.workload(known, monitored=True)["primary"] is None

@@ -125,7 +125,7 @@ def fake_root_kills(folder: Path, kills: int = 1000) -> None:
     echo madvise > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
     """
     scripts = [fake.script("apply", script), fake.script("uninstall", undo)]
-    rng, phases = random.Random(SEED), collections.Counter[str]()  # noqa: S311 a seed is wanted here, not a secret
+    rng, phases = random.Random(SEED), collections.Counter[str]()
     while phases.total() < kills or (kills >= EVERY_PHASE and phases.keys() != PHASES and phases.total() < 3 * kills):
         number = phases.total()
         sets = [(asked, ()), ((), scripts)][:: rng.choice([1, -1])]
@@ -153,7 +153,7 @@ def real_kernel_kills(folder: Path, kills: int = 200) -> None:
         Script("thp", "apply", f"echo always > {THP}/enabled; echo always > {THP}/defrag; echo 4096 > {ahead}"),
         Script("thp", "uninstall", f"echo never > {THP}/enabled; echo {kept.get(ahead, 0)} > {ahead}"),
     ]
-    rng, phases = random.Random(SEED), collections.Counter[str]()  # noqa: S311 a seed is wanted here, not a secret
+    rng, phases = random.Random(SEED), collections.Counter[str]()
     try:
         while phases.total() < kills or (phases.keys() != PHASES and phases.total() < MOST_KILLS):
             number = phases.total()

@@ -62,13 +62,13 @@ class Client:
         answer: dict[str, Any] = json.loads(self.out.readline())
         return answer
 
-    def ask(self, do: str, **asked: Any) -> Any:  # noqa: ANN401 whatever the verb takes and gives
+    def ask(self, do: str, **asked: Any) -> Any:
         self.number += 1
         answer = self.answer(json.dumps({"id": self.number, "do": do, **asked}).encode())
         assert answer.pop("id") == self.number
         return answer.get("ok", answer)
 
-    def begin(self, values: list[tuple[str, str]], mode: str = "agent") -> Any:  # noqa: ANN401
+    def begin(self, values: list[tuple[str, str]], mode: str = "agent") -> Any:
         return self.ask("begin", label="x", writes=to_json(writes(values)), mode=mode)
 
     def said(self) -> str:

@@ -231,7 +231,7 @@ def test_a_container_that_is_just_starting_is_waited_for(tmp_path: Path, monkeyp
     looks: list[int | None] = []
     look = pods.main_process
 
-    def noted(*asked: Any) -> int | None:  # noqa: ANN401 as the function's own
+    def noted(*asked: Any) -> int | None:
         if len(looks) == 2:
             process(tmp_path, 7, ID, "python -m fixtures.workloads.idle", 5)
         looks.append(look(*asked))

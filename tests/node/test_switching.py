@@ -166,7 +166,7 @@ def test_what_moves_with_the_way_back_alone_goes_back_too(fake: FakeRoot, monkey
 @pytest.mark.slow
 def test_three_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
     asked = fake_root.writes([(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)])
-    rng, phases = random.Random(SEED), set()  # noqa: S311 a seed is wanted here, not a secret
+    rng, phases = random.Random(SEED), set()
     for number in itertools.count(1):
         kill_once(rng, 0.03, lambda: to_and_fro(fake.machine(), asked, (), 8))
         phases.add(phase(fake.state))
@@ -183,7 +183,7 @@ def test_kills_on_the_real_kernel(tmp_path: Path) -> None:
     pristine = tunables.snapshot()
     values = {"vm.swappiness": "11", "vm.dirty_ratio": "31", "vm.dirty_expire_centisecs": "2100", "net.core.somaxconn": "8191"}
     asked = [Write(sysctl_path(key), value, key) for key, value in values.items()]
-    rng, phases = random.Random(SEED), list[str]()  # noqa: S311 a seed is wanted here, not a secret
+    rng, phases = random.Random(SEED), list[str]()
     while len(phases) < 10 or ("switching" not in phases and len(phases) < 100):
         machine = Machine(folder=tmp_path)
         machine.tunables = tunables  # its list of files is the parent's, so that a child is soon in the midst of it

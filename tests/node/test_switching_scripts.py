@@ -157,7 +157,7 @@ def test_files_that_a_scheduler_brings_come_and_go_with_it(fake: FakeRoot, monke
 
 def killed_again_and_again(times: int, longest_s: float, cycle: Callable[[], None], folder: Path, check: Callable[[], object]) -> set[str]:
     """Kill, restore, compare; every other time not before values take turns. Returns: how far the killed had come."""
-    rng, phases = random.Random(SEED), set[str]()  # noqa: S311 a seed is wanted here, not a secret
+    rng, phases = random.Random(SEED), set[str]()
     for number in range(times):
         if number % 2:
             kill_once(rng, longest_s, cycle)
@@ -186,7 +186,7 @@ def test_two_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
 @pytest.mark.parametrize("name", ["thp-always", "thp-never", "training-host", "block-readahead", "block-scheduler-none"])
 def test_kills_on_the_real_kernel(name: str, tmp_path: Path) -> None:
     """Sets of the catalogue, five kills each while they go to and fro; the whole machine is compared after each."""
-    from fixtures.tweaks.local import plan  # noqa: PLC0415
+    from fixtures.tweaks.local import plan
 
     tunables = Tunables()
     (named,) = resolve(name)

@@ -77,7 +77,7 @@ def test_what_is_sent_is_what_arrives(record: object) -> None:
         (lambda j: j.update(tweaks=[5]), "no Tweak of kind, key"),
     ],
 )
-def test_what_does_not_fit_is_refused(spoil: Any, says: str) -> None:  # noqa: ANN401 any change of a dict
+def test_what_does_not_fit_is_refused(spoil: Any, says: str) -> None:
     value = to_json(TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "1"),)))
     spoil(value)
     with pytest.raises(WireError, match=says):

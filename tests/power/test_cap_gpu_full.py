@@ -123,7 +123,7 @@ def setting(sm_mhz: float | None = 1200.0, mem_mhz: float | None = None, power_l
     return {"tenants": TENANTS, "sm_mhz": sm_mhz, "mem_mhz": mem_mhz, "power_limit_w": power_limit_w}
 
 
-def said(lines: Sequence[Json], what: str) -> Any:  # noqa: ANN401 whatever was said
+def said(lines: Sequence[Json], what: str) -> Any:
     return next(line[what] for line in lines if what in line)
 
 

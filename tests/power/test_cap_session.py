@@ -203,7 +203,7 @@ def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Skipped with the reason, not kept to in another unit."""
-    from fixtures.studies.power.backends import cpu  # noqa: PLC0415
+    from fixtures.studies.power.backends import cpu
 
     probe = cpu.probe
     monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))

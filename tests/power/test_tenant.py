@@ -21,7 +21,7 @@ TINY = "squeezenet1_1"
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two images, white and black, and a file that is none."""
-    from PIL import Image  # noqa: PLC0415  comes with torchvision
+    from PIL import Image
 
     folder = tmp_path_factory.mktemp("pictures")
     Image.new("RGB", (40, 50), "white").save(folder / "a.png")
@@ -32,7 +32,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def network(pictures: Path) -> Network:
-    from fixtures.studies.power.tenant import Network  # noqa: PLC0415  imports torch
+    from fixtures.studies.power.tenant import Network
 
     return Network(TINY, 32, 1, pictures)
 
@@ -49,7 +49,7 @@ def test_a_folders_images_are_inferred_in_turn(network: Network) -> None:
 
 def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
     """With what would be one."""
-    from fixtures.studies.power.tenant import _decoded  # noqa: PLC0415  as above
+    from fixtures.studies.power.tenant import _decoded
 
     with pytest.raises(FileNotFoundError, match="no image in it"):
         _decoded(tmp_path, 32)
@@ -57,9 +57,9 @@ def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
 
 def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(network: Network) -> None:
     """Found out before the kernel has to end a process: its images alone are more than is free; torch's own refusals are the same error."""
-    import torch  # noqa: PLC0415  as above
+    import torch
 
-    from fixtures.studies.power.tenant import Pace, _answer, _typed_oom  # noqa: PLC0415
+    from fixtures.studies.power.tenant import Pace, _answer, _typed_oom
 
     with pytest.raises(MemoryError, match="its images alone are"):
         network.take(10**9, 1)
@@ -78,7 +78,7 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(netwo
 
 def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
     """Random weights would let activations vanish or overflow, and a GPU draws less for zeros and infinities."""
-    from fixtures.studies.power.tenant import Network  # noqa: PLC0415  as above
+    from fixtures.studies.power.tenant import Network
 
     norm = next(one for one in Network("shufflenet_v2_x0_5", 32, 1, None)._net.modules() if type(one).__name__ == "BatchNorm2d")
     assert not norm.training

@@ -55,7 +55,7 @@ def workload(
 ) -> Callable[..., WorkloadRun]:
     """Notes what stands in each segment."""
 
-    def run(order: Order, *, on_start: Callable[[int], None], on_pause: Callable[[int], str | None], **_: Any) -> WorkloadRun:  # noqa: ANN401
+    def run(order: Order, *, on_start: Callable[[int], None], on_pause: Callable[[int], str | None], **_: Any) -> WorkloadRun:
         del order
         on_start(7)
         for segment in range(len(ARMS)):

@@ -31,7 +31,7 @@ SCRIPTS = {f"{name}/{script.stage}": script for name, tweakset in SETS.items() f
 LINTED = {"deeptweak-exp2": "isolcpus", "deeptweak-exp3": "isolcpus"}
 
 
-def manifest(name: str) -> Any:  # noqa: ANN401  # a YAML document is whatever it is
+def manifest(name: str) -> Any:
     return yaml.safe_load(text_of(available()[name]))
 
 
@@ -88,7 +88,7 @@ def test_each_manifest_fits_the_operators_schema(name: str) -> None:
     jsonschema.Draft202012Validator(_closed(schema)).validate(manifest(name))
 
 
-def _closed(schema: Any) -> Any:  # noqa: ANN401  # a JSON schema nests at will
+def _closed(schema: Any) -> Any:
     """The schema with unknown fields refused, as the API server's strict mode does."""
     if isinstance(schema, list):
         return [_closed(part) for part in schema]

@@ -39,7 +39,7 @@ def started(varied: str, data: Path, scratch: Path, preparation: Callable[[], No
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
-        preexec_fn=preparation,  # noqa: PLW1509 -- two system calls
+        preexec_fn=preparation,
     )
     assert process.stdout is not None
     for line in process.stdout:

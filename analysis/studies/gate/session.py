@@ -30,7 +30,7 @@ class SessionGate:
 
     def judge(self, run: Run) -> tuple[str, int]:
         """Return what the gate says of a run, and its exit code. Raises: Refused, where it cannot judge it."""
-        from .gate import EXIT, answer, judge  # noqa: PLC0415  # scipy's tests take a second to import
+        from .gate import EXIT, answer, judge
 
         own = Arm(run.origin, (run,))
         base = self.baseline or own

@@ -233,7 +233,7 @@ def _tables(path: Path, refused: list[str]) -> dict[Path, CellTable]:
     return result
 
 
-def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
+def _of_folder(
     path: Path, folders: Sequence[Path], tables: dict[Path, CellTable], refused: list[str], gpu: str | None, sms: int | None
 ) -> list[KernelGrid]:
     """Make a grid of each folder of logs; tables belong to the only one, or to the one at or above which they lie."""
@@ -259,8 +259,8 @@ def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> Ke
 
 def pictures(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     """Draw every grid; return each picture's file, or why there is none. Raises: OSError."""
-    from analysis.plots.gpu_metrics import draw_grid, draw_relations  # noqa: PLC0415  # matplotlib, which a table need not wait for
-    from analysis.plots.style import draw_into  # noqa: PLC0415  # as above
+    from analysis.plots.gpu_metrics import draw_grid, draw_relations
+    from analysis.plots.style import draw_into
 
     drawings = {}
     for findings, end in zip(grids, _endings(grids), strict=True):

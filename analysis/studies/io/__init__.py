@@ -22,9 +22,9 @@ def tells_of(run: Run) -> bool:
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
     """Format × cache, what limits each, factors and tweak sets; `brief` is the answer with its tables."""
-    from .run_answer import answer as answer_of  # noqa: PLC0415  # which imports numpy
-    from .saved import io_runs  # noqa: PLC0415  # as above
-    from .study import study  # noqa: PLC0415  # as above
+    from .run_answer import answer as answer_of
+    from .saved import io_runs
+    from .study import study
 
     refused: list[str] = []
     return answer_of(study(run.origin, io_runs(run, refused), refused), brief=brief)
@@ -34,13 +34,13 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
     """Return a cell with every figure that may be believed as a metric: `--metric au_whole_percent`."""
     if "io" not in cell.report:
         return cell
-    from .saved import with_figures as read_figures  # noqa: PLC0415  # few runs report input
+    from .saved import with_figures as read_figures
 
     return read_figures(cell, origin, params, capped=capped)
 
 
 def command_for(folder: Path) -> str | None:
     """Return the command that reads a folder of DLIO's results, in a sentence."""
-    from .dlio_folder import folders_under  # noqa: PLC0415  # it needs a YAML parser
+    from .dlio_folder import folders_under
 
     return f"these are DLIO results and no saved runs: python -m analysis io {folder} --plot OUT" if folders_under(folder) else None

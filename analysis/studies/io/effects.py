@@ -257,7 +257,7 @@ def values(question: Question, blocks: Blocks) -> list[float]:
     return [math.fsum(weight * block[point] for point, weight in weights.items()) for block in complete]
 
 
-def _step(name: str, levels: Point, question: Question, blocks: Blocks, log: bool, among: int) -> EffectStep:  # noqa: PLR0913, PLR0917, FBT001  # what one is made of
+def _step(name: str, levels: Point, question: Question, blocks: Blocks, log: bool, among: int) -> EffectStep:  # noqa: FBT001  # what one is made of
     result = values(question, blocks)
     one = paired(result, log=log, among=among)
     return EffectStep(name, levels, len(result), one.effect, one.low, one.high, one.p)

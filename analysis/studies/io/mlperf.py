@@ -216,7 +216,7 @@ def _enough(run: IoRun, own: Mapping[str, object]) -> Files | None:
     return files_required(run.host.memory_bytes, run.processes, batch, length, samples)
 
 
-def _lacks(  # noqa: PLR0913, PLR0917  # all that a rule may ask about
+def _lacks(
     run: IoRun, runs: Sequence[JudgedResponse], own: Mapping[str, object], decided: Division, enough: Files | None, apart: float | None
 ) -> Iterator[str]:
     """Yield a sentence a rule that is not kept."""

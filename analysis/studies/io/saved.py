@@ -24,7 +24,7 @@ FEW = 2  # workloads, of which each is the other's only company
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
     """Read the I/O runs of one saved run, in the order its cells ran. Raises: Unreadable, where the file is none."""
-    from analysis.load import load  # noqa: PLC0415  # which reads reports itself, for the metrics of a cell
+    from analysis.load import load
 
     return io_runs(load(path), refused)
 

@@ -142,11 +142,11 @@ def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
 
 def pictures(runs: Sequence[IoRun], folder: Path) -> dict[str, str]:
     """Draw every picture of input into a folder; return each one's file, or why there is none. Raises: OSError."""
-    from analysis import plots  # noqa: PLC0415  # matplotlib, which a table need not wait for
-    from analysis.plots.scene import Scene  # noqa: PLC0415  # as above
-    from analysis.plots.style import draw_into  # noqa: PLC0415  # as above
+    from analysis import plots
+    from analysis.plots.scene import Scene
+    from analysis.plots.style import draw_into
 
-    from .responses import judged_alike  # noqa: PLC0415  # as above
+    from .responses import judged_alike
 
     scene = Scene((), io=tuple(judged_alike(run for run in runs if run.epochs)))
     known = {name: picture for name, picture in plots.pictures().items() if "io" in getattr(picture, "REPORTS", ())}

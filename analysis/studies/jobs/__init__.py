@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 def session_text(run: Run, *, color: bool) -> str | None:
     """Return what a session that ran streams of jobs, or lost packets, ends with; None for others."""
-    from .records import loses_packets, tells_of_jobs  # noqa: PLC0415  # only a session's end needs it
+    from .records import loses_packets, tells_of_jobs
 
     if tells_of_jobs(run) or loses_packets(run):
-        from .streams import gather, render  # noqa: PLC0415  # it needs numpy and scipy
+        from .streams import gather, render
 
         if streams := gather(run):
             return render(run, streams, color=color)

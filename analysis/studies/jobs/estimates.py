@@ -191,7 +191,7 @@ def faster(effect: Effect | None, unknown: str) -> str:
 
 def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
     """Return what to multiply seconds by, and the unit that they then have, so that the longest reads well."""
-    from analysis.wording import unit_of  # noqa: PLC0415  # rich, which no computation needs
+    from analysis.wording import unit_of
 
     known = [time for time in times_s if time is not None and time > 0]
     return unit_of(known) if known else (1.0, "s")

@@ -251,7 +251,7 @@ def _load(sums: Sums, servers: int | None) -> float | None:
     return None if came is None or takes is None or servers is None else came * takes / servers
 
 
-def _only(group: str, name: str, known: set[Any]) -> Any:  # noqa: ANN401  # an int or a text
+def _only(group: str, name: str, known: set[Any]) -> Any:
     """Return the one value that all streams of a group have, None of none. Raises: Refused, for several."""
     if len(known) > 1:
         values = ", ".join(one_line(value) for value in sorted(known))

@@ -19,8 +19,8 @@ def tells_of(run: Run) -> bool:
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    from . import answers  # noqa: PLC0415  # scipy and statsmodels
-    from .effects import effects_of  # noqa: PLC0415
+    from . import answers
+    from .effects import effects_of
 
     if not brief:
         return answers.answer(effects_of(run), run)

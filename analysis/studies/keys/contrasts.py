@@ -210,7 +210,7 @@ def _ablation(data: Observed) -> Iterator[Contrast]:
 
 
 def _among(frame: Frame, columns: Floats) -> float:
-    from .frame import rss  # noqa: PLC0415
+    from .frame import rss
 
     return rss(frame.base, frame.y)[0] - rss(columns, frame.y)[0]
 

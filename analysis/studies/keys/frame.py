@@ -58,7 +58,7 @@ class FrameFit:
 
 def fit(columns: Floats, values: Floats) -> FrameFit:
     """Fit columns that are independent of each other, the first of them constant; `values` as they were measured."""
-    from statsmodels.regression.linear_model import OLS  # noqa: PLC0415 of the studies alone, and a second to import
+    from statsmodels.regression.linear_model import OLS
 
     level = float(values.mean())
     fitted = OLS(values - level, columns).fit(method="qr")
@@ -293,7 +293,7 @@ class Frame:
         error = [self.source("error", self.error_df, self.error_ss)] if self.error_df else []
         return [*error, VariationSource("total", len(self.y) - 1, self.total, 1.0)]
 
-    def term(  # noqa: PLR0913  # what one term is made of
+    def term(
         self,
         label: str,
         factors: tuple[str, ...],

@@ -17,7 +17,7 @@ TITLE = "Monitors"
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
     """What watching costs; `brief` is each workload's answer with the table of costs."""
-    from .answers import answer as answer_of  # noqa: PLC0415  # scipy takes a second to import
-    from .study import overheads  # noqa: PLC0415  # as above
+    from .answers import answer as answer_of
+    from .study import overheads
 
     return answer_of(run, overheads(run), brief=brief)

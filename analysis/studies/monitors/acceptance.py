@@ -30,7 +30,7 @@ STATES: dict[State, Passed] = {"differs": "FAIL", "quiet": "PASS"}
 TRENDS: dict[Trend, Passed] = {"holds": "PASS", "contradicted": "FAIL"}
 
 
-def checks(  # noqa: PLR0913, PLR0917  # what a workload is judged by
+def checks(
     workload: str,
     state: Control,
     arms: Sequence[MonitoredArm],

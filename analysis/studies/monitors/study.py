@@ -128,7 +128,7 @@ def _none(run: Run, here: Sequence[Cell], cells: Sequence[MonitoredCell]) -> Mon
     )
 
 
-def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
+def _arm(
     run: Run,
     of_arm: Sequence[Cell],
     cells: Sequence[MonitoredCell],

@@ -57,9 +57,7 @@ def doses(cells: Sequence[MonitoredCell], values: Values, overheads: Mapping[str
     ]
 
 
-def _dose(  # noqa: PLR0913, PLR0917  # its figures
-    name: str, arms: Mapping[str, tuple[float, float]], blocks: int, rising: float, falling: float, slope: Mean | None
-) -> Dose:
+def _dose(name: str, arms: Mapping[str, tuple[float, float]], blocks: int, rising: float, falling: float, slope: Mean | None) -> Dose:
     """One monitor's order in a word; `arms` have rate and overhead, the lowest rate first."""
     rates, means = zip(*arms.values(), strict=True)
     trend: Trend = "holds" if rising < ALPHA else "contradicted" if falling < ALPHA else "not shown"

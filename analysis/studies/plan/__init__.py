@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def blocks_for(run: Run, gain: float) -> tuple[int | None, float | None, bool | None] | None:
     """Return the blocks and seconds that seeing a gain takes, and whether this machine can be had for so long; None without a plan."""
-    from .plan import Goal, plan  # noqa: PLC0415  # it needs scipy, and only a run that saw nothing needs it
+    from .plan import Goal, plan
 
     try:
         result = plan(run, Goal(gain))

@@ -17,10 +17,10 @@ TITLE = "Power cap"
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
     """Who gets most out of the cap and holds it; `brief` leaves out energy, latency and what stands beside the figures."""
-    from dataclasses import replace  # noqa: PLC0415  # as below
+    from dataclasses import replace
 
-    from .report import answer as answer_of  # noqa: PLC0415  # scipy takes a second to import
-    from .study import sides  # noqa: PLC0415  # as above
+    from .report import answer as answer_of
+    from .study import sides
 
     refused: list[str] = []
     return replace(answer_of(run, sides(run, refused), brief=brief), refused=refused)

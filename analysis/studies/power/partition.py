@@ -126,7 +126,7 @@ def answer(request: PartitionRequest, *, greedy_mode: str | None, limits: Mappin
 POINTS = 12
 
 
-def front(  # noqa: PLR0913  # the bounds of `search.best`
+def front(
     models: Mapping[float, Model],
     platform: Platform,
     *,

@@ -147,7 +147,7 @@ class PredictionRequest:
     mem_mhz: float | None
 
 
-def of_clocks(  # noqa: PLR0913, PLR0917  # what a command line says of a setting
+def of_clocks(
     path: Path,
     network: str | None,
     gpu: str | None,

@@ -65,7 +65,7 @@ def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> 
     return "yes" if whole and above.high <= LIMIT else "no" if above.low > LIMIT else "not shown"
 
 
-def arm_of_task(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
+def arm_of_task(
     table: Table, task: str, name: str, cells: Sequence[Capped], row: Comparison | None, compared: Mapping[str, Against]
 ) -> MeasuredAlgorithm:
     """Return what the blocks of one algorithm come to."""
@@ -256,7 +256,7 @@ def _compared(table: Table, baseline: str, rows: Mapping[tuple[str, str], Compar
     return result
 
 
-def _group(  # noqa: PLR0913, PLR0917  # one section of a page, and what it is made of
+def _group(
     task: str,
     label: str,
     cells: Sequence[Capped],

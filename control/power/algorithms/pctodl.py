@@ -109,7 +109,7 @@ def pctodl(question: Question) -> Pctodl:
     """Search the partition. Raises: Unsupported, Infeasible."""
     shadow = None
     if question.shadow:
-        from control.power.shadow import Shadow  # noqa: PLC0415  # scikit-learn takes seconds to import
+        from control.power.shadow import Shadow
 
         shadow = Shadow(tables_of(question), question)
     return Pctodl(question, shadow)

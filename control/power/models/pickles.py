@@ -77,7 +77,7 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001  # the one in Python: the othe
     def get_extension(self, code: int) -> None:
         raise Unreadable(f"asks for extension {code} of a pickle, which no file of parameters needs; nothing of it was run")
 
-    def persistent_load(self, pid: Any) -> tuple[str, str]:  # noqa: ANN401  # whatever the file has there
+    def persistent_load(self, pid: Any) -> tuple[str, str]:
         _, storage, key, *_ = pid
         return storage.name, str(key)
 
@@ -114,7 +114,7 @@ def dtype(foreign: Foreign) -> np.dtype[Any]:
     return number
 
 
-def array(foreign: Foreign) -> Any:  # noqa: ANN401  # numbers, or a list
+def array(foreign: Foreign) -> Any:
     """Answer an array, joblib's or numpy's own; of objects the list of them. Raises: ValueError, among others."""
     if foreign.name == "NumpyArrayWrapper":
         said = foreign.state

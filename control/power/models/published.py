@@ -165,7 +165,7 @@ def _trees(name: str, own: str, arrays: dict[str, Any]) -> Ensemble:
     )
 
 
-def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any]:  # noqa: ANN401  # arrays of numbers
+def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any]:
     """Write the branches of trees as `Ensemble` has them: a leaf asks for nothing."""
     left = left.astype(np.int64)
     return {

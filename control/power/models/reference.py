@@ -237,7 +237,7 @@ def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -
     return Reference(network, gpu, mem_mhz, **laws, **grown, **sizes)
 
 
-def _law(kind: type, said: Mapping[str, Any]) -> Any:  # noqa: ANN401  # one of LAWS
+def _law(kind: type, said: Mapping[str, Any]) -> Any:
     values: dict[str, Any] = {field.name: said[field.name] for field in fields(kind) if field.name != "static_w"}
     numbers: dict[str, Any] = {name: _number(value, name) for name, value in values.items()}
     if kind is laws.PowerCurve:

@@ -77,7 +77,7 @@ def test_places_of_a_slice_count_by_their_time() -> None:
 
 def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
     """Equal arms whose processes differ ten times as much as their rounds: blocks call one in twenty different, rounds nearly all."""
-    draw = random.Random(19)  # noqa: S311 a seed is wanted here
+    draw = random.Random(19)
     draws, blocks, rounds, by_block, by_round = 400, 8, 12, 0, 0
     for _ in range(draws):
         gains, every = [], []
@@ -98,7 +98,7 @@ def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
 
 def test_taking_turns_takes_out_what_neighbours_do() -> None:
     """Arms with a noise of 10 % from round to round that they share: what is left of their ratio is their own 1 %."""
-    draw = random.Random(20)  # noqa: S311 a seed is wanted here
+    draw = random.Random(20)
     ratios = []
     for _ in range(200):
         level = [draw.gauss(0, 0.1) for _ in range(12)]
@@ -109,7 +109,7 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
 
 def test_what_others_took_of_the_cpus_is_taken_out() -> None:
     """Equal arms; in each slice a neighbour takes a random share of a core, and steps are slower by half of that, whatever their round."""
-    draw = random.Random(21)  # noqa: S311 a seed is wanted here
+    draw = random.Random(21)
     plain: list[float] = []
     cleaned: list[float] = []
     for _ in range(50):
@@ -139,7 +139,7 @@ def test_an_effect_that_is_no_neighbour_s_stays() -> None:
 
 def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() -> None:
     """Others use 2 ms of each slice: the shorter a slice, the larger their share, so they seem to make steps faster."""
-    draw = random.Random(22)  # noqa: S311 a seed is wanted here
+    draw = random.Random(22)
     slices = [[[arm * math.exp(draw.gauss(0, 0.1))] * 4 for _ in range(10)] for arm in (0.05, 0.04)]
     with_others, without = (round_adjusted_s(slices, [[used_s] * 10] * 2) for used_s in (0.002, 0.0))
     assert with_others == pytest.approx(without, rel=0.01)
@@ -147,7 +147,7 @@ def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() ->
 
 def test_slow_steps_count_less_than_fast_ones_where_nobody_else_uses_the_cpus() -> None:
     """Steps of equal arms are held up now and then: their ratio scatters less than where others use a core, or where nobody saw that."""
-    draw = random.Random(23)  # noqa: S311 a seed is wanted here
+    draw = random.Random(23)
     squares: dict[float | None, list[float]] = {0.0: [], 1.0: [], None: []}
     for _ in range(200):
         slices = [[[1 + draw.expovariate(3) for _ in range(4)] for _ in range(10)] for _ in range(6)]

@@ -44,7 +44,7 @@ def utils(log: SmiLog) -> dict[str, list[float]]:
 @given(
     data=st.data(), names=NAMES, ticks=st.integers(2, 12), stamped=st.booleans(), index=st.booleans(), units=st.booleans()
 )  # fmt: skip
-def test_what_was_written_is_read(  # noqa: PLR0913  # what a log may be
+def test_what_was_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, names: list[str], ticks: int, *, stamped: bool, index: bool, units: bool
 ) -> None:
     written = [data.draw(st.lists(UTIL, min_size=len(names), max_size=len(names))) for _ in range(ticks)]

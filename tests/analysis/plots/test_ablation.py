@@ -155,7 +155,7 @@ def test_of_two_sets_nobody_knows_which_is_odd() -> None:
 def test_a_quiet_run_has_hardly_ever_an_odd_cell_and_one_that_is_far_off_is_found(sets: int, blocks: int) -> None:
     """At most 1 run in 40 of pure noise is marked; one cell off by 20 standard deviations is found in 3 of 4 at least."""
     template: Cell = scene().runs[0].cells[0]
-    rng = random.Random(sets * blocks)  # noqa: S311  # noise, no secret
+    rng = random.Random(sets * blocks)
 
     def table(off: float) -> list[Cell]:
         return [

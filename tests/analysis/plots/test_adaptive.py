@@ -192,7 +192,7 @@ def test_a_search_that_was_interrupted_has_no_candidates() -> None:
 THP = Arm("thp-always", gain=0.06, requested={"vm.x": "1"})
 
 
-def switched(**made: Any) -> Scene:  # noqa: ANN401  # fields of `Switched`
+def switched(**made: Any) -> Scene:
     return scene_of([from_json(switched_run(Switched(**made)), "switched.json")])
 
 

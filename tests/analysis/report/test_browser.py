@@ -74,7 +74,7 @@ def designed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # not before a test needs the browser
+    from playwright.sync_api import sync_playwright
 
     found = chromium()
     assert found is not None

@@ -100,8 +100,8 @@ class StandIn:
 @contextlib.contextmanager
 def standing_in(operator: str, kubeconfig: Path | str, image: str) -> Iterator[StandIn]:
     """A stand-in for a scope of your own; afterwards its resources, its marks on nodes and its folders on this machine are gone."""
-    from .api import Api, alone  # noqa: PLC0415 the kubernetes package is for cluster runs only
-    from .leftovers import Leftovers  # noqa: PLC0415
+    from .api import Api, alone
+    from .leftovers import Leftovers
 
     api = Api(str(kubeconfig))
     held = alone(f"tests {operator} {api.host}")

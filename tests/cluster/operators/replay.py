@@ -82,7 +82,7 @@ class Replay:
         for kind, path in WATCHED.items():
             api.follow(path, self._hear(kind))
 
-    def _hear(self, kind: str) -> Any:  # noqa: ANN401 a callback
+    def _hear(self, kind: str) -> Any:
         def take(type_: str, thing: Object) -> None:
             if self._ended or (kind == "Node" and name_of(thing) != self._node):
                 return
@@ -126,7 +126,7 @@ class Replay:
 
         self._until(apart, "statuses and stages")
 
-    def _until(self, apart: Any, what: str) -> None:  # noqa: ANN401 a callback
+    def _until(self, apart: Any, what: str) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while difference := apart():
             assert time.monotonic() < deadline, (

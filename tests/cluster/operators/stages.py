@@ -151,9 +151,7 @@ def next_stage(view: View, node: Object, package: Object) -> str | None:
     ]
 
 
-def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
-    operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
-) -> None:
+def _stage(operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]) -> None:
     """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
     mine = [p for p in pods if labels_of(p).get(f"{GROUP}/package") == f"{package['name']}-{package['version']}"]
     if mine:

@@ -18,7 +18,7 @@ Client = Any
 
 
 def client(kubeconfig: Path) -> Client:
-    from kubernetes import client, config  # noqa: PLC0415 see above
+    from kubernetes import client, config
 
     configuration = client.Configuration()
     config.load_kube_config(str(kubeconfig), client_configuration=configuration)
@@ -26,7 +26,7 @@ def client(kubeconfig: Path) -> Client:
 
 
 def of(api: Client, group: str = "CoreV1Api") -> Client:
-    from kubernetes import client  # noqa: PLC0415
+    from kubernetes import client
 
     return getattr(client, group)(api)
 
@@ -34,7 +34,7 @@ def of(api: Client, group: str = "CoreV1Api") -> Client:
 @contextlib.contextmanager
 def if_there() -> Iterator[None]:
     """What is gone already need not be deleted."""
-    from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
+    from kubernetes.client.exceptions import ApiException
 
     try:
         yield

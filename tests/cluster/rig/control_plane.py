@@ -35,7 +35,7 @@ class Api:
     token: str
     authority: Path
 
-    def get(self, path: str) -> Any:  # noqa: ANN401 whatever JSON it answers
+    def get(self, path: str) -> Any:
         """An answer; None, if there is no such thing, or nobody answers yet."""
         request = urllib.request.Request(f"{self.server}{path}", headers={"Authorization": f"Bearer {self.token}"})  # noqa: S310 its own server
         try:

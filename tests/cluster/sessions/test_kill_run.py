@@ -98,7 +98,7 @@ def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(p
 
     After each, all of the kernel's settings are compared, and all that runs leave in the cluster and on the node.
     """
-    rng, met = random.Random(SEED), collections.Counter[str]()  # noqa: S311 a seed is wanted here, not a secret
+    rng, met = random.Random(SEED), collections.Counter[str]()
     value = another_swappiness()
     place.manifest("reclaim", sysctl=f"vm.swappiness = {value}")
     pristine, traces = Tunables().snapshot(), place.traces()

@@ -117,7 +117,7 @@ def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(place: Clust
     assert (done.code, swappiness(), place.workloads()) == (0, found, []), done.out
 
 
-def pod_of(place: ClusterPlace, name: str) -> Any:  # noqa: ANN401 see tests/cluster/rig/clients.py
+def pod_of(place: ClusterPlace, name: str) -> Any:
     (pod,) = [one for one in place.workloads() if one.metadata.annotations["deeptweak/cell"].endswith(f"/idle-{name}-b1")]
     return pod
 

@@ -38,7 +38,7 @@ Reports = dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture
-def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 -- a function with options
+def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run the engine with a DLIO that leaves what a recorded run left, or does what `act` says."""
 
     def run(recording: str, act: str = COPY, steps: int | None = None, **more: str) -> tuple[list[Done], Reports, dict[str, object]]:
@@ -62,7 +62,7 @@ def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN
     return run
 
 
-def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> None:  # noqa: ANN401
+def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> None:
     done, reports, facts = replay("1")
     assert [one.samples for one in done] == [2] * 24
     assert all(one.timed and one.timed[1] > 0 for one in done)
@@ -78,7 +78,7 @@ def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> Non
     assert facts["dlio"] == "2.0.0"
 
 
-def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: Path) -> None:
     """Through links, with the empty folder that it looks for; nothing is written into the data set, which is verified each time."""
     replay("1")
     seen = (tmp_path / "seen.txt").read_text().splitlines()
@@ -86,7 +86,7 @@ def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: P
     replay("1")
 
 
-def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> None:  # noqa: ANN401
+def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> None:
     write = '(Path(said["workload.checkpoint.checkpoint_folder"]) / "model-1-6-0.pt").write_bytes(bytes(3000))'
     act = f"{COPY}\n{write}"
     _, reports, _ = replay("2", act, processes="2", checkpoint="on", epochs_between_checkpoints="1", model_size_bytes="1000")
@@ -114,14 +114,14 @@ def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> No
         (SHORT_LOG, r"DLIO ended before step \d+"),
     ],
 )
-def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, act: str, says: str) -> None:  # noqa: ANN401
+def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, act: str, says: str) -> None:
     with pytest.raises(Refused, match=says) as refused:
         replay("1", act)
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("act", ["import time; time.sleep(900)", "import signal, time; signal.pause()"])
-def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: Path) -> None:  # noqa: ANN401
+def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: Path) -> None:
     """As any error does: its scratch folder is gone too, which `replay` looks at. It comes when DLIO is at work."""
 
     def terminate() -> None:
@@ -144,19 +144,19 @@ EVICT = (
 READ = "for path in data.glob('train/*'):\n    path.read_bytes()\n"
 
 
-def test_what_a_kernel_takes_of_warm_files_while_dlio_starts_is_read_once_more(replay: Any) -> None:  # noqa: ANN401
+def test_what_a_kernel_takes_of_warm_files_while_dlio_starts_is_read_once_more(replay: Any) -> None:
     """Some give idle memory back by themselves, and DLIO takes ten seconds to start."""
     _, reports, _ = replay("1", EVICT + COPY, cache="warm")
     assert reports["epochs"][0]["resident_before"] >= 0.99
 
 
-def test_a_cold_data_set_that_somebody_reads_while_dlio_starts_is_an_error(replay: Any) -> None:  # noqa: ANN401
+def test_a_cold_data_set_that_somebody_reads_while_dlio_starts_is_an_error(replay: Any) -> None:
     with pytest.raises(Refused, match=r"^cache=cold: [\d.]+% of the data set was in the page cache when DLIO's ranks were up, 0\.\d% when"):
         replay("1", READ + COPY, cache="cold", epochs="1")
 
 
 @pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
-def test_so_many_steps_as_were_asked_for(replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]) -> None:  # noqa: ANN401
+def test_so_many_steps_as_were_asked_for(replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]) -> None:
     """The recorded run had 24: of fewer only what DLIO is told is looked at."""
     try:
         replay("1", steps=steps)
@@ -166,7 +166,7 @@ def test_so_many_steps_as_were_asked_for(replay: Any, tmp_path: Path, steps: int
     assert (said["++workload.train.epochs"], said["++workload.train.total_training_steps"]) == told
 
 
-def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:  # noqa: ANN401
+def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:
     with pytest.raises(BadInput, match=r"--steps=15: DLIO's epochs are all of one length: a multiple of 12, or less than that"):
         replay("1", steps=15)
 

@@ -167,7 +167,7 @@ def changed(path: Path, change: Callable[[Any], object]) -> None:
 
 
 def set_step(value: object) -> Callable[[Any], object]:
-    def change(said: Any) -> None:  # noqa: ANN401 -- JSON
+    def change(said: Any) -> None:
         said["1"]["load"]["block1"][2] = value
 
     return change

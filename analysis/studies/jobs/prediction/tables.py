@@ -85,7 +85,7 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
 
     More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
     """
-    import pandas as pd  # noqa: PLC0415 of the studies alone
+    import pandas as pd
 
     kept = thinned(rows)
     remarks = list(notes)
@@ -136,20 +136,20 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
 
 
 def numbers_of(points: pd.DataFrame) -> list[str]:
-    import pandas as pd  # noqa: PLC0415 of the studies alone
+    import pandas as pd
 
     return [str(name) for name, kind in points.dtypes.items() if pd.api.types.is_float_dtype(kind)]
 
 
 def names_of(points: pd.DataFrame) -> list[str]:
-    import pandas as pd  # noqa: PLC0415 of the studies alone
+    import pandas as pd
 
     return [str(name) for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)]
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> pd.DataFrame:
     """Return points as the table has them. Raises: Refused, for a text where the table has numbers."""
-    import pandas as pd  # noqa: PLC0415 of the studies alone
+    import pandas as pd
 
     columns: dict[str, Sequence[object]] = {}
     for name in numbers_of(like.points):

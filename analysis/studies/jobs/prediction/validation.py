@@ -139,7 +139,7 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
     )
 
 
-def _held_out(  # noqa: PLR0913, PLR0917  # what is left out of which table, and what is asked of it
+def _held_out(
     table: FactorTable, by: By, splits: Sequence[tuple[Whole, Whole]], name: str, learner: Learner, level: float | None = None
 ) -> tuple[HeldOut, str]:
     """Return what a model says of each row when its group is left out, with intervals of `level`, and why it could not say it of some."""

@@ -120,7 +120,7 @@ def test_what_changed_since_it_was_judged_is_not_copied(
 
 
 def import_of(name: str) -> Callable[..., object]:
-    from analysis.commands import gate  # noqa: PLC0415  # to be replaced there
+    from analysis.commands import gate
 
     found: Callable[..., object] = getattr(gate, name)
     return found

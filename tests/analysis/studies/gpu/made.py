@@ -40,7 +40,7 @@ def nvsm(rows: Sequence[tuple[float, float]], *, names: Sequence[str] = NAMES, b
     return "\n".join(lines) + "\n"
 
 
-def pair(  # noqa: PLR0913  # what a cell is made of
+def pair(
     folder: Path,
     blocks: int,
     threads: int,

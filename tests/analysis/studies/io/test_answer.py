@@ -48,7 +48,7 @@ MADE = MadeIo(
 
 
 @cache
-def study_of(**changed: Any) -> IoStudy:  # noqa: ANN401  # fields of MadeIo
+def study_of(**changed: Any) -> IoStudy:
     """Read ahead stands at 8192 KiB on this machine."""
     disk = {"device": "vda", "read_ahead_kb": "8192", "scheduler": "none"}
     runs = io_runs(replace(MADE, **changed))
@@ -161,7 +161,7 @@ CROSSED = MadeIo(
 
 
 @cache
-def found_in(response: str = RATE, **changed: Any) -> Contrasts:  # noqa: ANN401  # fields of MadeIo
+def found_in(response: str = RATE, **changed: Any) -> Contrasts:
     return contrasts([judge(run) for run in io_runs(replace(CROSSED, **changed))], response)
 
 

@@ -122,7 +122,7 @@ def test_each_run(study: DlioStudy, name: str) -> None:
         (SHUFFLES, WHOLE, 0, 0.12, (3, 16), 0.947, None),
     ],
 )
-def test_variation_over_epochs(  # noqa: PLR0913, PLR0917  # a row of the published analysis
+def test_variation_over_epochs(
     study: DlioStudy, names: Iterable[str], response: str, skip: int, f: float, df: tuple[int, int], p: float, eta2: float | None
 ) -> None:
     """Pseudo-replication, reproduced to be recognised: F to 0.5 %, p to 2 % (or to the digits that were given).

@@ -44,7 +44,7 @@ UNET3D = (146600628, 1)
         (23.5406, 2, 1, (2828486, 1), 44683, 1000, 117.7),
     ],
 )
-def test_worked_examples(  # noqa: PLR0913, PLR0917  # a row of the table of examples
+def test_worked_examples(
     gib: float, ranks: int, batch: int, record: tuple[float, int], by_memory: int, by_steps: int, size_gib: float
 ) -> None:
     """The examples are rounded down, as the benchmark's code does it: 31 393 files are 4.99995 times the memory. Ours are rounded up.

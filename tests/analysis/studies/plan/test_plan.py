@@ -36,7 +36,7 @@ NOISY = replace(PILOT, arms=PILOT.arms[:2], run_cv=0.5)
 TRUE_SD = math.sqrt(2) * math.hypot(0.02, 0.02 / math.sqrt(12))
 
 
-def planned(made: Made, goal: Goal = GOAL) -> Any:  # noqa: ANN401  # the first workload's need
+def planned(made: Made, goal: Goal = GOAL) -> Any:
     return plan(from_json(saved_run(made), "pilot"), goal).needs[0]
 
 
@@ -260,7 +260,7 @@ def test_what_cannot_be_planned_is_one_line(
 
 @pytest.mark.needs("reference")
 def test_deeptweaks_runs_are_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.conftest import REFERENCE  # noqa: PLC0415
+    from tests.conftest import REFERENCE
 
     assert "1 run per" in refused(capsys, "plan", "--effect", "3%", REFERENCE / "deeptweak" / "one_node_one_gpu")
 

@@ -24,7 +24,7 @@ class Printed:
     err: str
 
     @property
-    def json(self) -> Any:  # noqa: ANN401  # JSON
+    def json(self) -> Any:
         """What it printed for programs."""
         assert self.code == 0, self.err
         return json.loads(self.out)

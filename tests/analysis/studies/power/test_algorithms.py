@@ -39,7 +39,7 @@ LADDER = tuple(configured("morak", "any")["ladder"])
 MODELLED = ("directcap", "pctodl", "steady")  # those that need a model
 
 
-def golden(name: str) -> Any:  # noqa: ANN401  # as it was written
+def golden(name: str) -> Any:
     return json.loads((PCTODL / f"golden_{name}.json").read_text())
 
 
@@ -119,7 +119,7 @@ def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str
             assert rows[-1][0].tenants[0].batch == said["b"], task.id
 
 
-def made_knobs(gpu: str) -> Any:  # noqa: ANN401  # Knobs
+def made_knobs(gpu: str) -> Any:
     platform = tables_for(str(PCTODL), "resnet50", gpu).platform
     return replace(KNOBS, sm_mhz=platform.sm_mhz, mem_mhz=platform.searched_mem_mhz[::-1])
 
@@ -223,7 +223,7 @@ def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(place
 
 
 def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
-    def having(name: str, **knobs: Any) -> Question:  # noqa: ANN401  # as Knobs has them
+    def having(name: str, **knobs: Any) -> Question:
         return question(name, place, knobs=replace(KNOBS, **knobs))
 
     questions = {

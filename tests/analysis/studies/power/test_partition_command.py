@@ -30,7 +30,7 @@ def made(tmp_path: Path) -> Path:
     return place
 
 
-def said(power: Power, folder: Path, *options: str) -> Any:  # noqa: ANN401  # JSON
+def said(power: Power, folder: Path, *options: str) -> Any:
     return power("partition", folder, *options, "--json").json
 
 

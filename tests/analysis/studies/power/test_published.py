@@ -117,7 +117,7 @@ def test_it_is_converted_to_the_last_bit(published: Path, tmp_path: Path, power:
     assert power("partition", published, "--network", "resnet50", "--gpu", "A100", "--cap", "200").code == 0
 
 
-def _numbers(model: Any) -> str:  # noqa: ANN401  # a Reference
+def _numbers(model: Any) -> str:
     made: Reference = model
     return json.dumps(reference.as_json(made))
 
@@ -133,7 +133,7 @@ def test_a_file_alone_and_a_set_that_lacks_one_are_named(published: Path) -> Non
 
 @pytest.mark.needs("torch")
 def test_what_torch_itself_writes_is_read(tmp_path: Path) -> None:
-    import torch  # noqa: PLC0415  # where it is installed
+    import torch
 
     class Made(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
         def __init__(self) -> None:
@@ -148,10 +148,10 @@ def test_what_torch_itself_writes_is_read(tmp_path: Path) -> None:
 class Runs:
     """Something that runs a program when it is unpickled."""
 
-    def __init__(self, run: Any, *args: object) -> None:  # noqa: ANN401  # any function
+    def __init__(self, run: Any, *args: object) -> None:
         self.call = run, args
 
-    def __reduce__(self) -> Any:  # noqa: ANN401  # as pickle has it
+    def __reduce__(self) -> Any:
         return self.call
 
 

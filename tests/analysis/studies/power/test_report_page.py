@@ -82,7 +82,7 @@ def test_another_run_is_refused_and_the_others_are_said_all_the_same(tmp_path: P
 
 @pytest.mark.slow
 def test_the_html_report_has_section_and_pictures() -> None:
-    from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib, which the other tests need not
+    from analysis.report.page import page_of
 
     html = page_of([from_json(capped_run(replace(SMALL, tasks={6: ((0, 130.0),)})), "made.json")], "again").html.replace("\u00a0", " ")
     _, _, section = html.partition('<h2 id="power">')

@@ -44,7 +44,7 @@ def arm(group: Group, name: str) -> MeasuredAlgorithm:
     return next(one for one in group.arms if one.name == name)
 
 
-def alter(saved: JSON, *parts: str, blocks: Collection[int] = range(1, 9), rows: slice = slice(None), **fields: Any) -> JSON:  # noqa: ANN401
+def alter(saved: JSON, *parts: str, blocks: Collection[int] = range(1, 9), rows: slice = slice(None), **fields: Any) -> JSON:
     """Put values into rows of the cells whose name has all `parts`, in some blocks; a function makes a value of the row."""
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]

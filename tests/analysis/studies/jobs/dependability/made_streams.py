@@ -16,13 +16,11 @@ def job(number: int, submit_s: float, end_s: float | None, outcome: str = "done"
     return Job(number, submit_s, end_s=end_s, outcome=outcome, class_="small", planned_s=submit_s, work=1.0, lost_s=lost_s)
 
 
-def attempt(  # noqa: PLR0913, PLR0917  # what an attempt is
-    of: int, number: int, begin_s: float, end_s: float | None, outcome: str = "done", node: str = "a"
-) -> Attempt:
+def attempt(of: int, number: int, begin_s: float, end_s: float | None, outcome: str = "done", node: str = "a") -> Attempt:
     return Attempt(of, number, node, begin_s, end_s, outcome, 0, 0.0)
 
 
-def stream(  # noqa: PLR0913  # what a stream is made of
+def stream(
     jobs: Sequence[Job],
     attempts: Sequence[Attempt] = (),
     faults: Sequence[Fault] = (),

@@ -112,7 +112,7 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
     assert found == snapshot
 
 
-def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:  # noqa: ANN401  # JSON
+def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
     assert main(["depend", *words.split(), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 

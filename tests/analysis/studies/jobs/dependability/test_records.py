@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KILLS = Faulty(":retries=3:fault=kill:fault_rate_per_s=1", "kill", mtbf_s=1.0, retries=3, jobs=20)
 
 
-def read(made: Any) -> tuple[list[Stream], list[str]]:  # noqa: ANN401  # JSON
+def read(made: Any) -> tuple[list[Stream], list[str]]:
     refused: list[str] = []
     return streams(from_json(made, "run.json"), refused), refused
 

@@ -171,7 +171,7 @@ def test_notes(snapshot: SnapshotAssertion) -> None:
     assert {case: arms(streams, MARGIN)[1].notes for case, streams in situations.items()} == snapshot
 
 
-def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:  # noqa: ANN401  # numbers and words
+def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:
     jobs = [replace(job(at, at, at + 1), class_="federated", result={"accuracy": one}) for at, one in enumerate(accuracies)]
     made = {"name": "federated", "kind": "federated", "params": {"clients": 10, **params}}
     return replace(stream(jobs, block=block), workload=f"job_stream:classes={name}:jobs=2", classes=(made,))

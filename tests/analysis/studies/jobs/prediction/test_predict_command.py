@@ -74,7 +74,7 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     assert out == snapshot
 
 
-def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:  # noqa: ANN401  # JSON
+def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
     assert main(["predict", *words.split(), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 

@@ -53,7 +53,7 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Callable[[Path], dict[str, Any]
     return ask
 
 
-def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) -> None:  # noqa: ANN401
+def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) -> None:
     found = asked(grid(tmp_path, additive))
     assert found["factors"] == ["batch", "lr"]
     gains = {term["label"]: term["gain"] for term in found["effects"]["terms"] if len(term["factors"]) == 1}
@@ -64,11 +64,11 @@ def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) 
     assert found["effect"]["n_candidate"] == 4
 
 
-def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> None:  # noqa: ANN401
+def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> None:
     assert [one["levels"][0] for one in asked(grid(tmp_path, additive))["points"]] == ["16", "16", "128", "128"]
 
 
-def test_a_point_that_not_all_jobs_reach_has_no_flattering_mean_and_is_never_the_best(tmp_path: Path, asked: Any) -> None:  # noqa: ANN401
+def test_a_point_that_not_all_jobs_reach_has_no_flattering_mean_and_is_never_the_best(tmp_path: Path, asked: Any) -> None:
     """The quickest point loses one job of one run: its three whole runs are told, and it does not win."""
 
     def one_never(batch: str, rate: str, block: int, at: int) -> float | None:
@@ -83,7 +83,7 @@ def test_a_point_that_not_all_jobs_reach_has_no_flattering_mean_and_is_never_the
     assert found["effects"]["observed"]["lost"]
 
 
-def test_where_a_point_never_gets_there_no_effect_is_told(tmp_path: Path, asked: Any) -> None:  # noqa: ANN401
+def test_where_a_point_never_gets_there_no_effect_is_told(tmp_path: Path, asked: Any) -> None:
     found = asked(grid(tmp_path, lambda *said: None if said[:2] == ("128", "0.01") else additive(*said)))
     assert found["effects"] is None
     assert "lr 0.01" in found["why"]
@@ -117,5 +117,5 @@ def half_a_grid(folder: Path) -> Path:
     return saved(folder, told, params={f"job_stream:batch={b}:lr={r}": {"batch": int(b), "lr": float(r)} for b, r in names})
 
 
-def test_half_a_grid_is_no_factorial(tmp_path: Path, asked: Any) -> None:  # noqa: ANN401
+def test_half_a_grid_is_no_factorial(tmp_path: Path, asked: Any) -> None:
     assert "2 of 4" in asked(half_a_grid(tmp_path))["why"]

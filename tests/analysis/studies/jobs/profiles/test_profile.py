@@ -27,8 +27,8 @@ HALF, ONE = "job_stream:cores=0.5", "job_stream:cores=1"
 
 
 @pytest.fixture
-def profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:  # noqa: ANN401
-    def ask(told: Mapping[tuple[str, str, int], Mapping[str, Any]], **more: Any) -> dict[str, Any]:  # noqa: ANN401
+def profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def ask(told: Mapping[tuple[str, str, int], Mapping[str, Any]], **more: Any) -> dict[str, Any]:
         assert main(["jobs", "profile", str(saved(tmp_path, told, **more)), "--json"]) == 0
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
@@ -45,7 +45,7 @@ def parts(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: figure["value"] for name, figure in row["parts"].items()}
 
 
-def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_rest(profiled: Any) -> None:  # noqa: ANN401
+def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_rest(profiled: Any) -> None:
     """Of 10 s: 2 waited, 1 started; of 7 at work 3.5 computed and 2.1 were held back, as one CPU can."""
     told = report([job(waits=2, starts=1, runs=7, cpu_s=3.5, throttled_s=2.1)])
     row = one(profiled({(HALF, "stock", 1): told}))
@@ -55,13 +55,13 @@ def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_
     assert row["response_s"]["value"] == pytest.approx(10)
 
 
-def test_what_a_job_says_of_its_own_start_up_counts_there(profiled: Any) -> None:  # noqa: ANN401
+def test_what_a_job_says_of_its_own_start_up_counts_there(profiled: Any) -> None:
     row = one(profiled({(HALF, "stock", 1): report([job(starts=1, runs=9, result={"startup_s": 2.0})])}))
     assert parts(row)["start-up"] == pytest.approx(0.3)
     assert sum(parts(row).values()) == pytest.approx(1)
 
 
-def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:  # noqa: ANN401
+def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:
     told = report([job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)])
     row = one(profiled({(HALF, "stock", 1): told}))
     assert row["cpu"]["value"] == pytest.approx(0.8)
@@ -70,7 +70,7 @@ def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) ->
     assert parts(row)["computing"] == pytest.approx(0.4)
 
 
-def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> None:  # noqa: ANN401
+def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> None:
     """Four CPUs, two slots: 2 s of CPU time in 1 s are half of the machine, and a slot is two CPUs."""
     row = one(profiled({(HALF, "stock", 1): report([job(runs=1, cpu_s=2.0)], slots=2)}, cpus=4))
     assert row["cpu"]["value"] == pytest.approx(0.5)
@@ -78,12 +78,12 @@ def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> Non
     assert row["memory"] is None
 
 
-def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:  # noqa: ANN401
+def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:
     """A framework's 500 MiB that a job was forked with: resident, and no peak of its cgroup was told."""
     assert one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))["memory"] is None
 
 
-def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:  # noqa: ANN401
+def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
     """Two customers, two slots, jobs of two replicas: one waits while the other runs, whatever the system. Of 4 s at work 3 computed."""
     told = report([job(waits=6, runs=4, cpu_s=6.0, replicas=2)], slots=2)
     row = one(profiled({(HALF, "stock", 1): told}))
@@ -95,14 +95,14 @@ def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:  # 
     assert (row["bottleneck"], row["share"]["value"], row["closed"]) == ("waiting", pytest.approx(0.6), False)
 
 
-def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:  # noqa: ANN401
+def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:
     row = one(profiled({(HALF, "stock", 1): report([job(cpu_s=None, max_rss_mib=None, work=None)])}, cpus=None))
     assert row["cpu"] is row["memory"] is row["core_s"] is row["work_per_s"] is None
     assert set(parts(row)) == {"waiting", "start-up"}
     assert (row["bottleneck"], row["share"]["value"]) == ("at work", 1)
 
 
-def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:  # noqa: ANN401
+def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:
     """Means of three runs 1, 2, 3: mean 2, ± 4.3027 · 1/√3; how many jobs there are does not matter."""
     told = {(HALF, "stock", at): report([job(number, runs=at) for number in range(50)]) for at in (1, 2, 3)}
     found = one(profiled(told))["time_s"]
@@ -110,14 +110,14 @@ def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:  # noqa: AN
     assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
 
 
-def test_two_runs_have_no_interval(profiled: Any) -> None:  # noqa: ANN401
+def test_two_runs_have_no_interval(profiled: Any) -> None:
     told = {(HALF, "stock", at): report([job(runs=at)]) for at in (1, 2)}
     found = one(profiled(told))["time_s"]
     assert (found["low"], found["high"]) == (None, None)
     assert "3 runs" in found["why"]
 
 
-def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:  # noqa: ANN401
+def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:
     """Each run is 1 s or so slower than the last, and the better system is twice as fast in each: pairs see only that."""
     told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
     told |= {(HALF, "stock", at): report([job(runs=2 * at)]) for at in (1, 2, 3, 4)}
@@ -127,7 +127,7 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
     assert best["effect"]["n_candidate"] == 4
 
 
-def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:  # noqa: ANN401
+def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:
     told = {(ONE, name, at): report([job(runs=at * by)]) for at in (1, 2, 3) for name, by in (("stock", 1.0), ("fast", 0.5 + 0.01 * at))}
     found = profiled(told)
     assert [row["system"] for row in found["profile"]] == [f"{ONE} under fast", ONE]
@@ -135,7 +135,7 @@ def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> N
     assert found["best"][0]["system"] == f"{ONE} under fast"
 
 
-def test_jobs_that_were_not_done_at_once_are_counted_and_named(profiled: Any, snapshot: SnapshotAssertion) -> None:  # noqa: ANN401
+def test_jobs_that_were_not_done_at_once_are_counted_and_named(profiled: Any, snapshot: SnapshotAssertion) -> None:
     killed = {**job(1), "outcome": "killed", "end_s": None}
     found = profiled({(ONE, "stock", 1): report([job(0), killed, job(2, attempts=2), {**job(3), "start_s": None}])})
     row = one(found)
@@ -171,9 +171,7 @@ SHARES = st.floats(0, 50, allow_subnormal=False)
 
 
 @given(waits=SHARES, starts=SHARES, runs=SHARES, cpu=SHARES, throttled=SHARES, replicas=st.integers(1, 8))
-def test_shares_are_shares_whatever_was_told(  # noqa: PLR0913, PLR0917  # what a job tells
-    waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int
-) -> None:
+def test_shares_are_shares_whatever_was_told(waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int) -> None:
     row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled)
     used = {name: value for name, value in row.items() if name in USED and value is not None}
     told = Job(0, 0.0, replicas=replicas, used=used, result={"startup_s": throttled})

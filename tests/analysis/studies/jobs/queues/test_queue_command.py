@@ -54,7 +54,7 @@ def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
     return out
 
 
-def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:  # noqa: ANN401  # JSON
+def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
     assert main(["queue", *words.split(), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 

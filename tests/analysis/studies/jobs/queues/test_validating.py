@@ -107,7 +107,7 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
     def first(job: Job) -> list[Stream]:
         return [replace(one, jobs=(job, *one.jobs[1:])) for one in made]
 
-    def each(**changed: Any) -> list[Stream]:  # noqa: ANN401  # fields of a stream
+    def each(**changed: Any) -> list[Stream]:
         return [replace(one, **changed) for one in made]
 
     fitted = fit(made)
