@@ -8,11 +8,12 @@ import os
 import shlex
 import sys
 import traceback
+from collections.abc import Sequence
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from . import render
 from .answer import Answer
@@ -22,9 +23,6 @@ from .streams import complain, mend, say, silence
 from .subcommands import add_parser
 from .terms import Refused
 from .wording import suggestion
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 USAGE_ERROR = 2
 PROGRAM = "python -m analysis"

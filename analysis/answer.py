@@ -6,12 +6,10 @@ text harmless there. No study escapes, wraps or colours anything.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 # What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter.
 Tone = Literal["", "good", "bad", "open", "quiet", "strong"]

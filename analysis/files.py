@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .terms import Refused, Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 LARGEST_BYTES = 512 * 1024**2  # the largest saved run known has 40 MB
 

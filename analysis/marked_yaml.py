@@ -6,16 +6,14 @@ one document are refused: a small file needs none of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import yaml
 
 from .files import must_be_file
 from .terms import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 4

@@ -6,13 +6,11 @@ Frozen records without behaviour; every other file of `analysis` imports from he
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from control import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Better = Literal["lower", "higher"]
 Outcome = Literal["measured", "failed", "skipped"]

@@ -9,14 +9,12 @@ it false alarms stay at 5 % (`python -m analysis calibrate`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import fmean, median, stdev
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .t_test import ALPHA, detectable_gain, t_quantile, t_tail
 from .turns import NORMAL_MAD
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FEWEST_BLOCKS = 8
 FEWEST_KNOWN = 3

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
 
 FILE = "pyproject.toml"
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 TEMPLATE = re.compile(r"\$\{\{(.*?)\}\}")
 CONTEXT = re.compile(r"[a-z][\w.-]*")

@@ -6,14 +6,11 @@ come a run effect, drift and a stall, each as large as is asked for. It imports 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 MODES, CEILING_S = 25, 2.2
 GPU_BYTES = 16 * 2**30

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from fixtures.node import config_files
 from fixtures.node.machine import Machine, Write
 from fixtures.node.tunables import alike
 from fixtures.terms import Script
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Value = TypeVar("Value")
 

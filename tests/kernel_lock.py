@@ -6,16 +6,13 @@ import contextlib
 import fcntl
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.terms import MachineHeld
 from tests.needs import requires
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATIENCE_S = 600
 QUEUE = Path(tempfile.gettempdir()) / "deeptweak-tests-queue"

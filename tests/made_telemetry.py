@@ -9,14 +9,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tests.synthetic import Made, saved_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JSON = dict[str, Any]
 EVERY_S, BEFORE_S, AFTER_S = 0.1, 1.0, 0.5

@@ -5,13 +5,11 @@ Beside its steps each cell of a monitor tells that it took `core` of a core whil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN, Arm
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 JSON = dict[str, Any]
 START_CPU_S = 0.1

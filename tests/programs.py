@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HOUSE = Path(__file__).parents[1]
 # What stands after `#!` is cut at its first blank, and this Python may lie in a folder with one. The second line starts it for a shell

@@ -8,18 +8,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from tests import needs, waiting
 from tests.needs import requires
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HOUSE = Path(__file__).parents[1]
 # pytest's own notes of the last session; and plugins for tests, which double the time that a session takes to start.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pytest_benchmark.logger import Logger
 
 from fixtures.storage import AtomicStorage
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def storage_in(folder: Path) -> AtomicStorage:

@@ -7,15 +7,13 @@ Times are log-normal: a cell's level is base · drift · exp(run effect), its st
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 JSON = dict[str, Any]
 START = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(minutes=10)  # of a run of seed 0: seeds follow each other in time

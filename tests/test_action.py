@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,9 +18,6 @@ from tests.composite import Job, run_action
 from tests.programs import PYTHON
 from tests.stored import stored
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HOUSE = Path(__file__).parents[1]
 ACTION = HOUSE / ".github/actions/gate/action.yml"

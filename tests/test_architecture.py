@@ -5,13 +5,10 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[1]
 ROOMS = ("analysis", "fixtures", "control", "benchmarks", "tests")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -15,9 +15,6 @@ from analysis.studies.gate.gate import EXIT
 from analysis.studies.gate.limits import KEYS, read
 from fixtures.__main__ import EXAMPLE
 from tests.composite import run_action
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[1]
 PAGE = (HOUSE / "docs/ci.md").read_text(encoding="utf-8")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow]
 ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.chain", "--target=fleet", "--steps=4", "--benchmark-save=one")

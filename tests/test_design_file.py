@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures import design_file
 from fixtures.design_file import DesignFile, Row, Sheet
 from fixtures.terms import BadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = [
     Row(1, 1, "idle", "stock", {}),

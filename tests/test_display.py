@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Script, Study
 from fixtures.text import duration
 from fixtures.tweaks.local import Plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim", "thp-never", "process-limits"), Metric("step_time_p10_s", "lower"), blocks=2)
 PLANS = {

@@ -6,16 +6,13 @@ import os
 import resource
 import signal
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from fixtures import display
 from fixtures.node.signals import STOPPING, heard, listen_no_more
 from fixtures.terms import USAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)

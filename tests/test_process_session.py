@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -11,9 +11,6 @@ import pytest
 from analysis.compare import compare
 from analysis.load import load
 from tests.sessions import HOUSE, Place
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,6 @@ from fixtures.node.machine import Effects, Restored, Write
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Script, Segment, Step, Study, Telemetry, Tweak, TweakSet, WorkloadRun
 from fixtures.tweaks.local import Plan
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SWAPPINESS, RMEM, THP = "/proc/sys/vm/swappiness", "/proc/sys/net/ipv4/tcp_rmem", "/sys/kernel/mm/transparent_hugepage/enabled"
 PLAN = Plan((Write(SWAPPINESS, "10", "vm.swappiness"), Write(RMEM, "4096 131072 6291456", "net.ipv4.tcp_rmem")))

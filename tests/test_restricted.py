@@ -5,16 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.sandbox import NOBODY, as_nobody, sandboxed
 from tests.sessions import Place, another_swappiness
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.needs("namespaces"),

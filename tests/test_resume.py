@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from tests.sessions import Place
 from tests.test_session import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 

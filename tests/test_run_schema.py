@@ -6,8 +6,9 @@ import copy
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -15,9 +16,6 @@ import pytest
 from analysis.load import parsed
 from docs.generate import documented
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DATA = Path(__file__).parents[1] / "data"
 SCHEMA: dict[str, Any] = json.loads((DATA / "run.schema.json").read_text(encoding="utf-8"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,6 @@ from fixtures.storage import AtomicStorage, fold
 from tests.programs import python
 from tests.stored import stored
 from tests.synthetic import Made, saved_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Json = dict[str, Any]
 # A process that may not write files longer than a page: what a full disk is to a program, without any privilege.

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from fixtures.studies.jobs import arrivals, engines
 from fixtures.studies.power import backends, points
 from fixtures.terms import BadInput, Metric, Study
 from tests.sessions import HOUSE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWNED = studies.owned()
 NAMES = {

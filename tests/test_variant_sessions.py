@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,9 +15,6 @@ from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
 from tests.test_design_sessions import interrupted
 from tests.test_session import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow]
 ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet", "--tweaks=stock", "--benchmark-save=one")

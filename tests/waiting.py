@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PATIENCE_S = 300.0
 # Where the harness itself gives up after some seconds, in a process that runs tests.

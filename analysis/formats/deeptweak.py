@@ -15,8 +15,10 @@ import hashlib
 import io
 import math
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from pathlib import Path
+from typing import Literal, NamedTuple, NoReturn
 
 from analysis.files import read_whole
 from analysis.metrics import metrics_of
@@ -24,10 +26,6 @@ from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Un
 from analysis.wording import UNCOUNTED
 
 from .fields import LARGEST_COUNT, LONGEST_S, SHORTEST_S
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 Values = tuple["float | None", ...]
 Remark = tuple[str, str]  # what a reader should know, and the column it is about

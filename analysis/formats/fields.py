@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, get_args
+from typing import Any, NoReturn, TypeVar, cast, get_args
 
 from analysis.terms import Better, Metric, Setting, Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
 
 T = TypeVar("T")
 D = TypeVar("D")

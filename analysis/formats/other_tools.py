@@ -10,15 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.metrics import quantile
 
 from .fields import Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 JSON = dict[str, Any]
 SCALES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}

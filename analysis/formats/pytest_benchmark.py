@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.plain import moment
@@ -18,9 +18,6 @@ from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Wo
 
 from .fields import LONGEST_S, Fields
 from .saved_run import commit_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 AS_RUN = "as-run"
 TWEAKSETS = {AS_RUN: TweakSet(AS_RUN, description="the machine as it was: such a file does not say what was tweaked")}

@@ -9,15 +9,13 @@ import gzip
 import hashlib
 import io
 import lzma
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from analysis.files import reason_of
 from analysis.terms import Unreadable
 from control.record import to_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 MOST_BYTES = 2**30  # uncompressed; the largest run of a day's streams of jobs has 14 million
 REMEDY = "keep the files of a run together, or take them from their source again"

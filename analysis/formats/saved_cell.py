@@ -6,18 +6,16 @@ imported from another tool's file has what that tool kept: perhaps no steps, and
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.terms import Applied, Cell, Outcome, Steps
 from control.turns import round_adjusted_s
 
 from .fields import LONGEST_S, Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"

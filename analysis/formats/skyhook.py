@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 from analysis.files import must_be_file
 from analysis.terms import Setting, Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 MAX_BYTES = 1 << 20
 PROCESS = {"environment.conf": "environment", "process.conf": "process"}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from analysis.files import resolved, write_whole
 from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GENERATOR = "DeepTweak report"
 MARK = f'<meta name="generator" content="{GENERATOR}">'

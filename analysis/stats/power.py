@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.stats
@@ -13,10 +13,6 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from control.t_test import ALPHA, POWER, detectable_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 LEVEL = 0.95
 FEWEST = 3  # blocks, below which nothing is compared

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from tests.cluster.operators.api import Api, ApiFailed, Gone
 from tests.cluster.operators.view import now
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Json = dict[str, Any]
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta1"

@@ -6,14 +6,12 @@ import contextlib
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 
 class Line:

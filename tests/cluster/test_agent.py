@@ -12,9 +12,10 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -31,10 +32,6 @@ from fixtures.terms import BadInput, MachineHeld, TweakRefused
 from tests.cluster.line import to_cluster
 from tests.kernel_lock import turn
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 Json = dict[str, Any]
 HOUSE = Path(__file__).parents[2]

@@ -6,7 +6,9 @@ import gc
 import itertools
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,11 +31,6 @@ from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.settings import laid_over, read_overlay
 from fixtures.kubernetes.watch import Follower, Watch, logs, watch
 from tests.cluster.line import Line, altered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 Object = dict[str, Any]
 CRDS = Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)

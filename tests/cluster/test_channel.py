@@ -8,8 +8,9 @@ import hashlib
 import json
 import socket
 import threading
+from collections.abc import Iterator
 from queue import Queue
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pytest
 from hypothesis import given
@@ -20,9 +21,6 @@ from fixtures.kubernetes.agent import Channel
 from fixtures.kubernetes.watch import LineSplitter
 from fixtures.terms import Refused
 from tests.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RFC_6455 = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,9 +17,6 @@ from fixtures.kubernetes.settings import laid_over, read_overlay
 from fixtures.kubernetes.watch import logs, watch
 from fixtures.terms import BadInput, Refused
 from tests.cluster.line import altered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOWHERE = "https://127.0.0.1:1"
 

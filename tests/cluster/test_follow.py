@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.kubernetes.watch import LAST_CONNECTION, Connected, Follower, Line, Lost, Reader, Seen
 from tests.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Json = dict[str, Any]
 

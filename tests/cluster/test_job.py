@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,11 +22,6 @@ from fixtures.targets import _process
 from fixtures.terms import Order, WorkloadRun
 from tests.cluster.line import to_cluster
 from tests.said import SPEAK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 Json = dict[str, Any]
 RUN_ID = "0123456789ab"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -16,10 +17,6 @@ from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.watch import watch
 from fixtures.terms import Refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 NODE = "some-node.example.com"
 OURS, THEIRS = "0123456789ab", "ba9876543210"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -18,8 +19,6 @@ from fixtures.kubernetes.settings import Overlay, Shared
 from fixtures.terms import Order
 from fixtures.workloads._protocol import _asked
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 Json = dict[str, Any]
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,9 +13,6 @@ from hypothesis import strategies as st
 from fixtures.kubernetes import settings
 from fixtures.kubernetes.settings import Overlay
 from fixtures.terms import BadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Json = dict[str, Any]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +18,6 @@ from fixtures.kubernetes.lease import NodeLease
 from fixtures.kubernetes.node import NodeFacts, candidates, hold_one
 from fixtures.terms import BadInput, Refused
 from tests.cluster.test_lease import of_another_machine, stamp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 Object = dict[str, Any]
 OURS, THEIRS = "0123456789ab", "ba9876543210"

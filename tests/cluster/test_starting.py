@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,11 +20,6 @@ from fixtures.kubernetes import client
 from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.watch import Stream, Watch, logs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "code": 403, "message": 'configmaps "one" is forbidden: User "u" cannot get'}
 ONE = {"kind": "ConfigMap", "metadata": {"name": "one", "resourceVersion": "7"}}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from fixtures.kubernetes import pods as pod
 from fixtures.kubernetes.client import Where
 from fixtures.kubernetes.settings import Shared
 from fixtures.terms import BadInput, Order
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOURNAL: dict[str, Any] = {"metadata": {"name": "journal", "uid": "1"}}
 SPOT = manifests.Spot("0123456789ab", "node-1", "host-1", "bench", JOURNAL)

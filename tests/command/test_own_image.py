@@ -7,16 +7,13 @@ import json
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.kubernetes import manifests
 from fixtures.studies.command import spec
 from fixtures.workloads._variants import digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODULES = ("fixtures.workloads.command", "fixtures.launch")
 STEPS = 3

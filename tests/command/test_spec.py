@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.studies.command import spec
 from fixtures.terms import BadInput, Refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SLEEP = spec.Spec("sleep-0.1", ("sleep", "0.1"), "/", {}, spec.RUNS, None, 3, 1)
 # What the programs print; bars of tqdm 4.67, the Trainer of transformers 4.57, vllm 0.11, nccl-tests 2.17, fio 3.33, AIPerf 0.3.

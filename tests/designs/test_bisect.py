@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from math import isnan, log, nan
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,9 +20,6 @@ from fixtures.designs import Factor, Options, bisect
 from fixtures.terms import BadInput, TweakSet
 from tests.designs.machine import Machine, keys
 from tests.designs.rates import NAMED, NONE, PROFILE, Case, Ended, bisected, costs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SIMULATIONS = 1000
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fixtures.node import nvml
 from fixtures.node.sources import SourceMissing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # What the project does not ask for, and what says which machine this was.
 BESIDES = ("nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetMigMode", "nvmlDeviceGetArchitecture", "nvmlDeviceGetPowerSource")

@@ -12,17 +12,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fixtures.node import nvml
 from fixtures.node.gpu_sources import Gpu
 from fixtures.studies.gpu import load
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value stands still.
 FIELDS = {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,10 +18,6 @@ from fixtures import workloads
 from fixtures.studies.gpu.workloads import gpu_grid
 from fixtures.terms import BadInput
 from tests.gpu.stand_in import HOUSE, built, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.needs("cc", "nvrtc")
 

@@ -6,14 +6,12 @@ import json
 import math
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.gpu.stand_in import HOUSE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.needs("gpu", "nvrtc"), pytest.mark.slow]
 ROUNDING = 0.002

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.gpu.stand_in import built
 from tests.sessions import WITHOUT, Done, Place
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("cc")]
 COUNTERS = ("util_percent+mem_util_percent", "energy_j", "gpm")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -13,9 +13,6 @@ from tests.gpu.stand_in import built
 from tests.sessions import HOUSE, WITHOUT, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
 from tests.test_session import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("cc")]
 

@@ -13,8 +13,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -37,10 +37,6 @@ from fixtures.studies.io.dataset import (
 )
 from fixtures.terms import Refused
 from tests.waiting import PATIENCE_S, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 SPECS = st.builds(
     Spec,

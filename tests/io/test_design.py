@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,9 +15,6 @@ from fixtures.studies.io.design import converted, overridden
 from fixtures.studies.io.dlio import SPELLINGS
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = "model,epochs,processes,overrides,run\n"
 HAND = (

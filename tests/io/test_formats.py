@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 from fixtures.studies.io import formats
 from fixtures.studies.io.formats import Samples
 from fixtures.terms import Refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVERY = formats.names()
 LIBRARIES = {"hdf5": "h5py", "tfrecord": "tfrecord"}  # those of the workloads; the others come with the harness

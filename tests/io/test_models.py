@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,9 +13,6 @@ from fixtures.studies.io import models
 from fixtures.studies.io.dataset import Spec, estimate_bytes
 from fixtures.studies.io.parameters import complete
 from fixtures.terms import BadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # DLIO at e1919d7: format, files, samples per file, record length and its spread, batch, computation time, epochs, readers.
 OF_DLIO: dict[str, tuple[str, int, int, float, float, int, float, int, int]] = {

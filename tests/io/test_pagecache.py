@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from fixtures.studies.io import pagecache
 from fixtures.studies.io.pagecache import BytesRead
 from fixtures.terms import Refused
 from tests.unlocked import without_locked_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")

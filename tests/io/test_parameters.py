@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import example, given
@@ -12,9 +12,6 @@ from fixtures.studies.io import formats, models, parameters
 from fixtures.studies.io.parameters import PARAMETERS, VARIABLE, complete, number
 from fixtures.terms import BadInput
 from fixtures.workloads._variants import canonical
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def test_the_default_is_unet3d_scaled() -> None:

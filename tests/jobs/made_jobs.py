@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size, Used
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Json = dict[str, Any]
 

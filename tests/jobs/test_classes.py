@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -10,9 +11,6 @@ from hypothesis import strategies as st
 from fixtures.studies.jobs import classes, stream
 from fixtures.studies.jobs.terms import JobClass, Size
 from fixtures.terms import BadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE = {"name": "one", "kind": "sleep", "size": {"law": "constant", "mean": 1}}
 SHARES = st.lists(st.integers(1, 9), min_size=1, max_size=5)

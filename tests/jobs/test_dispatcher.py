@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,6 @@ from fixtures.studies.jobs.records import JobRecord, attempt_rows, job_row
 from fixtures.studies.jobs.terms import Event, Planned, Used
 from fixtures.terms import Refused
 from tests.jobs.made_jobs import Made, a_class, planned
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Json = dict[str, Any]
 

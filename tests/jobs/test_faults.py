@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,6 @@ from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
 from tests.jobs.made_jobs import Made
 from tests.waiting import alive, cpu_s, until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HOUSE = Path(__file__).parents[2]
 CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=1.0)

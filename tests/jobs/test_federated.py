@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,6 @@ from hypothesis import strategies as st
 
 from fixtures.studies.jobs import classes, kinds
 from fixtures.studies.jobs.kinds import federated
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 def asked(folder: Path, params: Mapping[str, object], **more: Any) -> kinds.JobRequest:

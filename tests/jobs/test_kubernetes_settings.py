@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from fixtures.studies.jobs.engines import EngineRequest, cluster, kubernetes
 from fixtures.studies.jobs.engines.cluster import Settings
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=0.5, memory_mib=100.0, params={"serial": 0.5})
 LEASE = {"metadata": {"name": "deeptweak-0123456789ab-jobs", "uid": "u"}}

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,9 +24,6 @@ from fixtures.studies.jobs.network import Line, Passing, Relay
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
 from tests.waiting import alive, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[2]
 

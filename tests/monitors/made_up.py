@@ -7,9 +7,10 @@ import os
 import signal
 import sys
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,6 @@ from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching, WorkloadRun
 from tests.waiting import PATIENCE_S, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 BESIDE = 'kind = "beside"\n'
 INSIDE = 'kind = "inside"\nfrom contextlib import contextmanager\n'

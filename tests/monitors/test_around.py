@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from fixtures.studies.monitors.catalogue import nvidia
 from fixtures.studies.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
 from tests.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Says that it is ready, waits for a line, says what it was told, and ends: the protocol in small. Its arguments are not harmless.
 WORKLOAD = """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -16,10 +18,6 @@ from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, TweakSet
 from tests.monitors.made_up import TRACE, traced
 from tests.test_run_schema import SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # What a monitor needs that a CI machine has; the others it may lack.
 THERE = {"placebo", "psutil_thread", "psutil_process", "sampler", "py_spy", "top", "perf_stat", "perf_record", "cprofile", "torch_profiler"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from analysis.logs.readers import read_dcgmi
 from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 dcgmi = load("dcgmi")
 HEADER = "#Entity   GPUTL             MCUTL             GRACT        \nID                                                    \n"

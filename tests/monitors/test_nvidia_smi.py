@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,10 +13,6 @@ from fixtures.studies.monitors.catalogue.nvidia import QUERY
 from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 nvidia_smi = load("nvidia_smi")
 

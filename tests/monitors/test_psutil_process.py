@@ -5,16 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.studies.monitors.monitor import load
 from fixtures.studies.monitors.psutil_alone import COLUMNS
 from tests.monitors.watched import watch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 psutil_process = load("psutil_process")
 pytestmark = pytest.mark.needs("psutil")

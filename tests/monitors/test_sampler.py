@@ -8,16 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.studies.monitors.monitor import REPOSITORY, load
 from tests.monitors.watched import until, watch
 from tests.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 sampler = load("sampler")
 LONG = "from fixtures.node.sampler import answer; answer({'columns': list(range(40000))})"

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fixtures.node.journal import Damaged, Journal
 from fixtures.node.machine import Machine, Write
@@ -25,9 +25,6 @@ from fixtures.node.tunables import Tunables, diff, same, sysctl_path
 from fixtures.node.turns import Switch
 from fixtures.terms import Script
 from tests import fake_root, waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # How far a cycle had come when it was killed, by the last line of its journal; "none": between two cycles.
 PHASES = {"none", "begin", "wrote", "scripts", "applied", "undoing", "restoring"}

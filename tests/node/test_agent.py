@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pytest
 
@@ -26,9 +27,6 @@ from fixtures.tweaks.local import Plan
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.programs import python
 from tests.waiting import PATIENCE_S, cpu_s, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 HOUSE = Path(__file__).parents[2]
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"

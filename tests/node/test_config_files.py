@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from fixtures.node import config_files
 from fixtures.node.tunables import BOOT_FILES, TUNABLE, Tunables, shown
 from tests import fake_root
 from tests.fake_root import FakeRoot, plain, writes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINK, SECRET = "/etc/sysctl.d/99-sysctl.conf", "/etc/modprobe.d/secret.conf"
 TWIN = "/etc/sysctl.d/10-net.conf"

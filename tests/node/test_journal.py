@@ -7,8 +7,9 @@ import os
 import resource
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,6 @@ from fixtures.node import probes, state_dirs
 from fixtures.node.journal import Damaged, Journal
 from fixtures.node.state_dirs import state_dir
 from fixtures.terms import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 BEGIN: dict[str, Any] = {
     "record": "begin",

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.sessions import HOUSE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def kill(where: str, folder: Path, times: int) -> None:

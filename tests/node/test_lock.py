@@ -9,16 +9,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.node import lock, probes, state_dirs
 from fixtures.terms import MachineHeld, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[2]
 HOLD = """

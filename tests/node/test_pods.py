@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +15,6 @@ from hypothesis import strategies as st
 from fixtures.node import pods
 from fixtures.node.tunables import Tunables
 from fixtures.terms import MachineHeld, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 UID = "d3bf48fa-b78d-4408-a821-226fbf86cd2f"
 UID_ = UID.replace("-", "_")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.node import sampler
 from fixtures.node.sampler import Recording, Watch
 from fixtures.node.sources import Converted, Field, Row, SourceMissing, convert
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 
 class _Vanishing:

@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +18,6 @@ from fixtures.node import telemetry
 from fixtures.node.telemetry import Sampler
 from tests.programs import python
 from tests.waiting import alive, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REPOSITORY = Path(__file__).parents[2]
 RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from fixtures.node import scripts as bash
 from fixtures.node.tunables import Tunables
 from fixtures.terms import Script, TweakRefused
 from tests.fake_root import FakeRoot, writes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 READ_AHEAD = "/sys/block/vda/queue/read_ahead_kb"

@@ -6,8 +6,8 @@ import itertools
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +17,6 @@ from fixtures.targets import _process
 from fixtures.terms import Order
 from tests.fake_root import FakeRoot, writes
 from tests.programs import python
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 

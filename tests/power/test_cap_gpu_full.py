@@ -10,8 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,6 @@ from fixtures.studies.power.terms import Probe
 from fixtures.terms import Refused
 from tests.node.test_nvml import library
 from tests.waiting import PATIENCE_S, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 pytestmark = [pytest.mark.needs("cc", "root")]
 HERE = Path(__file__).parent

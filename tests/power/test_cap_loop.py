@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,6 @@ from control.power.terms import Knobs, Seen, Settings, Tenant
 from fixtures.studies.power.capped import Capped, Decision, Window
 from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TASK = Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0), (2, 100.0)), "W", 4, "resnet50", slo_ms=50.0)
 PROBE = Probe("made-up", Knobs(shares=True, batches=(1, 2, 4, 8), most_processes=4), {}, "nvml", "W")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,6 @@ from fixtures.studies.power import options, tasks
 from fixtures.studies.power.tasks import chosen, read, shipped
 from fixtures.terms import BadInput
 from tests.sessions import HOUSE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def file(folder: Path, *tasks: str, more: str = "") -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from control.power.terms import Knobs, Question, Seen, Settings, Tenant, must_be
 from fixtures.studies.power.capped import Decider, reader
 from fixtures.terms import Refused
 from tests.analysis.studies.power.made_reference import reference
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KNOBS = Knobs(shares=True, batches=(1, 2, 4, 8, 16), most_processes=4, sm_mhz=(210.0, 1110.0, 1950.0), power_limit_w=(100.0, 350.0))
 QUESTION = Question("powercap", "3080Ti", "made_up", ((0, 200.0), (3, 150.0)), KNOBS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,6 @@ from fixtures.studies.power import points
 from fixtures.studies.power.workloads import power_profile
 from fixtures.terms import BadInput, Study
 from tests.conftest import REFERENCE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_grid_of_partitions_has_263_points() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +15,6 @@ from fixtures.node.sources import SourceMissing
 from fixtures.studies.power.backends._tenanted import Tenanted
 from fixtures.studies.power.sensors import Activity, Nvml, Sample, Watch, reduced
 from fixtures.studies.power.terms import Probe
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def zone(root: Path, number: int, name: str, energy_uj: int) -> Path:

@@ -6,17 +6,14 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.studies.power.tenants import Pool, Work
 from fixtures.studies.power.terms import Job
 from tests.waiting import alive, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
 

@@ -9,8 +9,8 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.programs import python
 from tests.said import SPEAK
 from tests.waiting import PATIENCE_S, alive, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FOLLOW = """
 import json, sys, tracemalloc

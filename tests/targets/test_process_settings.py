@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,6 @@ from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
 from tests.said import SPEAK
 from tests.sessions import HOUSE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 # Nothing of this needs root.
 LOWERED = {

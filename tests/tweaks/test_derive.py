@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -16,9 +17,6 @@ from fixtures.tweaks import available
 from fixtures.tweaks.derive import derived, object_name, parts
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import STAGES, notes, parse, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 PROFILES = {name: read(path) for name, path in available().items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from fixtures.node.tunables import Tunables
 from fixtures.terms import Kind, Script, Tweak, TweakSet
 from fixtures.tweaks.local import Plan, plan
 from fixtures.tweaks.settings import parse_section
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILES = {
     "proc/sys/vm/swappiness": "60\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
 from fixtures.tweaks.manifest import notes, package_kind, parse, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def skyhook(packages: str, *, name: str = "demo", extra: str = "") -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.terms import BadInput
 from fixtures.tweaks import CATALOGUE, available, resolve
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,6 @@ from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.workloads.small import BATCH, FILES, RECORD, SIZE, small
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 # What may come from storage beside the data set: pages of Python's libraries that were dropped, with what is read ahead of each.
 OWN_BYTES = 64_000_000

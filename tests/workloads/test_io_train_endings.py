@@ -9,8 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from fixtures.studies.io import pagecache
 from tests.unlocked import without_locked_memory
 from tests.waiting import alive, until
 from tests.workloads.small import small
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.needs("torch")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,6 @@ from fixtures.studies.monitors.workloads import python_loop
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order
 from tests.programs import python
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PIECES = {"ba": 2, "bada": 3, "d": 4, "a": 5, ".": 6, "dabel": 7}
 UNKNOWN = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from fixtures import workloads
 from fixtures.studies.monitors.workloads import resnet_train
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # 25,557,032 parameters: torchvision's table of models.
 PARAMETERS = 25_557_032

@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +18,6 @@ from fixtures import workloads
 from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
 from tests.waiting import alive, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.needs("torch")
 

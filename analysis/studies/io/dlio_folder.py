@@ -11,11 +11,11 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 import yaml
 
@@ -25,9 +25,6 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, Host, IoRun
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SUMMARY = "summary.json"
 DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"

@@ -5,11 +5,9 @@ Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Literal
 
 MIB = 2.0**20  # DLIO's "MB"
 GIB = 2.0**30  # and its "GB"

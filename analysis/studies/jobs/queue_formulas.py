@@ -10,9 +10,9 @@ Allen 1990 (Allen-Cunneen); Sakasegawa 1977; by priority Cobham 1954, Kleinrock 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,9 +20,6 @@ from scipy.special import gammaincc
 
 from analysis.plain import one_line
 from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class Unstable(Refused):

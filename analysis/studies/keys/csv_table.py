@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from analysis.files import read_whole
 from analysis.plain import one_line
@@ -19,10 +21,6 @@ from control.names import first_few
 
 from .observed import letters
 from .terms import DesignFactor, EffectRow, LostPoint, Observed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 MISSING = frozenset({"", "na", "nan", "n/a", "none", "null", "-"})
 MOST_LEVELS = 50

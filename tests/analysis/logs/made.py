@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 A100, DISPLAY = "NVIDIA A100-SXM4-40GB", "NVIDIA DGX Display"
 BEGAN = datetime(2023, 2, 21, 15, 16, 55)  # noqa: DTZ001  # nvidia-smi names no zone

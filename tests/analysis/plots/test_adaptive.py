@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from matplotlib.patches import Rectangle
@@ -18,9 +19,6 @@ from analysis.terms import Design, Factor
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 KEYS = ("net.ipv4.tcp_congestion_control", "vm.swappiness", "script:set-transparent-hugepages", "vm.dirty_ratio")
 GUILTY = KEYS[0]

@@ -12,15 +12,13 @@ import json
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 from urllib.parse import urlencode
 
 import urllib3.exceptions
 from kubernetes import config
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Object = dict[str, Any]
 CORE = "/api/v1"

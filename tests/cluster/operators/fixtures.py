@@ -12,13 +12,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[3]
 PATIENCE_S = 600  # another session's stand-in may have the cluster for so long

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.fake_root import SETTINGS, FakeRoot
 
 from .packages import kind_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Object = dict[str, Any]
 CMDLINE, BOOT_ID = "/proc/cmdline", "/proc/sys/kernel/random/boot_id"

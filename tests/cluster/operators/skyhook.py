@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import queue
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import interrupt, seen, stages
 from .api import CORE, NODES, Api, ApiFailed, Gone
@@ -18,9 +19,6 @@ from .machines import Machines
 from .marks import GROUP, NAMESPACE, PACKAGE_KEY, labels_of, matches, name_of, notes_of
 from .packages import Look, config_map_name, owner
 from .view import HOOKS, View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Object = dict[str, Any]
 VERSION = "dev"

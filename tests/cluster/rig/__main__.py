@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import hold as holding
 from . import image, programs, up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def main() -> int:

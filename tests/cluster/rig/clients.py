@@ -6,11 +6,9 @@ It takes a second to import, so that is done by those who use it.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 NOT_FOUND = 404
 # By its own types every field of every answer may be None, and no manifest is a dictionary.

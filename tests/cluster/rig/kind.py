@@ -7,15 +7,12 @@ import shutil
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from . import image
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SHARED = Path("/this-machine")
 

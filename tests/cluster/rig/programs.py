@@ -10,14 +10,11 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import places
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MODULES = Path(__file__).parents[1] / "programs"
 LAST_LINES = 20

@@ -10,16 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fixtures.node import probes
 from tests import kernel_lock
 
 from . import image, places, programs, traces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 END_S = traces.PATIENCE_S + 120  # a run that changes this kernel may have to be waited for
 

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +22,6 @@ from fixtures.workloads._protocol import Asked, Done
 from tests.io.dlio.recorded import COPY, program
 from tests.sessions import HOUSE
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 # What the recorded runs were asked for.
 GIVEN = {

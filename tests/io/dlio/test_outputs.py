@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,10 +16,6 @@ from hypothesis import strategies as st
 from fixtures.studies.io.dlio_outputs import LogProgress, read
 from fixtures.terms import Refused
 from tests.io.dlio.recorded import RECORDINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def story(recording: str) -> LogProgress:

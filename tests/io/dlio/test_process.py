@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from fixtures.studies.io.dlio_engine import Process
 from fixtures.terms import Refused
 from tests.sessions import HOUSE
 from tests.waiting import alive, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 START = """
 import sys, time

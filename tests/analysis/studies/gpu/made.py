@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from tests.synthetic import Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 A100, DISPLAY = "NVIDIA A100-SXM4-40GB", "NVIDIA DGX Display"
 NAMES = (A100, A100, A100, DISPLAY, A100)

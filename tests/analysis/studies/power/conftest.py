@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from analysis.__main__ import main
 from tests.analysis.studies.power import made_control
 from tests.analysis.studies.power.command import Power, Printed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from analysis.studies.power import parameters
 from analysis.studies.power.simulation import reader
@@ -12,9 +12,6 @@ from control.power.plant import Mismatch, Plant, batches
 from control.power.tables import Tables
 from control.power.terms import Knobs, Question, Seen, Settings, Tenant
 from tests.analysis.studies.power.made_reference import reference
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLOCKS = platform("3080Ti").sm_mhz
 KNOBS = Knobs(

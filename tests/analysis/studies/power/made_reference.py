@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from control.power.models.laws import MemSingle, MemSystem, PowerCurve, SmSingle, SmSystem, ThroughputCurve
 from control.power.models.reference import FEATURES, Ensemble, Reference
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def ensemble(features: int, splits: Sequence[tuple[int, float, float, float]], *, start: float = 0.0, rate: float = 0.1) -> Ensemble:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from math import exp
+from pathlib import Path
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -27,10 +28,6 @@ from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen
 from tests.analysis.studies.power.toy import GPU, Toy
 from tests.conftest import REFERENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PCTODL = REFERENCE / "pctodl"
 EFFICIENTNET = reader(str(PCTODL), "efficientnet_v2_m", "3080Ti")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +20,6 @@ from control.power.terms import Partition, Question, Settings
 from tests.analysis.studies.power import made_control
 from tests.analysis.studies.power.made_control import KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PCTODL = REFERENCE / "pctodl"
 ANY = replace(KNOBS, batches=BATCHES)

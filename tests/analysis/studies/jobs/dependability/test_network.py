@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,11 +28,6 @@ from analysis.studies.jobs.network import (
 )
 from analysis.studies.jobs.network import lines as judged
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 SENT, MSS, RTT_S, COMPUTE_S, CLEAN_S = 2.2e6, 1448.0, 0.02, 0.03, 0.01
 

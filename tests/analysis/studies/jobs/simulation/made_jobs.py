@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from analysis.studies.jobs.simulation import Coming, JobClass, JobSource
 from control.scheduling.policies import Job
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ANY = "any"
 
