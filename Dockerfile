@@ -3,7 +3,7 @@
 #   docker build -t registry.example/deeptweak:1 .                                 torch for the CPU
 #   docker build -t registry.example/deeptweak:1-cuda --build-arg TORCH_INDEX= .   torch for CUDA
 #
-# Which program runs is said by the pod: `python -m fixtures.workloads.<name>`, `python -m fixtures.node.agent`.
+# Which program runs is said by the pod: `python -m fixtures.workloads.<name>`, `python -m fixtures.kubernetes.node_agent`.
 FROM python:3.11-slim
 
 # The CPU build is a twentieth of the size. Empty: that of pip's own index, which is the CUDA one.

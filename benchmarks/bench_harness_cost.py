@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import lock, probes
-from fixtures.node.machine import Machine, Write
-from fixtures.node.state_dirs import state_dir
-from fixtures.node.telemetry import Sampler
-from fixtures.node.tunables import sysctl_path
+from fixtures.kernel import lock, probes
+from fixtures.kernel.machine import Machine, Write
+from fixtures.kernel.state_dirs import state_dir
+from fixtures.kernel.tunables import sysctl_path
+from fixtures.telemetry.client import Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ SAMPLED_S = 10.0
 BLOCKS = (4, 14)
 CPU_OF_A_SESSION = """
 import sys, time, pytest
-from fixtures.node.machine import Machine
+from fixtures.kernel.machine import Machine
 
 tweaks_s = 0.0
 

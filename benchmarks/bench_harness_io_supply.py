@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import workloads
-from fixtures.node import lock
-from fixtures.node.state_dirs import state_dir
+from fixtures.kernel import lock
+from fixtures.kernel.state_dirs import state_dir
 from fixtures.studies.io import dataset, pagecache
 from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import nvml
-from fixtures.node.gpu_sources import SENSORS
-from fixtures.node.sources import SourceMissing
 from fixtures.studies.gpu import device
 from fixtures.studies.gpu import load as gpu_load
+from fixtures.telemetry import nvml
+from fixtures.telemetry.gpu_sources import SENSORS
+from fixtures.telemetry.sources import SourceMissing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

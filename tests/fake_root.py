@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fixtures.node import config_files
-from fixtures.node.machine import Machine, Write
-from fixtures.node.tunables import alike
+from fixtures.kernel import config_files
+from fixtures.kernel.machine import Machine, Write
+from fixtures.kernel.tunables import alike
 from fixtures.terms import Script
 
 Value = TypeVar("Value")

@@ -22,7 +22,7 @@ _first: list[None] = []  # in this process, whoever is first already
 
 
 def _lock() -> contextlib.AbstractContextManager[object]:
-    from fixtures.node import lock, state_dirs
+    from fixtures.kernel import lock, state_dirs
 
     return lock.held(state_dirs.ROOT_STATE_DIR)
 
@@ -82,7 +82,7 @@ def kernel_lock() -> Iterator[None]:
 @pytest.fixture
 def kernel_unchanged(kernel_lock: None) -> Iterator[None]:  # noqa: ARG001 nobody else may change it meanwhile
     """Whatever the test does, the machine is afterwards as it was."""
-    from fixtures.node.tunables import Tunables, diff
+    from fixtures.kernel.tunables import Tunables, diff
 
     before = Tunables().snapshot()
     yield

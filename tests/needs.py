@@ -92,7 +92,7 @@ def _nvrtc() -> str | None:
 
 
 def _others() -> str | None:
-    from fixtures.node.others import Others
+    from fixtures.telemetry.others import Others
 
     try:
         Others()
@@ -102,7 +102,7 @@ def _others() -> str | None:
 
 
 def _probe(name: str, *arguments: str) -> str | None:
-    from fixtures.node import probes
+    from fixtures.kernel import probes
 
     reason: str | None = getattr(probes, name)(*arguments)
     return reason

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fixtures.node.state_dirs import ROOT_STATE_DIR
+from fixtures.kernel.state_dirs import ROOT_STATE_DIR
 
 HOUSE = Path(__file__).parents[1]
 NEEDED = (HOUSE, Path(sys.prefix), Path(sys.base_prefix))

@@ -110,7 +110,7 @@ class Place:
 
     def env(self) -> dict[str, str]:
         """The environment of this process without pytest's own and CI's marks."""
-        from fixtures.node.lock import LENT
+        from fixtures.kernel.lock import LENT
 
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
         ours = {"DEEPTWEAK_STATE_DIR": str(self.state), LENT: str(os.getpid()), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}

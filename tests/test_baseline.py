@@ -11,8 +11,8 @@ import pytest
 
 from fixtures import cells
 from fixtures.display import closing_lines
-from fixtures.node import lock
-from fixtures.node.machine import Effects, Restored
+from fixtures.kernel import lock
+from fixtures.kernel.machine import Effects, Restored
 from fixtures.options import Options
 from fixtures.session import Baseline, Proof, Session, keys
 from fixtures.targets.local import Local

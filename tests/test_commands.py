@@ -14,13 +14,13 @@ import pytest
 from fixtures import __main__ as commands
 from fixtures import designs, tweaks, workloads
 from fixtures.__main__ import main
-from fixtures.node import gpus, lock
+from fixtures.kernel import gpus, lock
 from fixtures.studies.jobs import arrivals, classes, engines, faults
 from fixtures.studies.monitors import monitor
 from fixtures.terms import USAGE
 from tests import fake_root
-from tests.node.test_nvml import library
 from tests.sessions import Done
+from tests.telemetry.test_nvml import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.display import Display, in_force, plan_lines, restored_lines
-from fixtures.node.machine import Machine, Restored, Write
+from fixtures.kernel.machine import Machine, Restored, Write
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local

@@ -8,9 +8,9 @@ import pytest
 
 from fixtures import doctor
 from fixtures.doctor import Finding
-from fixtures.node import lock
-from fixtures.node.journal import Journal
-from fixtures.node.tunables import Tunables
+from fixtures.kernel import lock
+from fixtures.kernel.journal import Journal
+from fixtures.kernel.tunables import Tunables
 from fixtures.terms import Tweak, TweakSet
 
 SETS = [

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures import display
-from fixtures.node.signals import STOPPING, heard, listen_no_more
+from fixtures.kernel.signals import STOPPING, heard, listen_no_more
 from fixtures.terms import USAGE
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import load
-from fixtures.node.lock import LENT
-from fixtures.node.tunables import Tunables, diff
+from fixtures.kernel.lock import LENT
+from fixtures.kernel.tunables import Tunables, diff
 from tests.needs import requires
 
 if TYPE_CHECKING:

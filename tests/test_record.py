@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import record
-from fixtures.node.machine import Effects, Restored, Write
+from fixtures.kernel.machine import Effects, Restored, Write
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Script, Segment, Step, Study, Telemetry, Tweak, TweakSet, WorkloadRun
 from fixtures.tweaks.local import Plan

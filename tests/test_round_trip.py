@@ -12,7 +12,7 @@ import pytest
 from analysis.load import from_json
 from analysis.terms import Unreadable
 from fixtures import host, record, storage
-from fixtures.node.machine import Effects, Restored, Write
+from fixtures.kernel.machine import Effects, Restored, Write
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets import Ran

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from analysis.load import load
-from fixtures.node.tunables import Tunables, diff
+from fixtures.kernel.tunables import Tunables, diff
 from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness
 
 SCHEMA = json.loads((HOUSE / "data/run.schema.json").read_text(encoding="utf-8"))

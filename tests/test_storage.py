@@ -14,7 +14,7 @@ from pytest_benchmark.logger import Logger
 from pytest_benchmark.storage.file import FileStorage
 
 from analysis.load import parsed
-from fixtures.node.state_dirs import write_atomically
+from fixtures.kernel.state_dirs import write_atomically
 from fixtures.storage import AtomicStorage, fold
 from tests.programs import python
 from tests.stored import stored
@@ -26,7 +26,7 @@ FULL = """
 import json, resource, signal, sys
 from pathlib import Path
 from typing import Any
-from fixtures.node.state_dirs import write_atomically
+from fixtures.kernel.state_dirs import write_atomically
 from fixtures.storage import AtomicStorage
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

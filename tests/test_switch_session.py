@@ -13,7 +13,7 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import load
-from fixtures.node.tunables import shown
+from fixtures.kernel.tunables import shown
 from tests.sessions import another_swappiness, caught, swappiness, until, workload_of
 from tests.test_interrupt import ctrl_c
 from tests.test_session import SCHEMA

@@ -13,8 +13,8 @@ HASTE = (
     "fixtures.studies.monitors.beside.STOPPED_WITHIN_S",
     "fixtures.studies.monitors.programs.ANSWER_WITHIN_S",
     "fixtures.studies.monitors.processes.WITHIN_S",
-    "fixtures.node.telemetry.ANSWER_WITHIN_S",
-    "fixtures.node.telemetry.START_WITHIN_S",
+    "fixtures.telemetry.client.ANSWER_WITHIN_S",
+    "fixtures.telemetry.client.START_WITHIN_S",
 )
 
 

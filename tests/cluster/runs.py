@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.node import lock, pods
-from fixtures.node.state_dirs import ROOT_STATE_DIR
-from fixtures.node.tunables import Tunables, diff
+from fixtures.kernel import lock, pods
+from fixtures.kernel.state_dirs import ROOT_STATE_DIR
+from fixtures.kernel.tunables import Tunables, diff
 from tests.cluster.rig import clients
 from tests.kernel_lock import kernel_held
 from tests.sessions import Done, Place, caught

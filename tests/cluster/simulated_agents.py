@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 HOUSE = Path(__file__).parents[2]
 MACHINES = "DEEPTWEAK_TEST_MACHINES"
-# `python -m fixtures.node.agent`, but for the lock: of this machine nothing is changed, so each node's own is enough.
-AGENT = "from fixtures.node import lock; lock.machine_held = lock.held; from fixtures.node import agent; raise SystemExit(agent.main())"
+# `python -m fixtures.kubernetes.node_agent`, but for the lock: of this machine nothing is changed, so each node's own is enough.
+AGENT = (
+    "from fixtures.kernel import lock; lock.machine_held = lock.held; "
+    "from fixtures.kubernetes import node_agent; raise SystemExit(node_agent.main())"
+)
 GRACE_S = 60.0  # of the agent's pod
 
 

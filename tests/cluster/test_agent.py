@@ -19,15 +19,15 @@ from typing import Any
 
 import pytest
 
+from fixtures.kernel import pods
+from fixtures.kernel.machine import Effects, Restored
 from fixtures.kubernetes import agent as cluster_agent
 from fixtures.kubernetes import api, manifests, settings
 from fixtures.kubernetes.agent import Agent, AgentLost
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.pods import exit_code
 from fixtures.kubernetes.watch import logs, watch
-from fixtures.node import pods
-from fixtures.node.machine import Effects, Restored
-from fixtures.node.wire import from_json
+from fixtures.kubernetes.wire import from_json
 from fixtures.terms import BadInput, MachineHeld, TweakRefused
 from tests.cluster.line import to_cluster
 from tests.kernel_lock import turn
@@ -100,7 +100,7 @@ def in_force(agent: Agent) -> tuple[str, str]:
 
 
 def process_of(agent: Agent) -> int:
-    pid = pods.main_process(Path("/"), agent.pod["uid"], "fixtures.node.agent")
+    pid = pods.main_process(Path("/"), agent.pod["uid"], "fixtures.kubernetes.node_agent")
     if pid is None:
         pytest.skip("the node is another machine: its processes are out of reach from here")
     return pid

@@ -80,7 +80,7 @@ def test_everything_copied_is_there_and_reaches_the_builder() -> None:
     assert [source for source in sources() if not (HOUSE / source).exists() or ignored(source)] == []
 
 
-@pytest.mark.parametrize("path", ["tests", "analysis", ".git", ".venv", "benchmarks", "fixtures/node/__pycache__"])
+@pytest.mark.parametrize("path", ["tests", "analysis", ".git", ".venv", "benchmarks", "fixtures/kernel/__pycache__"])
 def test_nothing_else_is_sent_to_the_builder(path: str) -> None:
     assert ignored(path)
 

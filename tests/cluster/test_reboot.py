@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from fixtures.cells import STOCK
+from fixtures.kernel.machine import Restored
 from fixtures.kubernetes import agent, api, recovery, skyhook, ways
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.settings import Settings
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.node.machine import Restored
 from fixtures.terms import Cell, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.designs import switch
-from fixtures.node.machine import Write
+from fixtures.kernel.machine import Write
 from fixtures.targets import unavailable_reason
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
 from fixtures.tweaks.local import Plan

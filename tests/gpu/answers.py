@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fixtures.node import nvml
-from fixtures.node.sources import SourceMissing
+from fixtures.telemetry import nvml
+from fixtures.telemetry.sources import SourceMissing
 
 # What the project does not ask for, and what says which machine this was.
 BESIDES = ("nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetMigMode", "nvmlDeviceGetArchitecture", "nvmlDeviceGetPowerSource")

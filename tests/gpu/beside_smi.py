@@ -18,9 +18,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fixtures.node import nvml
-from fixtures.node.gpu_sources import Gpu
 from fixtures.studies.gpu import load
+from fixtures.telemetry import nvml
+from fixtures.telemetry.gpu_sources import Gpu
 
 # nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value stands still.
 FIELDS = {

@@ -90,7 +90,7 @@ CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
     return SUCCESS;
 }
 
-/* GPU-00000000-0000-0000-0000-000000000000: as NVML's stand-in (tests/node/fake_nvml.c) calls its first. */
+/* GPU-00000000-0000-0000-0000-000000000000: as NVML's stand-in (tests/telemetry/fake_nvml.c) calls its first. */
 CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) {
     CALLED("cuDeviceGetUuid");
     memset(uuid, 0, 16);

@@ -1,4 +1,4 @@
-"""A GPU that is none: stand-ins for libcuda.so.1 (fake_cuda.c) and libnvidia-ml.so.1 (tests/node/fake_nvml.c), compiled here.
+"""A GPU that is none: stand-ins for libcuda.so.1 (fake_cuda.c) and libnvidia-ml.so.1 (tests/telemetry/fake_nvml.c), compiled here.
 
 Everything else is real: the workload's process, NVRTC and the machine code it makes, cuda-bindings, nvidia-ml-py. What the
 kernel's code does on a GPU, no test here can say.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HOUSE = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-SOURCES = {"libcuda.so.1": HERE / "fake_cuda.c", "libnvidia-ml.so.1": HERE.parent / "node" / "fake_nvml.c"}
+SOURCES = {"libcuda.so.1": HERE / "fake_cuda.c", "libnvidia-ml.so.1": HERE.parent / "telemetry" / "fake_nvml.c"}
 
 
 def built(folder: Path) -> Path:

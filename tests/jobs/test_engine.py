@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.node import cgroups
+from fixtures.kernel import cgroups
 from fixtures.studies.jobs import engines, forker
 from fixtures.studies.jobs.engines import EngineRequest, unavailable_reason
 from fixtures.studies.jobs.engines.pool import Pool

@@ -40,7 +40,7 @@ def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
     seen = "seen = []\ndef watches(self, folder):\n    seen.append(others.cpu_s_of({}))\n    return seen[-1] > seen[0]\n"
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
         try:
-            found = monitor(made, f"[{busy.pid}]", f"from fixtures.node import others\n{seen.format(busy.pid)}")
+            found = monitor(made, f"[{busy.pid}]", f"from fixtures.telemetry import others\n{seen.format(busy.pid)}")
         finally:
             busy.kill()
     assert "cpu_s" not in found["missing"]

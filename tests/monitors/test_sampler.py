@@ -17,7 +17,7 @@ from tests.monitors.watched import until, watch
 from tests.waiting import PATIENCE_S
 
 sampler = load("sampler")
-LONG = "from fixtures.node.sampler import answer; answer({'columns': list(range(40000))})"
+LONG = "from fixtures.telemetry.sampler import answer; answer({'columns': list(range(40000))})"
 
 
 def test_it_samples_the_workload_from_all_sources_and_answers_at_its_end(tmp_path: Path) -> None:

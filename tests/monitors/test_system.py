@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.logs.readers import read_top
-from fixtures.node import probes
+from fixtures.kernel import probes
 from fixtures.studies.monitors.catalogue.system import EVENTS, PerfRecord
 from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins

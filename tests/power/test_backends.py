@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 
 from control.power.terms import Knobs, Settings, Tenant
-from fixtures.node import cgroups
+from fixtures.kernel import cgroups
 from fixtures.studies.power import __main__ as listing
 from fixtures.studies.power import backends
 from fixtures.studies.power.backends import _tenanted, cpu
@@ -137,7 +137,7 @@ def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
 
 @pytest.fixture(scope="module")
 def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What gpu-readonly tells on a stand-in for NVML (tests/node/fake_nvml.c): 61.5 W at the moment, SM 1410 MHz or what that answers."""
+    """What gpu-readonly tells on tests/telemetry/fake_nvml.c: 61.5 W at the moment, SM 1410 MHz or what that answers."""
     folder = stand_in.built(tmp_path_factory.mktemp("driver"))
     environment = {**stand_in.environment(folder), "PYTHONPATH": str(HOUSE), "CUDA_VISIBLE_DEVICES": ""}
     script = str(Path(__file__).with_name("gpu_by_stand_in.py"))

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from control.power.terms import Knobs, Settings
-from fixtures.node import gpus
-from fixtures.node.cgroups import started
+from fixtures.kernel import gpus
+from fixtures.kernel.cgroups import started
 from fixtures.studies.power.backends.gpu_full import GpuFull
 from fixtures.studies.power.terms import Probe
 from fixtures.terms import Refused
-from tests.node.test_nvml import library
+from tests.telemetry.test_nvml import library
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.needs("cc", "root")]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.node import cgroups
+from fixtures.kernel import cgroups
 from fixtures.terms import Refused
 from tests.waiting import until
 
@@ -127,7 +127,7 @@ def test_a_run_that_is_killed_leaves_no_group() -> None:
     """Its keeper, which is in a session of its own, removes them."""
     assert not isinstance(REAL, str)
     script = (
-        "import subprocess, time; from fixtures.node import cgroups\n"
+        "import subprocess, time; from fixtures.kernel import cgroups\n"
         "with cgroups.Groups({'cpu': cgroups.place()}, 'power') as groups:\n"
         "    one = subprocess.Popen(['sleep', '600']); groups.hold(0, one.pid, 0.5); print(one.pid, flush=True); time.sleep(600)"
     )

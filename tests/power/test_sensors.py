@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from control.power.terms import Knobs
-from fixtures.node.rapl import Rapl
-from fixtures.node.sources import SourceMissing
 from fixtures.studies.power.backends._tenanted import Tenanted
 from fixtures.studies.power.sensors import Activity, Nvml, Sample, Watch, reduced
 from fixtures.studies.power.terms import Probe
+from fixtures.telemetry.rapl import Rapl
+from fixtures.telemetry.sources import SourceMissing
 
 
 def zone(root: Path, number: int, name: str, energy_uj: int) -> Path:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fixtures.node.machine import Restored
+    from fixtures.kernel.machine import Restored
     from fixtures.targets import Ran
     from fixtures.terms import Cell, Order, TweakSet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from fixtures import targets
-from fixtures.node import lock
+from fixtures.kernel import lock
 from tests.spread import fleet
 
 _names = targets.names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.node.tunables import Tunables
+from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Order, Switching, Telemetry, WorkloadRun

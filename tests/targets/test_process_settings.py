@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.node.process import inherited, read
+from fixtures.kernel.process_settings import inherited, read
 from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
 from tests.said import SPEAK

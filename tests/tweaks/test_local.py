@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.node.machine import Write
-from fixtures.node.tunables import Tunables
+from fixtures.kernel.machine import Write
+from fixtures.kernel.tunables import Tunables
 from fixtures.terms import Kind, Script, Tweak, TweakSet
 from fixtures.tweaks.local import Plan, plan
 from fixtures.tweaks.settings import parse_section

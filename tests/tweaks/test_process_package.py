@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from fixtures.designs.switch import run_time_only
+from fixtures.kernel.machine import Write
+from fixtures.kernel.tunables import Tunables
 from fixtures.kubernetes import api, skyhook
 from fixtures.kubernetes.ways import ByAgent, ByOperator, plan_of
-from fixtures.node.machine import Write
-from fixtures.node.tunables import Tunables
 from fixtures.terms import BadInput, Order, TweakSet
 from fixtures.tweaks import process
 from fixtures.tweaks.derive import derived, parts

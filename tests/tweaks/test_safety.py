@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.node.tunables import number
+from fixtures.kernel.tunables import number
 from fixtures.tweaks import resolve
 from fixtures.tweaks.lint import hazardous, irreversible, order
 

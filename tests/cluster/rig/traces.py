@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fixtures.node.tunables import Snapshot, Tunables, diff, is_config, sysctl_path
+from fixtures.kernel.tunables import Snapshot, Tunables, diff, is_config, sysctl_path
 from tests.kernel_lock import kernel_held
 
 from . import node, places

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fixtures.node import probes
+from fixtures.kernel import probes
 from tests import kernel_lock
 
 from . import image, places, programs, traces

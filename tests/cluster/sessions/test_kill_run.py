@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import pods
-from fixtures.node.tunables import Tunables, diff
+from fixtures.kernel import pods
+from fixtures.kernel.tunables import Tunables, diff
 from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, OPERATOR_NAMESPACE, ClusterPlace, swappiness_is
 from tests.sessions import HOUSE, another_swappiness, until
@@ -77,7 +77,7 @@ class Session:
 def kill_agent(place: ClusterPlace) -> None:
     """Its process, as the kernel's out-of-memory killer does: it puts nothing back."""
     for pod in clients.of(place.api).list_namespaced_pod(place.namespace, label_selector="app.kubernetes.io/component=agent").items:
-        pid = pods.main_process(Path("/"), pod.metadata.uid, "fixtures.node.agent")
+        pid = pods.main_process(Path("/"), pod.metadata.uid, "fixtures.kubernetes.node_agent")
         if pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from fixtures.kernel import lock
+from fixtures.kernel.machine import Restored
 from fixtures.kubernetes import agent, api, lease, manifests, names, recovery, settings
 from fixtures.kubernetes import skyhook as operator
 from fixtures.kubernetes.client import Cluster, Where
@@ -19,8 +21,6 @@ from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.node import HeldNode, facts
 from fixtures.kubernetes.settings import Settings
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.node import lock
-from fixtures.node.machine import Restored
 from fixtures.terms import Cell, MachineHeld, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents

@@ -17,8 +17,8 @@ import jsonschema
 import pytest
 import yaml
 
+from fixtures.kernel import pods
 from fixtures.kubernetes.client import Where, connect
-from fixtures.node import pods
 from tests.cluster.line import to_cluster
 from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, comes, in_force, swappiness_is

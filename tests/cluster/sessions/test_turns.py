@@ -18,7 +18,7 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import load
-from fixtures.node import pods
+from fixtures.kernel import pods
 from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, comes, swappiness_is
 from tests.cluster.sessions.test_kill_run import kill_agent

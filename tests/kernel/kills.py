@@ -1,0 +1,184 @@
+"""Cycles of apply and restore that are killed at random moments: `python -m tests.kernel.kills fake_root FOLDER [HOW MANY]`.
+
+A fork takes as long as its parent is big, and a process that runs tests has grown by whatever other tests have brought into it.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fixtures.kernel.journal import Damaged, Journal
+from fixtures.kernel.machine import Machine, Write
+from fixtures.kernel.signals import stop_like_ctrl_c
+from fixtures.kernel.tunables import Tunables, diff, same, sysctl_path
+from fixtures.kernel.turns import Switch
+from fixtures.terms import Script
+from tests import fake_root, waiting
+
+# How far a cycle had come when it was killed, by the last line of its journal; "none": between two cycles.
+PHASES = {"none", "begin", "wrote", "scripts", "applied", "undoing", "restoring"}
+EVERY_PHASE = 200  # from so many kills on, each phase must have been hit; a few are only put back
+MOST_KILLS = 800  # a phase of a millisecond may need more than 200 to be hit
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+SEED = 20240229
+
+# Twenty settings that an idle machine does not notice.
+HARMLESS = """
+vm.swappiness=10 vm.dirty_ratio=30 vm.dirty_background_ratio=5 vm.dirty_expire_centisecs=2000 vm.dirty_writeback_centisecs=300
+vm.overcommit_memory=1 vm.max_map_count=262144 vm.min_free_kbytes=131072 vm.vfs_cache_pressure=50 vm.page-cluster=0
+net.core.rmem_max=134217728 net.core.wmem_max=134217728 net.core.netdev_max_backlog=250000 net.core.somaxconn=8192
+net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_fin_timeout=15 fs.inotify.max_user_watches=1048576 fs.file-max=2097152
+kernel.numa_balancing=0 kernel.sched_autogroup_enabled=0
+"""
+THP = "/sys/kernel/mm/transparent_hugepage"
+
+
+def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None], begun: Callable[[], bool] = lambda: True) -> None:
+    """Let a child go through cycles without end, and kill it at a random moment after something has `begun`."""
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whatever becomes of the test, no cycle goes on
+            while True:
+                cycle()
+        os._exit(1)
+    try:
+        waiting.until(begun, every_s=0.001)
+        time.sleep(rng.uniform(0, longest_s))
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
+    assert os.WIFSIGNALED(status), "the cycle itself failed"
+
+
+def phase(folder: Path) -> str:
+    records = Journal(folder).read()
+    return records[-1]["record"] if records else "none"
+
+
+def is_switching(folder: Path) -> bool:
+    """Do values take turns now? A journal that is being written may look damaged."""
+    try:
+        return phase(folder) == "switching"
+    except Damaged:
+        return False
+
+
+def cycles(machine: Machine, run: Callable[[], object], sets: Sequence[tuple[Sequence[Write], Sequence[Script]]]) -> Callable[[], None]:
+    """One cycle: apply, a short run, restore; the sets take turns."""
+    turn = iter(range(1_000_000_000))
+
+    def cycle() -> None:
+        asked, scripts = sets[next(turn) % len(sets)]
+        machine.apply("killed", asked, scripts)
+        run()
+        machine.restore()
+
+    return cycle
+
+
+def to_and_fro(machine: Machine, writes: Sequence[Write], scripts: Sequence[Script], times: int) -> None:
+    """One cycle in which what is in force goes out and comes in again."""
+    machine.apply("killed", writes, scripts)
+    switch = Switch(machine)
+    for _ in range(times):
+        switch.to("found")
+        switch.to("set")
+    machine.restore()
+
+
+def slack(number: int, enough: int) -> int:
+    """How much longer a cycle may live than on a quiet machine: where others compete for it, no kill in time for one reaches its end."""
+    return (1, 4, 16)[min(number // enough, 2)]
+
+
+def fake_root_kills(folder: Path, kills: int = 1000) -> None:
+    """Typed settings, and scripts with an undo of their own that change settings and files below /etc.
+
+    Typed cycles take some 5 ms and scripted ones some 15 ms here, so that 0 … 25 ms reaches all of both.
+    """
+    fake = fake_root.make(folder)
+    asked = fake_root.writes([(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)])
+    script = """
+    echo 1 > $ROOT/proc/sys/vm/swappiness; echo always > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
+    echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf; echo '# other' > $ROOT/etc/sysctl.conf
+    rm $ROOT/etc/security/limits.d/90.conf
+    echo 4096 > $ROOT/sys/block/vda/queue/read_ahead_kb
+    """
+    undo = """
+    rm -f $ROOT/etc/sysctl.d/99-new.conf; echo 60 > $ROOT/proc/sys/vm/swappiness; echo 7 > $ROOT/proc/sys/vm/dirty_ratio
+    echo madvise > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
+    """
+    scripts = [fake.script("apply", script), fake.script("uninstall", undo)]
+    rng, phases = random.Random(SEED), collections.Counter[str]()
+    while phases.total() < kills or (kills >= EVERY_PHASE and phases.keys() != PHASES and phases.total() < 3 * kills):
+        number = phases.total()
+        sets = [(asked, ()), ((), scripts)][:: rng.choice([1, -1])]
+        kill_once(rng, 0.025 * slack(number, kills), cycles(fake.machine(), lambda: time.sleep(0.002), sets))
+        phases[phase(fake.state)] += 1
+        result = fake.machine().restore()
+        found = (fake.wrong(), result.stuck, result.left_alone, result.damaged, list(fake.state.glob("*")))
+        assert found == ({}, {}, {}, "", []), f"kill {number}: {found}"
+    time.sleep(0.2)
+    assert fake.wrong() == {}, "a script of a killed run went on"
+    print(f"{phases.total()} kills on a fake root: {dict(phases)}")
+    assert kills < EVERY_PHASE or phases.keys() == PHASES, f"never killed in {PHASES - phases.keys()}"
+
+
+def real_kernel_kills(folder: Path, kills: int = 200) -> None:
+    """Twenty sysctls, and scripts that switch transparent huge pages and read-ahead; the whole machine is compared after each kill."""
+    tunables = Tunables()
+    pristine = tunables.snapshot()
+    asked = [Write(sysctl_path(key), value, key) for key, _, value in (pair.partition("=") for pair in HARMLESS.split())]
+    asked = [write for write in asked if not same(pristine.get(write.path, write.value), write.value)]
+    assert len(asked) > 10, "most of these stand there already: this machine was not as one finds it"
+    ahead = next((path for path in pristine if path.endswith("/queue/read_ahead_kb")), "/dev/null")
+    kept = {path: pristine[path] for path in (ahead,) if path in pristine}
+    scripts = [
+        Script("thp", "apply", f"echo always > {THP}/enabled; echo always > {THP}/defrag; echo 4096 > {ahead}"),
+        Script("thp", "uninstall", f"echo never > {THP}/enabled; echo {kept.get(ahead, 0)} > {ahead}"),
+    ]
+    rng, phases = random.Random(SEED), collections.Counter[str]()
+    try:
+        while phases.total() < kills or (phases.keys() != PHASES and phases.total() < MOST_KILLS):
+            number = phases.total()
+            machine = Machine(folder=folder)
+            machine.tunables = tunables  # its list of files is the parent's, so that a child is soon in the midst of it
+            # A typed cycle takes 35 ms here, one of scripts 100 ms; every other kill goes to typed ones, whose steps are the shortest.
+            sets, longest_s = ([(asked, ())], 0.08) if number % 2 else ([((), scripts), (asked, ())], 0.16)
+            kill_once(
+                rng,
+                longest_s * slack(number, kills),
+                cycles(machine, lambda: subprocess.run(["sha256sum", __file__], capture_output=True, check=True), sets),
+            )
+            phases[phase(folder)] += 1
+            result = Machine(folder=folder).restore()
+            found = (result.stuck, result.left_alone, result.damaged, list(folder.glob("*journal*")), diff(pristine, tunables.snapshot()))
+            assert found == ({}, {}, "", [], {}), f"kill {number}: {found}"
+        time.sleep(0.2)
+        assert diff(pristine, tunables.snapshot()) == {}, "a script of a killed run went on"
+    finally:
+        Machine(folder=folder).restore()
+    print(f"{phases.total()} kills on the real kernel: {dict(phases)}")
+    assert kills < EVERY_PHASE or phases.keys() == PHASES, f"never killed in {PHASES - phases.keys()}"
+
+
+if __name__ == "__main__":
+    stop_like_ctrl_c()
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # the tests hold the kernel: it ends with them, and puts back what is in force
+    kill_many, where = {"fake_root": fake_root_kills, "real_kernel": real_kernel_kills}[sys.argv[1]], Path(sys.argv[2])
+    (where / "scripts").mkdir()
+    tempfile.tempdir = str(where / "scripts")  # those of the killed leave nothing in /tmp
+    kill_many(where, *map(int, sys.argv[3:]))

@@ -1,0 +1,655 @@
+"""The agent, as the harness has it on a node: a process asked over two pipes. Whoever dies, the node is put back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from fixtures import host
+from fixtures.kernel.lock import LENT
+from fixtures.kernel.machine import Effects, Restored, Write
+from fixtures.kernel.tunables import Tunables
+from fixtures.kubernetes.wire import from_json, to_json
+from fixtures.terms import Script, Telemetry, Tweak, TweakSet
+from fixtures.tweaks.local import Plan
+from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
+from tests.programs import python
+from tests.waiting import PATIENCE_S, cpu_s, until
+
+HOUSE = Path(__file__).parents[2]
+SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
+LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"
+pytestmark = pytest.mark.usefixtures("kernel_lock")  # lent to the agents: on a fake root nothing real is changed
+
+
+class Client:
+    """One agent, asked a line at a time. `process` is the agent's own."""
+
+    def __init__(self, folder: Path, root: Path, *options: str, env: Mapping[str, str] | None = None) -> None:
+        self.log = folder / f"log-{time.monotonic_ns()}"
+        own = {"DEEPTWEAK_HOST_ROOT": str(root), "DEEPTWEAK_STATE_DIR": str(folder / "state"), LENT: str(os.getpid())}
+        with self.log.open("wb") as sink:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "fixtures.kubernetes.node_agent", *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                cwd=HOUSE,
+                env={**os.environ, **own, **(env or {})},
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.to, self.out = self.process.stdin, self.process.stdout
+        self.number = 0
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        self.to.write(line + b"\n")
+        self.to.flush()
+        answer: dict[str, Any] = json.loads(self.out.readline())
+        return answer
+
+    def ask(self, do: str, **asked: Any) -> Any:
+        self.number += 1
+        answer = self.answer(json.dumps({"id": self.number, "do": do, **asked}).encode())
+        assert answer.pop("id") == self.number
+        return answer.get("ok", answer)
+
+    def begin(self, values: list[tuple[str, str]], mode: str = "agent") -> Any:
+        return self.ask("begin", label="x", writes=to_json(writes(values)), mode=mode)
+
+    def said(self) -> str:
+        """How it ended: the last line of its log."""
+        self.process.wait(PATIENCE_S)
+        return self.log.read_text().splitlines()[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for end in (self.to, self.out):
+            try:
+                end.close()
+            except BrokenPipeError:  # what the killed one had not read
+                continue
+
+
+@pytest.fixture
+def agent(fake: FakeRoot) -> Iterator[Client]:
+    with Client(fake.path, fake.root) as client:
+        yield client
+
+
+def in_force(agent: Client, fake: FakeRoot) -> str:
+    """Held, begun and carried out; the answer is the copy of the journal."""
+    agent.ask("hold")
+    copy: str = agent.begin([(SWAPPINESS, "10"), (RATIO, "5")])["begin"]
+    agent.ask("carry_out")
+    assert (fake.get(SWAPPINESS), fake.get(RATIO)) == ("10", "5")
+    return copy
+
+
+# -- a cell, as it should go
+
+
+def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
+    """Nothing is written before the harness has the copy of the journal in its hands; the answers are the local target's own records."""
+    assert from_json(Restored, agent.ask("hold")["recovered"]) == Restored()
+    copy = agent.begin([(SWAPPINESS, "10")])["begin"]
+    assert (fake.wrong(), fake.journal.read_text()) == ({}, copy + "\n")
+    effects = from_json(Effects, agent.ask("carry_out"))
+    assert effects.changed == {SWAPPINESS: ("60", "10")}
+    assert plain(effects.before) == {**SETTINGS, **CONFIG}
+    assert agent.ask("values", paths=[SWAPPINESS, "/proc/sys/vm/nosuch"]) == {SWAPPINESS: "10", "/proc/sys/vm/nosuch": None}
+    assert agent.ask("compare") == {"compared": len(effects.before), "changed": {SWAPPINESS: ["60", "10"]}}
+    result = from_json(Restored, agent.ask("restore"))
+    assert (result.back, result.label) == ({SWAPPINESS: ("10", "60")}, "x")
+    assert agent.ask("compare")["changed"] == {}
+    fake.must_be_as_found()
+    assert agent.ask("bye") == {}
+    assert (agent.said(), agent.process.returncode) == ("nothing was left to put back.", 0)
+
+
+def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: FakeRoot) -> None:
+    """With the file that it leaves behind."""
+    agent.ask("hold")
+    agent.begin([(SWAPPINESS, "10")], "operator")
+    fake.put(SWAPPINESS, "10")
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    seen = from_json(Effects, agent.ask("observe")).changed
+    assert plain(seen) == {SWAPPINESS: ("60", "10"), LEFT_BEHIND: (None, "vm.swappiness=10\n")}
+    assert from_json(Restored, agent.ask("restore")).stuck == {}
+    fake.must_be_as_found()
+
+
+def test_it_says_who_it_is_and_what_a_tweak_set_means_here(agent: Client, fake: FakeRoot) -> None:
+    hello = agent.ask("hello")
+    assert (hello["protocol"], hello["is_root"], hello["facts"]["boot_id"]) == (
+        1,
+        os.geteuid() == 0,
+        "6a1f0d5e-0000-4000-8000-000000000001",
+    )
+    assert agent.ask("environment")["boot_id"] == hello["facts"]["boot_id"]
+    tweakset = TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "core", "0")), scripts=())
+    plan = from_json(Plan, agent.ask("plan", tweakset=to_json(tweakset)))
+    assert (plan.writes, plan.limits, plan.cannot) == ((Write(SWAPPINESS, "10", "vm.swappiness"),), {"core": (0, 0)}, ())
+    nosuch = TweakSet("x", tweaks=(Tweak("sysctl", "vm.nosuch", "1"),), scripts=(Script("p", "apply", "true"),))
+    assert "vm.nosuch: this kernel has no such setting" in from_json(Plan, agent.ask("plan", tweakset=to_json(nosuch))).cannot
+    assert fake.wrong() == {}
+
+
+def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
+    """Found by the pod's uid and its command line among all processes; its limits and what it used come back."""
+    uid, container = "0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11", "ab" * 32
+    burn = "import sys, time\nwhile True: sum(range(10000)); time.sleep(0.001)"
+    workload = subprocess.Popen([sys.executable, "-c", burn, "fixtures.workloads.idle"])
+    root = tmp_path / "root"
+    (root / "proc").mkdir(parents=True)
+    (root / "sys").symlink_to("/sys")
+    # A fake kubelet: all of /proc is the real one, but for what it says of the cgroup.
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            (root / "proc" / entry.name).symlink_to(entry)
+    own = root / f"proc/{workload.pid}"
+    own.mkdir()
+    for name in ("cmdline", "stat", "status", "io", "task", "smaps_rollup", "statm", "schedstat", "sched", "fd"):
+        (own / name).symlink_to(f"/proc/{workload.pid}/{name}")
+    cgroup = f"0::/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-containerd-{container}.scope\n"
+    try:
+        with Client(tmp_path, root) as agent:
+            assert agent.ask("sample_begin", pod_uid=uid)["refused"]["message"].startswith("This node is not held yet")
+            assert agent.ask("sample_end")["refused"]["message"].startswith("This node is not held yet")
+            agent.ask("hold")
+            (own / "cgroup").write_text(cgroup)
+            begun = agent.ask("sample_begin", pod_uid=uid)
+            assert begun["pid"] == workload.pid
+            assert begun["limits"]["nofile"] == list(host_limits("Max open files", workload.pid))
+            used_s = cpu_s(workload.pid)
+            until(lambda: cpu_s(workload.pid) > used_s + 0.1)
+            telemetry = from_json(Telemetry, agent.ask("sample_end"))
+            assert telemetry.missing.get("process") is None, telemetry.missing
+            assert telemetry.summary["process_cpu_percent_mean"] > 0
+            assert len(telemetry.columns["t_monotonic_s"]) >= 2
+    finally:
+        workload.kill()
+        workload.wait()
+
+
+SPEAKS = """
+import pathlib, sys
+for line in sys.stdin:
+    print(pathlib.Path({path!r}).read_text().strip(), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def pod_on(fake: FakeRoot, uid: str) -> Iterator[subprocess.Popen[str]]:
+    """A workload of a pod; for each word on its stdin it says which swappiness it sees."""
+    program = SPEAKS.format(path=str(fake.root / SWAPPINESS.lstrip("/")))
+    command = [sys.executable, "-c", program, "fixtures.workloads.idle"]
+    workload = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    own = fake.root / f"proc/{workload.pid}"
+    own.mkdir()
+    for name in ("cmdline", "stat", "status", "fd"):
+        (own / name).symlink_to(f"/proc/{workload.pid}/{name}")
+    (own / "cgroup").write_text(f"0::/kubepods/pod{uid}/{'ab' * 32}\n")
+    try:
+        yield workload
+    finally:
+        workload.kill()
+        workload.communicate()
+        shutil.rmtree(own)
+
+
+def state(process: subprocess.Popen[str]) -> str:
+    """As the kernel says: S sleeps, T is stopped."""
+    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def joined(agent: Client, name: str, uid: str, values: list[tuple[str, str]]) -> None:
+    """A workload has begun under these settings, and waits for its first turn."""
+    agent.begin(values)
+    agent.ask("carry_out")
+    assert agent.ask("turns_join", name=name, pod_uid=uid)["pid"]
+    agent.ask("restore")
+
+
+ONE, OTHER = (f"0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b{number}" for number in (11, 12))
+
+
+def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fake: FakeRoot) -> None:
+    """Both stand still but for the turn, in which the settings are those of whose turn it is; afterwards nothing is held."""
+    agent.ask("hold")
+    with pod_on(fake, ONE) as one, pod_on(fake, OTHER) as other:
+        joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
+        joined(agent, "stock", OTHER, [])
+        until(lambda: (state(one), state(other)) == ("T", "T"))
+        agent.begin([(SWAPPINESS, "10")])
+        for name, its, value in (("ten", one, "10"), ("stock", other, "60"), ("ten", one, "10")):
+            assert agent.ask("turns_begin", name=name)["at_s"] <= time.monotonic()
+            assert its.stdout is not None
+            assert its.stdout.readline() == f"{value}\n"
+            until(lambda: sorted((state(one), state(other))) == ["S", "T"])
+            assert agent.ask("turns_end", name=name) == {"others_cpu_s": None}, "a fake root has no processor"
+            until(lambda: (state(one), state(other)) == ("T", "T"))
+            assert fake.get(SWAPPINESS) == "60"
+        fake.put(SWAPPINESS, "77")
+        assert "'77' beside a slice" in agent.ask("turns_begin", name="stock")["refused"]["message"]
+        fake.put(SWAPPINESS, "60")
+        agent.ask("restore")
+        assert len(agent.ask("turns_over", windows=[[], []])["telemetry"]) == 2
+        assert "takes turns on this node" in agent.ask("turns_begin", name="ten")["refused"]["message"]
+        agent.ask("bye")
+        agent.said()
+        assert (one.poll(), other.poll()) == (None, None)
+    fake.must_be_as_found()
+
+
+def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(agent: Client, fake: FakeRoot) -> None:
+    """Nobody would tell them to go on."""
+    agent.ask("hold")
+    with pod_on(fake, ONE) as one:
+        joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
+        agent.begin([(SWAPPINESS, "10")])
+        agent.ask("turns_begin", name="ten")
+        assert fake.get(SWAPPINESS) == "10"
+        agent.to.close()
+        assert "put back" in agent.said()
+        assert one.wait(PATIENCE_S) == -signal.SIGKILL
+    fake.must_be_as_found()
+
+
+def host_limits(name: str, pid: int) -> tuple[int, int]:
+    """A process's limit as the kernel prints it."""
+    found = re.search(rf"(?m)^{name}\s+(\d+)\s+(\d+)", Path(f"/proc/{pid}/limits").read_text())
+    assert found
+    return int(found[1]), int(found[2])
+
+
+# -- whoever dies
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_when_it_is_told_to_end_the_node_is_put_back(agent: Client, fake: FakeRoot, number: signal.Signals) -> None:
+    """The pod was deleted or evicted. Once more does not hurry it."""
+    in_force(agent, fake)
+    agent.process.send_signal(number)
+    agent.process.send_signal(number)
+    assert agent.said() == f"{number.name}; 'x' was put back: 2 settings."
+    assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
+
+
+def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
+    """A connection that died without a word; whoever only pings is not silent."""
+    with Client(fake.path, fake.root, "--silence=3") as agent:
+        in_force(agent, fake)
+        for _ in range(5):
+            time.sleep(0.8)
+            assert agent.ask("ping") == {}
+        assert fake.get(SWAPPINESS) == "10"
+        assert agent.said() == "nothing was asked for 3 s; 'x' was put back: 2 settings."
+        fake.must_be_as_found()
+
+
+def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
+    """Its pipe is full: it must not wait for ever with a changed node."""
+    with Client(fake.path, fake.root, "--silence=3") as agent:
+        in_force(agent, fake)
+        many = [f"/proc/sys/vm/nosuch{number}" for number in range(10000)]
+        agent.to.write(json.dumps({"id": 1, "do": "values", "paths": many}).encode() + b"\n")
+        agent.to.flush()
+        assert agent.said().startswith("nobody took an answer for 3 s; 'x' was put back")
+        assert fake.wrong() == {}
+
+
+def test_killed_in_between_the_next_one_puts_it_back(fake: FakeRoot) -> None:
+    """A kill -9 leaves the journal on the node; `hold` of the next agent finishes it and says what it did."""
+    with Client(fake.path, fake.root) as first:
+        in_force(first, fake)
+        first.process.kill()
+        first.process.wait()
+    assert fake.wrong() == {SWAPPINESS: "10", RATIO: "5"}
+    with Client(fake.path, fake.root) as second:
+        recovered = from_json(Restored, second.ask("hold")["recovered"])
+        assert (recovered.back, recovered.label) == ({SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}, "x")
+        fake.must_be_as_found()
+
+
+@pytest.mark.parametrize("ending", ["stdin", "SIGTERM"])
+def test_an_operator_s_journal_stays_when_the_harness_dies(agent: Client, fake: FakeRoot, ending: str) -> None:
+    """Its pods may still be writing: first their resource must go. The next `hold` finishes it."""
+    agent.ask("hold")
+    agent.begin([(SWAPPINESS, "10")], "operator")
+    fake.put(SWAPPINESS, "10")
+    if ending == "stdin":
+        agent.to.close()
+    else:
+        agent.process.terminate()
+    assert "stays, as an operator's pods may still be writing: `python -m fixtures restore --target=kubernetes`" in agent.said()
+    assert (agent.process.returncode, fake.get(SWAPPINESS), fake.journal.exists()) == (2, "10", True)
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    with Client(fake.path, fake.root) as second:
+        recovered = from_json(Restored, second.ask("hold")["recovered"])
+        assert (set(recovered.back), recovered.stuck) == ({SWAPPINESS, LEFT_BEHIND}, {})
+    assert fake.wrong() == {}
+
+
+def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: FakeRoot) -> None:
+    """Its pod may be gone from the API and its script still write: neither this agent believes that it is over, nor the next."""
+    agent.ask("hold")
+    agent.begin([(SWAPPINESS, "10")], "operator")
+    step = fake.root / "proc/400"
+    step.mkdir(parents=True)
+    (step / "cgroup").write_text(f"0::/kubepods/besteffort/pod{'0' * 8}-{'0000-' * 3}{'0' * 12}/{'f' * 64}\n")
+    (step / "environ").write_text("SKYHOOK_ROOT_DIR=/var/lib/skyhook/dt-0123456789ab-10001\0")
+    (step / "cmdline").write_text("sleep\0" + "45\0")
+    fake.put(SWAPPINESS, "10")
+    assert agent.ask("restore")["refused"]["type"] == "StepRuns"
+    agent.process.kill()
+    agent.process.wait()
+    with Client(fake.path, fake.root) as second:
+        assert second.ask("hold")["refused"]["type"] == "StepRuns"
+        fake.put(SWAPPINESS, "11")
+        shutil.rmtree(step)
+        assert from_json(Restored, second.ask("hold")["recovered"]).back == {SWAPPINESS: ("11", "60")}
+    fake.must_be_as_found()
+
+
+def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(agent: Client, fake: FakeRoot) -> None:
+    """Files and flags, logs; those of other resources stay, and no name leads out of the two folders.
+
+    The first process may have a capability that the agent has not, and is closed to it then; a container's root is not the node's.
+    """
+    ours, other = "dt-0123456789ab-10001", "gpu-tuning"
+    assert list(agent.ask("forget", names=[ours])["left"]) == [f"/var/{folder}/skyhook/{ours}" for folder in ("lib", "log")]
+    (fake.root / "proc/7/root/etc").mkdir(parents=True)
+    (fake.root / "proc/11/root").mkdir(parents=True)
+    (fake.root / "proc/11/root/etc").symlink_to(fake.root / "etc")
+    host = fake.root / "proc/11/root/var"
+    for folder in ("lib", "log"):
+        for name in (ours, other):
+            (host / folder / "skyhook" / name / "flags").mkdir(parents=True)
+    assert agent.ask("forget", names=[ours, "dt-0123456789ab-10002"]) == {"left": {}}
+    assert {path.name for path in host.glob("*/skyhook/*")} == {other}
+    for name in (other, "..", f"{ours}/../{other}", ""):
+        assert agent.ask("forget", names=[name])["refused"]["type"] == "BadInput"
+    assert len(list(host.glob("*/skyhook/*/flags"))) == 2
+
+
+def test_after_an_operator_s_reboot_the_journal_stays_in_force(fake: FakeRoot) -> None:
+    """The reboot ends the agent; the next one goes on with the journal whose id it is given, and with how the node was found."""
+    with Client(fake.path, fake.root) as first:
+        first.ask("hold")
+        begin = json.loads(first.begin([], "operator")["begin"])
+    fake.reboot()
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    fake.put(SWAPPINESS, "10")
+    with Client(fake.path, fake.root) as second:
+        assert from_json(Restored, second.ask("hold", keep=begin["id"])["recovered"]) == Restored()
+        assert fake.get(LEFT_BEHIND) == "vm.swappiness=10\n"
+        assert set(from_json(Effects, second.ask("observe")).changed) == {LEFT_BEHIND, SWAPPINESS}
+        assert set(second.ask("compare")["changed"]) == {LEFT_BEHIND, SWAPPINESS}
+        second.ask("restore")
+    assert (fake.get(LEFT_BEHIND), fake.journal.exists()) == (None, False)
+
+
+@pytest.mark.parametrize("left_alone", [True, False])
+def test_it_remembers_which_journals_it_has_finished(agent: Client, fake: FakeRoot, *, left_alone: bool) -> None:
+    """Left alone it puts the node back by itself; a journal that is gone without that was lost."""
+    identity = json.loads(in_force(agent, fake))["id"]
+    if left_alone:
+        agent.to.close()
+        agent.process.wait(PATIENCE_S)
+    else:
+        agent.process.kill()
+        agent.process.wait()  # until then it holds the machine
+        fake.lose_journal()
+    with Client(fake.path, fake.root) as second:
+        second.ask("hold")
+        assert second.ask("finished", journal=identity) == {"finished": left_alone}
+    assert (fake.wrong() == {}) is left_alone
+
+
+# -- a state folder that is full, or whose files nobody can read
+
+
+@contextlib.contextmanager
+def small_disk(fake: FakeRoot) -> Iterator[Path]:
+    """A state folder on a disk of its own. Yields: a file there that is to take all that is left."""
+    fake.state.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(fake.state)], check=True)
+    try:
+        yield fake.state / "filler"
+    finally:
+        subprocess.run(["umount", "-l", str(fake.state)], check=True)
+
+
+def fill(filler: Path) -> None:
+    with filler.open("wb", buffering=0) as sink, contextlib.suppress(OSError):
+        while sink.write(bytes(4096)):
+            pass
+
+
+@pytest.mark.parametrize("ending", ["restore", "stdin"])
+@pytest.mark.parametrize("trouble", ["bytes", "folder"])
+def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back(
+    agent: Client, fake: FakeRoot, ending: str, trouble: str
+) -> None:
+    """Remembering that a journal was finished comes second: the node is put back whatever becomes of it."""
+    in_force(agent, fake)
+    memory = fake.state / "finished"
+    if trouble == "bytes":
+        memory.write_bytes(b"\xff\xfe\n")
+    else:
+        memory.mkdir()
+    if ending == "restore":
+        result = from_json(Restored, agent.ask("restore"))
+        assert result.back == {SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}
+        assert [note.partition(":")[0] for note in result.notes] == ([] if trouble == "bytes" else [str(memory)])
+    else:
+        agent.to.close()
+        assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+    fake.must_be_as_found()
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("ending", ["restore", "stdin"])
+def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoot, ending: str) -> None:
+    with small_disk(fake) as filler:
+        in_force(agent, fake)
+        fill(filler)
+        if ending == "restore":
+            result = from_json(Restored, agent.ask("restore"))
+            assert set(result.back) == {SWAPPINESS, RATIO}
+            assert "No space left" in result.notes[0]
+        else:
+            agent.to.close()
+            assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+        fake.must_be_as_found()
+
+
+# -- what it does not understand, and whom it does not let in
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"id": 7, "do": "pi', "This is no JSON"),
+        (b"[" * 100000, "This is no JSON"),
+        (b"7", "A request is an object"),
+        (
+            b'{"id": 7, "do": "reboot"}',
+            r"There is no 'reboot'; there are begin, bye, .*, values\. Is the agent's image of this commit\?",
+        ),
+        (b'{"id": 7, "do": "begin", "label": "x"}', r"begin\(label: .*was asked with label: missing a required argument: 'writes'"),
+        (b'{"id": 7, "do": "ping", "loud": true}', r"ping\(\).* was asked with loud: got an unexpected keyword argument 'loud'"),
+        (b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}', "This node is not held yet"),
+    ],
+)
+def test_what_it_does_not_understand_it_says_and_goes_on(agent: Client, line: bytes, says: str) -> None:
+    """Unknown verbs are answered with the verbs there are."""
+    refused = agent.answer(line)["refused"]
+    assert re.match(says, refused["message"]), refused
+    assert agent.ask("ping") == {}
+
+
+def test_requests_may_come_in_any_pieces(agent: Client) -> None:
+    """Two and a half at once, the rest byte by byte; each is answered once, in order."""
+    lines = b"".join(b'{"id": %d, "do": "ping"}\n' % number for number in (1, 2, 3))
+    agent.to.write(lines[:-8])
+    agent.to.flush()
+    for byte in lines[-8:]:
+        agent.to.write(bytes([byte]))
+        agent.to.flush()
+        time.sleep(0.01)
+    assert [json.loads(agent.out.readline()) for _ in range(3)] == [{"id": number, "ok": {}} for number in (1, 2, 3)]
+
+
+def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
+    """The harness was killed, or its connection is gone for good, here in the middle of a line: the node is put back."""
+    in_force(agent, fake)
+    agent.to.write(b'{"id": 9, "do": "begin", "label": "x", "wri')
+    agent.to.close()
+    assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+    assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
+
+
+def test_a_mode_that_is_unknown_is_refused(agent: Client, fake: FakeRoot) -> None:
+    agent.ask("hold")
+    assert agent.begin([], "skyhook")["refused"]["message"] == "There is no mode 'skyhook'; there are agent, operator."
+    assert not fake.journal.exists()
+
+
+def test_a_refused_value_is_put_back_and_said(agent: Client, fake: FakeRoot) -> None:
+    """The refusal comes as what it is on the other side."""
+    agent.ask("hold")
+    assert agent.begin([("/proc/sys/vm/nosuch", "1")])["refused"]["type"] == "TweakRefused"
+    agent.begin([(SWAPPINESS, "10")])
+    fake.real(SWAPPINESS).unlink()
+    assert agent.ask("carry_out")["refused"]["type"] in {"TweakRefused", "Refused"}
+
+
+def test_a_mistake_of_its_own_comes_as_a_traceback(agent: Client) -> None:
+    """And the agent lives on."""
+    assert "Traceback" in agent.ask("values", paths=[5])["broken"]
+    assert agent.ask("ping") == {}
+
+
+def test_two_agents_do_not_share_a_node(agent: Client, fake: FakeRoot) -> None:
+    """The second is told who has it, and gets it when the first is gone."""
+    agent.ask("hold")
+    assert agent.ask("hold") == {"recovered": to_json(Restored())}, "its own hold is no obstacle"
+    with Client(fake.path, fake.root) as second:
+        refused = second.ask("hold")["refused"]
+        assert refused["type"] == "MachineHeld"
+        assert f"process {agent.process.pid} (" in refused["message"]
+        assert second.begin([])["refused"]["message"].startswith("This node is not held yet")
+        agent.ask("bye")
+        agent.process.wait(PATIENCE_S)
+        assert "recovered" in second.ask("hold")
+
+
+def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: FakeRoot) -> None:
+    """Its agent was lost, so the lock is free and its journal lies there: neither is touched before its workload is gone."""
+    with Client(fake.path, fake.root) as lost:
+        in_force(lost, fake)
+    container = f"pod0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11/{'ab' * 32}"
+    fake.put("/proc/7/cgroup", f"0::/kubepods/{container}")
+    fake.put("/proc/7/cmdline", "python\0-m\0fixtures.workloads.idle\0")
+    refused = agent.ask("hold")["refused"]
+    assert (refused["type"], "process 7 of pod 0b7b5c1e-2f4d-4a53" in refused["message"]) == ("MachineHeld", True)
+    assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("10", True)
+    shutil.rmtree(fake.real("/proc/7"))
+    assert from_json(Restored, agent.ask("hold")["recovered"]).label == "x", "the lock was let go of"
+    assert fake.wrong() == {}
+
+
+def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(fake: FakeRoot) -> None:
+    """A reboot has ended that run's agent, and its lease is of that namespace. Its own runs finish it, and after half an hour anybody."""
+    with Client(fake.path, fake.root) as first:
+        first.ask("hello", namespace="theirs")
+        first.ask("hold")
+        first.begin([(SWAPPINESS, "10")], "operator")
+    fake.put(SWAPPINESS, "10")
+    text = fake.journal.read_text()
+    with Client(fake.path, fake.root) as second:
+        second.ask("hello", namespace="ours")
+        refused = second.ask("hold")["refused"]
+        assert (refused["type"], "'x' was handed to the operator by a run of namespace 'theirs'" in refused["message"]) == (
+            "MachineHeld",
+            True,
+        )
+        assert (fake.get(SWAPPINESS), fake.journal.read_text()) == ("10", text)
+        begun = json.loads(text.splitlines()[0])["begun_utc"]
+        fake.journal.write_text(text.replace(begun, "2020-01-01T00:00:00+00:00"))
+        assert from_json(Restored, second.ask("hold")["recovered"]).label == "x"
+    assert fake.wrong() == {}
+    with Client(fake.path, fake.root) as third:
+        third.ask("hello", namespace="theirs")
+        third.ask("hold")
+        third.begin([], "operator")
+    with Client(fake.path, fake.root) as fourth:
+        fourth.ask("hello", namespace="theirs")
+        assert from_json(Restored, fourth.ask("hold")["recovered"]).label == "x", "its own namespace's run has the lease"
+
+
+def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
+    """What a library or a child prints goes to the log: one such line would be taken for an answer."""
+    code = """
+import os, sys
+from fixtures.kubernetes import node_agent as agent
+agent.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
+agent.main()
+"""
+    noisy = python(code, told='{"id": 1, "do": "ping"}\n', DEEPTWEAK_HOST_ROOT=str(fake.root), DEEPTWEAK_STATE_DIR=str(fake.state))
+    assert noisy.stdout == '{"id":1,"ok":{"printed":null,"status":0}}\n'
+    assert "noise" in noisy.stderr
+    assert "more noise" in noisy.stderr
+
+
+def test_it_needs_nothing_of_the_cluster() -> None:
+    """It starts on every node before anything else can: neither the cluster's library nor a framework is waited for."""
+    heavy = "{'kubernetes', 'yaml', 'torch', 'numpy', 'pytest', 'pynvml', 'websocket', 'asyncio', 'logging'}"
+    check = f"import sys, fixtures.kubernetes.node_agent; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    done = python(check)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_pod_s_view_of_a_node_names_its_system(tmp_path: Path) -> None:
+    """/etc/os-release is a link to /usr, which a pod does not have: the first process's tree has it."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").symlink_to("../usr/lib/os-release")
+    (tmp_path / "proc/1/root/etc").mkdir(parents=True)
+    (tmp_path / "proc/1/root/etc/os-release").write_text('PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n')
+    assert host.facts(tmp_path)["os"] == "Debian GNU/Linux 12 (bookworm)"
+
+
+@pytest.mark.usefixtures("kernel_unchanged")
+def test_on_the_real_kernel(tmp_path: Path) -> None:
+    """An agent that is killed with a setting in force, and the next one: the setting goes there and back."""
+    found = Tunables().read(SWAPPINESS)
+    other = "11" if found != "11" else "12"
+    try:
+        with Client(tmp_path, Path("/")) as first:
+            first.ask("hold")
+            first.begin([(SWAPPINESS, other)])
+            assert from_json(Effects, first.ask("carry_out")).changed == {SWAPPINESS: (found, other)}
+            assert Tunables().read(SWAPPINESS) == other
+    finally:
+        with Client(tmp_path, Path("/")) as second:
+            recovered = from_json(Restored, second.ask("hold")["recovered"])
+            second.ask("bye")
+    assert (recovered.back, Tunables().read(SWAPPINESS)) == ({SWAPPINESS: (other, found)}, found)

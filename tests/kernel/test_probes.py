@@ -1,0 +1,133 @@
+"""What this process may do: capabilities and the kernel's settings, in trees that stand for machines; trials for real."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fixtures.kernel import probes
+from fixtures.studies.monitors.catalogue import nvidia
+
+ALL, NONE = "000001ffffffffff", "0000000000000000"
+CONTAINER = "00000000a80425fb"  # root as Docker has it by default: neither SYS_ADMIN, SYS_PTRACE nor PERFMON
+
+
+def machine(root: Path, capabilities: str, **files: str) -> Path:
+    """A /proc with these effective capabilities; `paranoid`, `scope` and `params` are the files that matter."""
+    paths = {
+        "paranoid": "proc/sys/kernel/perf_event_paranoid",
+        "scope": "proc/sys/kernel/yama/ptrace_scope",
+        "params": "proc/driver/nvidia/params",
+    }
+    written = {"proc/self/status": f"Name:\tx\nCapEff:\t{capabilities}", **{paths[key]: text for key, text in files.items()}}
+    for path, text in written.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"{text}\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "any_of", "may"),
+    [
+        (ALL, ["SYS_ADMIN"], True),
+        (CONTAINER, ["SYS_ADMIN", "NET_ADMIN"], False),
+        (f"{1 << 24:016x}", ["SYS_RESOURCE"], True),  # its bit in capability.h
+        (f"{1 << 23:016x}", ["SYS_RESOURCE"], False),
+    ],
+)
+def test_a_capability_is_had_or_named(tmp_path: Path, capabilities: str, any_of: list[str], *, may: bool) -> None:
+    why = probes.capability(*any_of, root=machine(tmp_path, capabilities))
+    assert (why is None) == may
+    assert may or all(f"CAP_{name}" in str(why) for name in any_of)
+
+
+def test_a_file_is_asked_and_not_opened(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.touch(mode=0o600)
+    assert probes.write(there) is None
+    assert probes.write(tmp_path / "missing") == "this kernel has no such setting"
+    assert there.stat().st_size == 0
+
+
+def test_a_folder_may_have_to_be_made(tmp_path: Path) -> None:
+    assert probes.make(tmp_path / "some" / "depth") is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    assert str(probes.make(tmp_path / "file" / "below")).startswith(f"{tmp_path / 'file'} cannot be written")
+
+
+@pytest.mark.parametrize("kind", ["mount", "net", "pid", "user"])
+def test_a_namespace_is_tried_in_a_child(kind: probes.Namespace) -> None:
+    before = {one: one.readlink() for one in Path("/proc/self/ns").iterdir()}
+    tried = subprocess.run(["unshare", f"--{kind}", "--fork", "true"], capture_output=True, check=False)
+    assert (probes.namespace(kind) is None) == (tried.returncode == 0)
+    assert {one: one.readlink() for one in before} == before
+
+
+def test_a_mount_that_was_tried_is_gone() -> None:
+    before = Path("/proc/self/mounts").read_text()
+    probes.mount()
+    assert Path("/proc/self/mounts").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "paranoid", "highest", "may"),
+    [
+        (ALL, "4", 1, True),
+        (NONE, "2", 2, True),
+        (NONE, "2", 1, False),
+        (NONE, "-1", 1, True),
+        (CONTAINER, "2", 1, False),
+        (f"{1 << 38:016x}", "4", 1, True),
+    ],
+)
+def test_perf_is_for_whom_the_kernel_lets(tmp_path: Path, capabilities: str, paranoid: str, highest: int, may: bool) -> None:  # noqa: FBT001 a column
+    why = probes.perf_events(highest, "count", machine(tmp_path, capabilities, paranoid=paranoid))
+    assert (why is None) == may
+    if why is not None:
+        assert why == (
+            f"kernel.perf_event_paranoid is {paranoid}, so an ordinary user may not count: "
+            f"run as root, or `sysctl kernel.perf_event_paranoid={highest}`"
+        )
+
+
+def test_a_kernel_without_perf_events_is_said(tmp_path: Path) -> None:
+    assert "no perf events" in (probes.perf_events(2, "sample", machine(tmp_path, NONE)) or "")
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "scope", "reason"),
+    [
+        (NONE, None, None),
+        (NONE, "1", "ptrace_scope is 1: run as root"),
+        (CONTAINER, "1", "ptrace_scope is 1: run as root"),
+        (ALL, "1", None),
+        (ALL, "2", None),
+        (ALL, "3", "no process may"),
+    ],
+)
+def test_memory_is_read_by_whom_yama_lets(tmp_path: Path, capabilities: str, scope: str | None, reason: str | None) -> None:
+    """A monitor is no ancestor of the workload, so 1 forbids it: children only. Without Yama the classic rule holds: one's own."""
+    why = probes.ptrace(machine(tmp_path, capabilities, **({"scope": scope} if scope else {})))
+    assert (why is None) == (reason is None)
+    assert reason is None or reason in (why or "")
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "params", "reason"),
+    [
+        (ALL, None, None),
+        (NONE, "Mobile: 4294967295\nRmProfilingAdminOnly: 0", None),
+        (NONE, "Mobile: 4294967295\nRmProfilingAdminOnly: 1", "NVreg_RestrictProfilingToAdminUsers=0"),
+        (CONTAINER, "RmProfilingAdminOnly: 1", "run as root"),
+        (NONE, None, "cannot be told"),
+    ],
+)
+def test_gpu_counters_are_for_administrators_unless_the_driver_was_told(
+    tmp_path: Path, capabilities: str, params: str | None, reason: str | None
+) -> None:
+    why = nvidia.no_counters(machine(tmp_path, capabilities, **({"params": params} if params else {})))
+    assert (why is None) == (reason is None)
+    assert reason is None or reason in (why or "")

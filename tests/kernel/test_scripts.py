@@ -1,0 +1,237 @@
+"""Scripts run as they are; what they change is found by looking, and put back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from fixtures.kernel import scripts as bash
+from fixtures.kernel.tunables import Tunables
+from fixtures.terms import Script, TweakRefused
+from tests.fake_root import FakeRoot, writes
+
+SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
+READ_AHEAD = "/sys/block/vda/queue/read_ahead_kb"
+
+
+def test_stages_run_package_by_package_in_the_operator_s_order() -> None:
+    """Skyhook's operator: apply, config, interrupt, each with its check; a stage it does not know is not run."""
+    given = [Script(p, s, "") for p in "ab" for s in ("config_check", "uninstall", "apply_check", "apply", "config", "other")]
+    stages = [(s.package, s.stage) for s in bash.stages(given, bash.APPLY_STAGES)]
+    assert stages == [(p, s) for p in "ab" for s in ("apply", "apply_check", "config", "config_check")]
+    assert [s.stage for s in bash.stages(given, bash.UNDO_STAGES)] == ["uninstall", "uninstall"]
+
+
+def test_a_script_finds_its_siblings_and_no_one_else_s(tmp_path: Path) -> None:
+    """Sourced by bash from $SKYHOOK_DIR/configmaps, where the other stages of its package lie."""
+    main = Script("a", "apply", f". $SKYHOOK_DIR/configmaps/config.sh; ls $SKYHOOK_DIR/configmaps >> {tmp_path}/said")
+    bash.run(main, [main, Script("a", "config", f"echo hello > {tmp_path}/said"), Script("b", "other", "")])
+    assert (tmp_path / "said").read_text() == "hello\napply.sh\nconfig.sh\n"
+
+
+def test_effects_are_found_and_put_back(fake: FakeRoot) -> None:
+    """Kernel settings changed; configuration files made, changed and removed, folders with them: all back to the byte."""
+    text = f"""
+    echo 1 > $ROOT{SWAPPINESS}; echo bfq > $ROOT/sys/block/vda/queue/scheduler
+    echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf
+    rm -r $ROOT/etc/security/limits.d
+    sed -i s/none/bfq/ $ROOT/etc/udev/rules.d/60-io.rules
+    printf '# nothing' > $ROOT/etc/sysctl.conf
+    """
+    machine = fake.machine()
+    effects = machine.apply("x", [], [fake.script("apply", text)])
+    assert effects.changed.keys() == {
+        SWAPPINESS,
+        "/sys/block/vda/queue/scheduler",
+        "/etc/sysctl.d/99-new.conf",
+        "/etc/security/limits.d",
+        "/etc/security/limits.d/90.conf",
+        "/etc/udev/rules.d/60-io.rules",
+        "/etc/sysctl.conf",
+    }
+    result = machine.restore()
+    assert (result.back.keys(), result.stuck) == (effects.changed.keys(), {})
+    fake.must_be_as_found()
+
+
+MORE = {
+    "/sys/kernel/rcu_normal": ("0", "1"),
+    "/sys/class/bdi/254:0/max_ratio": ("100", "10"),
+    "/sys/class/net/eth0/tx_queue_len": ("1000", "10000"),
+    "/sys/class/net/eth0/queues/tx-0/xps_cpus": ("1", "3"),
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource": ("tsc", "hpet"),
+    "/sys/devices/virtual/workqueue/cpumask": ("3", "1"),
+    "/sys/block/sda/device/queue_depth": ("32", "1"),
+    "/sys/bus/pci/devices/0000:00:03.0/power/control": ("on", "auto"),
+}
+
+
+@pytest.mark.parametrize("path", MORE)
+def test_whatever_is_a_setting_below_sys_is_seen_and_put_back(fake: FakeRoot, path: str) -> None:
+    """Of a script that changes nothing else: before, its cell said that nothing was changed."""
+    found, value = MORE[path]
+    fake.put(path, found)
+    machine = fake.machine()
+    assert machine.apply("x", [], [fake.script("apply", f"echo {value} > $ROOT'{path}'")]).changed == {path: (found, value)}
+    assert (machine.restore().back, fake.get(path)) == ({path: (value, found)}, found)
+
+
+@pytest.mark.parametrize("path", MORE)
+def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
+    tunables = Tunables()
+    if not os.access(path, os.R_OK | os.W_OK) or tunables.read(path) is None:  # a card of one queue does not answer of xps_cpus
+        pytest.skip("not here")
+    assert path in tunables.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("stage", "text", "says"),
+    [
+        ("apply", "echo cannot; exit 3", r"tune/apply\.sh failed: exit code 3: cannot"),
+        ("apply_check", "exit 1", r"tune/apply_check\.sh failed: exit code 1$"),
+        ("config", "kill -TERM $$", r"tune/config\.sh failed: died of SIGTERM"),
+        ("apply", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false", r"exit code 1: x{590,595} \| end$"),
+        ("apply", "sleep 60", r"not done after 0\.2 s"),
+        ("apply", "setsid sleep 60 & wait", r"not done after 0\.2 s"),
+        ("apply", f"env -i bash -c 'sleep 0.4; echo 3 > '$ROOT{SWAPPINESS}", r"not done after 0\.2 s"),
+    ],
+)
+def test_a_script_that_fails_is_undone(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, stage: str, text: str, says: str) -> None:
+    """With its last lines as the reason; what it and the typed settings before it had changed is back."""
+    monkeypatch.setattr(bash, "TIMEOUT_S", 0.2 if "sleep" in text else 60.0)
+    asked = [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script(stage, f"echo 2 > $ROOT{READ_AHEAD}; {text}")][
+        stage == "apply" :
+    ]
+    with pytest.raises(TweakRefused, match=says):
+        fake.machine().apply("x", writes([(RATIO, "5")]), asked)
+    time.sleep(0.4 if "env -i" in text else 0.0)
+    fake.must_be_as_found()
+
+
+def test_no_bash_is_said_to_be_no_bash(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not blamed on the journal's disk."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(TweakRefused, match=r"tune/apply\.sh could not be started: .*'bash'"):
+        fake.machine().apply("x", writes([(RATIO, "5")]), [fake.script("apply", "true")])
+    assert fake.wrong() == {}
+
+
+def test_the_package_s_own_undo_runs_first(fake: FakeRoot) -> None:
+    """It may know more than the tunables show; where it leaves other values than it found, the snapshot has the last word."""
+    undo = f"echo 77 > $ROOT{SWAPPINESS}; echo 77 > $ROOT{RATIO}; echo 77 > $ROOT{READ_AHEAD}; touch $ROOT/undone"
+    machine = fake.machine()
+    machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", undo)])
+    fake.put(RATIO, "40")
+    result = machine.restore()
+    assert result.back == {SWAPPINESS: ("1", "60")}
+    assert result.elsewhere == {RATIO: ("20", "40")}
+    assert fake.get("/undone") == ""
+    fake.put("/undone", None)
+    assert fake.wrong() == {RATIO: "40"}
+
+
+def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) -> None:
+    machine = fake.machine()
+    machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", "echo no; exit 1")])
+    result = machine.restore()
+    assert result.notes == ("tune/uninstall.sh failed: exit code 1: no (values are put back from the snapshot all the same)",)
+    fake.must_be_as_found()
+
+
+def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: FakeRoot) -> None:
+    """It holds the script's output open and has a session of its own; it is found by its environment, and told of."""
+    # `1<>` does not empty the file first: killed in between it would leave what no kernel shows.
+    text = f"setsid sh -c 'while sleep 0.01; do echo 11 1<> $ROOT{SWAPPINESS}; done' & echo $! > $ROOT/pid; echo 11 > $ROOT{SWAPPINESS}"
+    machine = fake.machine()
+    machine.apply("x", [], [fake.script("apply", f"export ROOT; {text}")])
+    result = machine.restore()
+    assert any("left running by a script, was ended" in note for note in result.notes)
+    fake.put("/pid", None)
+    time.sleep(0.1)
+    assert fake.wrong() == {}
+
+
+def test_a_script_that_has_not_begun_is_found_by_its_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between fork and exec its environment is still the harness's; it would start writing after everything was put back."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"{bash.FOLDER}0123456789abcdef-x"
+    folder.mkdir()
+    with (folder / "output").open("wb") as sink:
+        left = subprocess.Popen(["sleep", "60"], stdout=sink)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        assert bash.end_leftovers("0123456789abcdef") == [f"process {left.pid} (sleep 60), left running by a script, was ended"]
+        assert (left.wait(), other.poll(), folder.exists()) == (-9, None, False)
+    finally:
+        for one in (left, other):
+            one.kill()
+            one.wait()
+
+
+def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
+    """Neither those of another journal nor those without a mark."""
+    others = [subprocess.Popen(["sleep", "60"], env={**os.environ, bash.MARK: "another"}), subprocess.Popen(["sleep", "60"])]
+    try:
+        machine = fake.machine()
+        machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")])
+        assert machine.restore().notes == ()
+        assert [one.poll() for one in others] == [None, None]
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+
+
+def test_a_script_of_a_killed_run_is_ended_before_anything_is_put_back(fake: FakeRoot) -> None:
+    """A kill -9 of the run does not reach its script, which goes on writing in a session of its own."""
+    script = fake.script("apply", f"touch $ROOT/started; for i in $(seq 60000); do echo $i > $ROOT{SWAPPINESS}; sleep 0.01; done")
+    pid = os.fork()
+    if pid == 0:
+        fake.machine().apply("x", [], [script])
+        os._exit(0)
+    while not fake.real("/started").exists():
+        time.sleep(0.01)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    result = fake.machine().restore()
+    assert len([n for n in result.notes if "was ended" in n]) >= 1
+    fake.put("/started", None)
+    time.sleep(0.1)
+    fake.must_be_as_found()
+
+
+def test_settings_that_come_with_a_module_do_not_block_the_machine(fake: FakeRoot) -> None:
+    """They cannot be removed by writing: reported, and the journal goes."""
+    path = "/sys/module/tcp_htcp/parameters/use_rtt_scaling"
+    machine = fake.machine()
+    effects = machine.apply(
+        "x", [], [fake.script("apply", f"mkdir -p $(dirname $ROOT{path}); echo 1 > $ROOT{path}; echo 1 > $ROOT{SWAPPINESS}")]
+    )
+    assert effects.changed == {path: (None, "1"), SWAPPINESS: ("60", "1")}
+    result = machine.restore()
+    assert (result.stuck, result.elsewhere, fake.journal.exists()) == ({}, {path: (None, "1")}, False)
+    assert fake.wrong() == {path: "1"}
+
+
+def test_a_device_that_came_before_the_script_is_not_its_effect(fake: FakeRoot) -> None:
+    machine = fake.machine()
+    machine.tunables.refresh()
+    fake.put("/sys/block/vdb/queue/read_ahead_kb", "128")
+    assert machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")]).changed == {}
+
+
+def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
+    """Cleared environment, own session, no open file of ours: it is an orphan, and orphans of a script come to us."""
+    loop = f"while :; do echo 42 1<> {fake.machine().tunables.real(SWAPPINESS)}; sleep 0.01; done"
+    script = fake.script("apply", f"(cd /; exec env -i setsid bash -c '{loop}' </dev/null >/dev/null 2>&1 &)\nsleep 0.1")
+    machine = fake.machine()
+    machine.apply("x", [], [script, fake.script("apply_check", "true")])
+    notes = machine.restore().notes
+    assert any("left running by a script, was ended" in note for note in notes)
+    time.sleep(0.1)
+    assert fake.wrong() == {}
