@@ -34,8 +34,7 @@ def ending(saved: object, gate: Gate | None, *, color: bool = False) -> tuple[st
     Raises: Refused, where the run cannot be read or the gate cannot judge it.
     """
     run = from_json(saved, OWN)
-    own_text = next(filter(None, (session_text(run, color=color) for session_text in studies.hooks("session_text"))), None)
-    message = own_text or text.render(answer_of_run(run), color=color)
+    message = text.render(answer_of_run(run), color=color)
     ruling, code = gate.judge(run) if gate else ("", 0)
     return f"{message}\n{ruling}" if gate else message, code
 

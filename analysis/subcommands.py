@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .__main__ import Command
     from .answer import Answer
 
+EXIT_CODES = "Exit code 0: answered, whatever was found. 2: bad usage, or nothing that can be used."
+
 
 class Option(NamedTuple):
     metavar: str
@@ -100,7 +102,7 @@ class Steps:
                 name.replace("_", "-"),
                 help=step.HELP,
                 description=inspect.getdoc(step.function),
-                epilog=step.EXAMPLE,
+                epilog=step.EXAMPLE if "Exit code" in step.EXAMPLE else f"{step.EXAMPLE}\n{EXIT_CODES}",
                 formatter_class=parser.formatter_class,
             )
             add_parser(own, step)

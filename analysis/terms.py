@@ -16,6 +16,7 @@ Better = Literal["lower", "higher"]
 Outcome = Literal["measured", "failed", "skipped"]
 Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "not comparable"]
 
+STOCK, AGAIN = "stock", "stock-again"  # the machine as it was found, and once more
 
 Refused = errors.Refused
 Unreadable = errors.Unreadable
@@ -234,6 +235,11 @@ class Run:
     commit: str | None = None
     telemetry_file: Mapping[str, object] = field(default_factory=dict)
     place: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether any cell has a monitor, or has none beside others that have."""
+        return any(cell.monitor for cell in self.cells) or any(tweakset.monitor for tweakset in self.tweaksets.values())
 
 
 @dataclass(frozen=True, slots=True)

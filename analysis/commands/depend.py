@@ -34,8 +34,6 @@ def _intervals_s(text: str) -> tuple[float, ...]:
 examples:
   python -m analysis depend report .benchmarks/*/0001_faults.json
   python -m analysis depend report .benchmarks/*/0001_faults.json --margin 20% --json
-
-Exit code 0: judged, whatever was found. 2: bad usage, or nothing can be used.
 """,
 )
 def report(
@@ -61,8 +59,6 @@ def report(
 examples:
   python -m analysis depend checkpoint --cost-s 300 --mtbf-s 86400
   python -m analysis depend checkpoint .benchmarks/*/0001_faults.json
-
-Exit code 0: worked out. 2: bad usage, or nothing can be used.
 """,
 )
 def checkpoint(
@@ -75,7 +71,7 @@ def checkpoint(
 
     With runs, cost and mean time between failures are those measured, unless they are given. The MTBF is that of one job while it runs.
     """
-    from analysis.studies.jobs.checkpoints import advise, advised
+    from analysis.studies.jobs.checkpoints import advise, advised, with_advice
     from analysis.studies.jobs.checkpoints import trials as trials_of
     from analysis.studies.jobs.records import streams_of
 
@@ -85,13 +81,8 @@ def checkpoint(
     trials = trials_of(streams_of(runs, refused)) if runs else []
     if runs and not trials:
         raise Refused(f"{', '.join(runs)}: no fault met more than one checkpoint_s; `job_stream` has both as parameters.")
-    advised_trials = []
-    for trial in trials:
-        own_cost_s = trial.cost_s if cost_s is None else cost_s
-        own_mtbf_s = (trial.mtbf_s and trial.mtbf_s.value) if mtbf_s is None else mtbf_s
-        advice = advise(own_cost_s, own_mtbf_s, trial.restart_s or 0.0) if own_cost_s and own_mtbf_s else None
-        advised_trials.append((trial, advice))
-    return advised(None if cost_s is None or mtbf_s is None else advise(cost_s, mtbf_s), advised_trials, refused)
+    typed = None if cost_s is None or mtbf_s is None else advise(cost_s, mtbf_s)
+    return advised(typed, with_advice(trials, cost_s, mtbf_s), refused)
 
 
 @step(
@@ -99,8 +90,6 @@ def checkpoint(
     """\
 example:
   python -m analysis depend network .benchmarks/*/0001_network.json
-
-Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 """,
 )
 def network(
@@ -127,8 +116,6 @@ def network(
 examples:
   python -m analysis depend simulate --cost-s 300 --mtbf-s 86400 --work-s 8640000
   python -m analysis depend simulate --cost-s 300 --mtbf-s 86400 --work-s 8640000 --shape 0.7 --intervals-s 3600,7200
-
-Exit code 0: simulated, whatever came of it. 2: bad usage, or what would take too long to play.
 """,
 )
 def simulate(

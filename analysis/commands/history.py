@@ -99,9 +99,9 @@ def _only_ascii() -> bool:
 
 def _draw(history: History, path: Path) -> None:
     from analysis.files import write_whole
-    from analysis.plots.history import draw
     from analysis.plots.scene import NothingToDraw
     from analysis.plots.style import written
+    from analysis.studies.history.pictures import draw
 
     try:
         figure = draw(history)

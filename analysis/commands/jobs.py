@@ -23,8 +23,6 @@ example:
     """\
 example:
   python -m analysis jobs profile .benchmarks/*/0001_profile.json
-
-Exit code 0: profiled, whatever was found. 2: bad usage, or no job that was done.
 """,
 )
 def profile(
@@ -48,8 +46,6 @@ def profile(
     """\
 example:
   python -m analysis jobs hyper .benchmarks/*/0001_hyper.json
-
-Exit code 0: analysed, whatever was found. 2: bad usage, or no job that learns.
 """,
 )
 def hyper(

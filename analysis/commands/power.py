@@ -54,7 +54,6 @@ example:
   python -m analysis power fit traces/cpu --gpu cpu -o parameters/
 
 Files of these names in the folder are replaced.
-Exit code 0: written. 2: bad usage, or no run is a profile.
 """,
 )
 def traces(
@@ -97,8 +96,6 @@ def quality(paths: list[Path] = option("PATH", "files of traces (.csv), folders 
 examples:
   python -m analysis power fit anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/
   python -m analysis power fit traces/ --gpu A100 -o parameters/ --as original    the original's formulas and boosted trees
-
-Exit code 0: fitted, and its findings said. 2: bad usage, or nothing can be fitted.
 """,
 )
 def fit(
@@ -124,8 +121,6 @@ def fit(
     """\
 example:
   python -m analysis power convert PctoDL/fitting_results -o parameters/
-
-Exit code 0: all were written. 2: bad usage, or a file cannot be read; then none was.
 """,
 )
 def convert(folder: Path = option("DIR", "a folder of networks, or of one network", type=Path), *, output: Path = OUTPUT) -> Answer:
@@ -157,8 +152,6 @@ examples:
   python -m analysis power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
   python -m analysis power predict parameters/ --gpu A100 --network resnet50 --shares 40,20 --batches 64,32 --sm 810,1110,1410
   python -m analysis power predict parameters/ --gpu 3080Ti --rows traces.csv --json
-
-Exit code 0: predicted. 2: bad usage, or no such model.
 """,
 )
 def predict(
@@ -201,8 +194,6 @@ examples:
   python -m analysis power partition parameters/ --task 6                  network, GPU and cap of data/power/tasks.yaml
   python -m analysis power partition parameters/ --task 6 --greedy fast    as the original does it
   python -m analysis power partition parameters/ --network resnet50 --gpu 3080Ti --front
-
-Exit code 0: answered. 2: bad usage, no such model, or a cap that nothing keeps; the smallest that something keeps is then said.
 """,
 )
 def partition(  # what goes with what
@@ -261,8 +252,6 @@ examples:
   python -m analysis power simulate parameters/
   python -m analysis power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
   python -m analysis power simulate parameters/ --partition-error 4% --json
-
-Exit code 0: simulated, whatever came of it. 2: bad usage, or no parameters.
 """,
 )
 def simulate(
@@ -316,8 +305,6 @@ def _fraction(name: str, text: str) -> float:
 example:
   python -m analysis power limits zeus_power_limit_v100.csv --cap 150
   python -m analysis power limits zeus_power_limit_v100.csv --cap 150 --network resnet50
-
-Exit code 0: answered, also that nothing is within the cap. 2: bad usage, or no such job.
 """,
 )
 def limits(
@@ -345,8 +332,6 @@ example:
   python -m analysis power report .benchmarks/*/0001_cap.json
   python -m analysis power report .benchmarks/*/0001_cap.json --baseline steady
   python -m analysis plot .benchmarks/*/0001_cap.json     controllers' traces, fronts, predictions
-
-Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 """,
 )
 def report(

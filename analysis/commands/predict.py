@@ -37,8 +37,6 @@ LEVEL = option("PERCENT", "what intervals promise to cover (90%%)", type=parse_p
 examples:
   python -m analysis predict cv data/runs/io_patterns_*.json
   python -m analysis predict cv profile.csv --response cpu_s --by run --models ridge usl
-
-Exit code 0: validated. 2: bad usage, too few groups, or nothing that varied.
 """,
 )
 def cv(
@@ -81,8 +79,6 @@ def cv(
 examples:
   python -m analysis predict fit data/runs/io_patterns_*.json --model trees
   python -m analysis predict fit profile.csv --response energy_j
-
-Exit code 0: fitted. 2: bad usage, too few groups, or nothing that varied.
 """,
 )
 def fit(
@@ -111,8 +107,6 @@ def fit(
 examples:
   python -m analysis predict show data/runs/io_patterns_*.json --at cache=warm format=png
   python -m analysis predict show profile.csv --model gp --points wanted.csv --level 80%
-
-Exit code 0: predicted. 2: bad usage, or nothing that varied.
 """,
 )
 def show(
@@ -147,8 +141,6 @@ def show(
 examples:
   python -m analysis predict service .benchmarks/*/0001_cluster_scheduling.json --model gp
   python -m analysis predict service runs/*.json --model trees --classes data/jobs/mixed.yaml -o predicted.yaml
-
-Exit code 0: predicted. 2: bad usage, too few groups, or no jobs with class and work.
 """,
 )
 def service(

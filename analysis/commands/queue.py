@@ -53,8 +53,6 @@ def shares(text: str) -> tuple[float, ...]:
 examples:
   python -m analysis queue fit .benchmarks/*/0001_queueing.json
   python -m analysis queue fit jobs.csv --servers 2
-
-Exit code 0: fitted. 2: bad usage, or nothing can be used.
 """,
 )
 def fit(
@@ -96,8 +94,6 @@ examples:
   python -m analysis queue validate .benchmarks/*/0001_queueing.json
   python -m analysis queue validate .benchmarks/*/0001_queueing.json --rate 6 --service 0.2
   python -m analysis queue validate jobs.csv --servers 2 --margin 20%
-
-Exit code 0: judged, whatever was found. 2: bad usage, or nothing can be used.
 """,
 )
 def validate(
@@ -114,25 +110,13 @@ def validate(
     --service the prediction is of what was planned. Little's law is held against every run.
     """
     from analysis.studies.jobs.csv_file import groups
-    from analysis.studies.jobs.queue_fits import fit as fit_group
-    from analysis.studies.jobs.queue_formulas import Inputs
-    from analysis.studies.jobs.queues import validate as validate_fit
-    from analysis.studies.jobs.queues import validated
+    from analysis.studies.jobs.streams import validate_groups
 
     if (rate is None) != (service is None):
         raise Refused("--rate and --service are planned together; give both or neither.")
     refused: list[str] = []
-    validations = []
-    for group in groups(runs, refused):
-        try:
-            fitted = fit_group(group, servers)
-            planned = None if rate is None or service is None or fitted.servers is None else Inputs(rate, service, fitted.servers)
-            validations.append(validate_fit(fitted, group, margin, planned))
-        except Refused as error:
-            refused.append(str(error))
-    if not validations:
-        raise Refused(refused[0])
-    return validated(validations, refused)
+    planned = None if rate is None or service is None else (rate, service)
+    return validate_groups(groups(runs, refused), refused, margin, servers, planned)
 
 
 @step(
@@ -145,8 +129,6 @@ examples:
   python -m analysis queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    how many wait no longer than that
   python -m analysis queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
   python -m analysis queue predict .benchmarks/*/0001_queueing.json --servers 2,3
-
-Exit code 0: answered, even if only that there is no stationary figure. 2: bad usage.
 """,
 )
 def predict(
@@ -267,8 +249,6 @@ def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool
     """\
 example:
   python -m analysis queue closed --users 10 --think 5 --demand cpu=0.05 --demand disk=0.08
-
-Exit code 0: answered. 2: bad usage.
 """,
 )
 def closed(

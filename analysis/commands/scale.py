@@ -37,8 +37,6 @@ def _sizes(text: str) -> list[float]:
 examples:
   python -m analysis scale fit profile.csv
   python -m analysis scale fit .benchmarks/*/0001_scaling.json --json > law.json
-
-Exit code 0: fitted. 2: bad usage, or nothing that tells how time falls with replicas.
 """,
 )
 def fit(
@@ -60,8 +58,6 @@ def fit(
     """\
 example:
   python -m analysis scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
-
-Exit code 0: chosen; a size that no number of replicas fits is said. 2: bad usage.
 """,
 )
 def choose(
@@ -87,8 +83,6 @@ def choose(
 examples:
   python -m analysis scale simulate law.json --target-s 60
   python -m analysis scale simulate law.json --target-s 60 --nodes 64 --most 16 --load 0.5 --json
-
-Exit code 0: simulated, whatever came of it. 2: bad usage, or a load under which no wait has a mean.
 """,
 )
 def simulate(
@@ -123,8 +117,6 @@ def simulate(
     """\
 example:
   python -m analysis scale report .benchmarks/*/0001_scaling.json
-
-Exit code 0: analysed, whatever was found. 2: bad usage, or nothing was chosen.
 """,
 )
 def report(
@@ -135,9 +127,10 @@ def report(
     Reads saved runs of streams of jobs, some with `target_s`. Says how many jobs ran for the target ±10 %, what they took of the nodes, how
     far the law was off that chose, and what was measured to fit it. Streams are paired by their jobs.
     """
-    from analysis.studies.jobs.scaling import reported
+    from analysis.studies.jobs.scaling import measured, reported
 
-    return reported(runs)
+    refused: list[str] = []
+    return reported(measured(runs, refused), refused)
 
 
 _STEPS = Steps(__name__)

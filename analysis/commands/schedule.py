@@ -39,8 +39,6 @@ def slots_of(text: str) -> dict[str, int]:
     """\
 example:
   python -m analysis schedule report .benchmarks/*/0001_scheduling.json
-
-Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be compared.
 """,
 )
 def report(
@@ -78,8 +76,6 @@ examples:
   python -m analysis schedule simulate --slots 2 --load 0.8
   python -m analysis schedule simulate --slots 1000 --jobs 100000 --seeds 2 --policies fifo,sjf
   python -m analysis schedule simulate --slots gpu=4,cpu=12 --classes classes.yaml --json
-
-Exit code 0: simulated, whatever came of it. 2: bad usage, or a load under which no wait has a mean.
 """,
 )
 def simulate(

@@ -1,5 +1,6 @@
-"""Pictures of saved runs, one module a study: `@picture` makes one of the function that draws it from a scene.
+"""Pictures of saved runs: `@picture` makes one of the function that draws it from a scene.
 
+A study's own stand in its folder, in files whose names begin with `pictures`, and are found there; here are those of any run.
 Each says what it is, what a reader can see in it, where it stands among the others and of which runs it is (`style.Picture`). They stand on
 one sheet (`page`) and are made of six marks (`marks`); what they are drawn from is read once (`scene`).
 """
@@ -11,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.studies.monitors.records import is_monitored
+from analysis import studies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from analysis.terms import Run
 
@@ -27,19 +28,24 @@ DROPPED = {
 }
 
 
-FOLDER = Path(__file__).parent
-# Rooms of pictures that only some runs have; the others need not load them.
-ONLY_OF: dict[str, Callable[[Run], bool]] = {
-    **dict.fromkeys(("adaptive", "alternation", "factors", "keys"), lambda run: run.design.kind != "matrix"),
-    **dict.fromkeys(("experiments", "faults", "io", "power", "queues", "streams"), lambda run: any(cell.report for cell in run.cells)),
-    "monitors": is_monitored,
-}
+READ_SIDE = Path(__file__).parents[1]
+OF_DESIGNS = frozenset({"analysis.plots.adaptive", "analysis.plots.alternation"})  # which no matrix has, and need not load
 
 
 @cache
 def rooms() -> tuple[str, ...]:
     """The modules that have pictures, found without loading them."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.py") if "\n@picture(" in path.read_text(encoding="utf-8")))
+    paths = [path for where in ("plots/*.py", "studies/*/pictures*.py") for path in READ_SIDE.glob(where)]
+    paths = [path for path in paths if "\n@picture(" in path.read_text(encoding="utf-8")]
+    return tuple(sorted(".".join(("analysis", *path.relative_to(READ_SIDE).with_suffix("").parts)) for path in paths))
+
+
+def _may_have(run: Run, room: str) -> bool:
+    """Whether a run may have a picture of a module; asked before the module is loaded."""
+    if room in OF_DESIGNS:
+        return run.design.kind != "matrix"
+    _, _, study, *_ = room.split(".")
+    return not room.startswith("analysis.studies.") or study in studies.names_of(run)
 
 
 def pictures() -> dict[str, Picture]:
@@ -52,10 +58,10 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
     runs = list(runs)
     kinds = {run.design.kind for run in runs}
     reported = {name for run in runs for cell in run.cells for name in cell.report}
-    monitored = {is_monitored(run) for run in runs}
+    monitored = {run.is_monitored for run in runs}
     return {
         name: picture
-        for name, picture in _in(tuple(room for room in rooms() if room not in ONLY_OF or any(map(ONLY_OF[room], runs)))).items()
+        for name, picture in _in(tuple(room for room in rooms() if any(_may_have(run, room) for run in runs))).items()
         if kinds & getattr(picture, "DESIGNS", kinds)
         and reported >= picture.REPORTS
         and picture.MONITORED in {None, *monitored}
@@ -67,7 +73,7 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
 def _in(rooms: tuple[str, ...]) -> dict[str, Picture]:
     from .style import Picture
 
-    every = [one for room in rooms for one in vars(import_module(f"{__name__}.{room}")).values() if isinstance(one, Picture)]
+    every = [one for room in rooms for one in vars(import_module(room)).values() if isinstance(one, Picture)]
     return {picture.NAME: picture for picture in sorted(every, key=lambda one: one.ORDER)}
 
 

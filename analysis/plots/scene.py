@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from analysis.compare import compare
 from analysis.labels import short_names
-from analysis.studies.monitors.records import is_monitored
 from analysis.telemetry import Missing, series_of
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def scene_of(runs: Sequence[Run]) -> Scene:
             missing.append(f"{run.run_id}: {reason}" if len(runs) > 1 else str(reason))
     comparisons = tuple(comparison for run in runs for comparison in compare(run))
     effects = {run.origin: _effects(run) for run in runs if run.design.factors}
-    watched = {run.origin: _overheads(run) for run in runs if is_monitored(run)}
+    watched = {run.origin: _overheads(run) for run in runs if run.is_monitored}
     telling = [run for run in runs if any(cell.report for cell in run.cells)]  # of more than steps
     read, streams = _told(telling) if telling else ((), ())
     return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read, watched, streams)

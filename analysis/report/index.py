@@ -12,10 +12,10 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from analysis.compare import compare
-from analysis.plots import history as history_picture
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import svg
 from analysis.render import html as as_html
+from analysis.studies.history import pictures as history_picture
 from analysis.studies.history.answer import answer
 from analysis.studies.history.history import gather, judge, regressions
 from analysis.terms import Refused

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).with_name("templates")
 SECTIONS = (
-    ("streams", "Streams of jobs"),
     ("keys", "Which key"),
     ("verdicts", "Verdicts"),
     ("pictures", "Pictures"),
@@ -106,7 +105,6 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             pictures=states,
             place=place,
             told=_told(run),
-            streams=_streams(run, scene),
         )
         for place, run in enumerate(runs, 1)
     )
@@ -123,7 +121,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         rules_met=_rules_met(views),
         sections=[
             *told,
-            *(entry for entry in SECTIONS if entry[0] not in {"keys", "streams"} or any(getattr(view, entry[0]) for view in views)),
+            *(entry for entry in SECTIONS if entry[0] != "keys" or any(view.keys for view in views)),
         ],
         told=told,
         views=views,
@@ -141,14 +139,6 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         command=command,
     )
     return Page(html, views, between, states)
-
-
-def _streams(run: Run, scene: Scene) -> Sequence[tuple[str, Sequence[str]]]:
-    if not any(cell.report for cell in run.cells):  # most runs tell of no jobs, and need not wait for what judges them
-        return ()
-    from analysis.studies.jobs.streams import of_run
-
-    return of_run(run, next((stream for stream in scene.streams if stream.run is run), None))
 
 
 def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
@@ -171,7 +161,7 @@ def _told(run: Run) -> list[ViewText]:
         if name == "keys":
             continue
         try:
-            answer = study.answer(run)
+            answer = getattr(study, "page_answer", study.answer)(run)
             result.append(ViewText(name, study.TITLE, answer.title, as_html.render(answer, 4)))
         except Refused as reason:
             result.append(ViewText(name, study.TITLE, str(reason), Markup()))

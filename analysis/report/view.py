@@ -36,7 +36,6 @@ METRICS = {
     "step_time_median_s": ("median step, ms", 1000),
     "step_time_mean_s": ("mean step, ms", 1000),
 }
-HELD = "No tweak set was compared: streams of jobs are held against models and each other."
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,6 @@ class View:
     keys: Sequence[KeyFinding]
     keys_html: Markup | str
     told: Sequence[ViewText]
-    streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
     trust: Sequence[Trust]
@@ -129,12 +127,10 @@ def view_of(
     pictures: Mapping[str, str | None],
     place: int,
     told: Sequence[ViewText] = (),
-    streams: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
     """Tell one run; `pictures` says which were drawn (None) and why others were not.
 
     `told` is what the run's own studies answer.
-    `streams` is what streams of jobs came to: part and sentences.
     """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [comparison for comparison in comparisons if is_control(run, comparison)]
@@ -154,8 +150,7 @@ def view_of(
         keys=[KeyFinding.of(effect) for effect in effects],
         keys_html=_keys(run, effects),
         told=told,
-        streams=streams,
-        nothing=HELD if streams and not comparisons else nothing_compared(run, comparisons),
+        nothing="No tweak set was compared." if told and not comparisons else nothing_compared(run, comparisons),
         control=control(run, comparisons, doubted),
         trust=trust(run, comparisons),
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),

@@ -35,7 +35,7 @@ class Study(Protocol):
         """Whether the run belongs to it."""
 
     def answer(self, run: Run, *, brief: bool = False) -> Answer:
-        """What the study says of a run; `brief` where a session ends with it.
+        """What the study says of a run; `brief` where a session ends with it. Where there is a `page_answer(run)`, a report has that.
 
         Raises: Refused, where the run cannot be judged.
         """
@@ -45,11 +45,16 @@ class Study(Protocol):
 def all_studies() -> tuple[Study, ...]:
     """Every study that tells of runs, in their order; some folders hold a command's work alone (a gate, a plan)."""
     studies = [cast("Study", import_module(f"analysis.studies.{name}")) for name in NAMES]
-    return tuple(sorted((study for study in studies if hasattr(study, "tells_of")), key=lambda study: study.ORDER))
+    return tuple(sorted((study for study in studies if hasattr(study, "ORDER")), key=lambda study: study.ORDER))
 
 
 def of(run: Run) -> Iterator[Study]:
     return (study for study in all_studies() if study.tells_of(run))
+
+
+def names_of(run: Run) -> frozenset[str]:
+    """Return the folders of the studies that a run belongs to."""
+    return frozenset(tells_of.__module__.split(".")[2] for tells_of in hooks("tells_of") if tells_of(run))
 
 
 @cache
@@ -57,8 +62,7 @@ def hooks(name: str) -> tuple[Callable[..., Any], ...]:
     """Return what studies offer to the core under a name, in the order of their folders; most offer nothing.
 
     `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics. `command_for(folder)`: what reads a folder
-    without saved runs, or None. `blocks_for(run, gain)`: what seeing a gain takes, or None. `session_text(run, color=…)`: what a session
-    ends with in place of its verdicts, or None.
+    without saved runs, or None. `blocks_for(run, gain)`: what seeing a gain takes, or None. `tells_of(run)`: see `Study`.
     """
     modules = [import_module(f"analysis.studies.{study}") for study in NAMES]
     return tuple(getattr(module, name) for module in modules if hasattr(module, name))

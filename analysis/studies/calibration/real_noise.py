@@ -13,7 +13,7 @@ from analysis.checks import same_machine
 from analysis.pairing import pair, primary_of
 from analysis.stats.effect import paired_effect, two_sample_effect
 from analysis.stats.simulate import BLOCKS, Sessions
-from analysis.terms import Metric, NotComparable, Refused
+from analysis.terms import AGAIN, Metric, NotComparable, Refused
 from analysis.verdict import GUARD
 from control.t_test import ALPHA
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Effect, Run
 
 
-AGAIN = "stock-again"
 FEWEST = 5
 FEWEST_STEPS = 3
 STEP_TIME = Metric("step_time_mean_s", "lower")

@@ -20,10 +20,9 @@ from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
-from analysis.studies.monitors.records import is_monitored
 from analysis.studies.monitors.study import overheads
 from analysis.switched import outlasts
-from analysis.terms import Comparison, Metric, Refused
+from analysis.terms import AGAIN, Comparison, Metric, Refused
 from analysis.wording import exactly, number, percent, probability, speed
 from control.names import first_few
 from control.t_test import ALPHA, POWER, t_quantile
@@ -172,7 +171,6 @@ def _reach(sd: float, n: int, *, paired: bool) -> float:
 
 
 EXIT = {"pass": 0, "regression": 1, "undecided": 3}
-AGAIN = "stock-again"
 UNDER_NO_TEST = "the limits name this workload, and the candidate was not run under it."
 
 
@@ -210,7 +208,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
 
 def _unquiet(candidate: Arm) -> dict[str, str]:
     """Workloads under monitors whose two arms without one differ, or agree too loosely to call a cost absent: why none passes there."""
-    result = [overhead for run in candidate.runs if is_monitored(run) for overhead in overheads(run)]
+    result = [overhead for run in candidate.runs if run.is_monitored for overhead in overheads(run)]
     return {overhead.workload: overhead.control.sentence for overhead in result if overhead.control.state != "quiet"}
 
 

@@ -259,8 +259,9 @@ def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> Ke
 
 def pictures(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     """Draw every grid; return each picture's file, or why there is none. Raises: OSError."""
-    from analysis.plots.gpu_metrics import draw_grid, draw_relations
     from analysis.plots.style import draw_into
+
+    from .pictures import draw_grid, draw_relations
 
     drawings = {}
     for findings, end in zip(grids, _endings(grids), strict=True):

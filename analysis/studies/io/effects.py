@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.stats.effect import interval, paired
-from analysis.terms import NotComparable
+from analysis.terms import AGAIN, STOCK, NotComparable
 from control.t_test import ALPHA
 
-from .factors import AGAIN, BLOCK, STOCK, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
+from .factors import BLOCK, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
 from .terms import Mean
 from .variation import FEWEST_BLOCKS, variation
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from analysis.pairing import is_rate
+from analysis.terms import AGAIN, STOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Scale = Literal["log", "raw"]
 
-STOCK, AGAIN = "stock", "stock-again"
 SETS = "tweak set"  # as a factor
 ALWAYS = ("model", "engine", "processes")
 BLOCK, Y = "cell.block", "cell.y"  # columns beside the factors: no parameter is called so

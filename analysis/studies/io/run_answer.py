@@ -9,10 +9,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
+from analysis.terms import AGAIN, STOCK
 from analysis.wording import digits, probability, size
 
 from .effects import IoContrast
-from .factors import AGAIN, SETS, STOCK
+from .factors import SETS
 from .formulas import RATE, STEADY, WHOLE
 from .responses import describe_identity, describe_oversleep, record
 from .sentences import (

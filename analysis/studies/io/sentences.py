@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from analysis.answer import Line, Word
 from analysis.stats.adjust import holm
 from analysis.stats.effect import paired
-from analysis.terms import NotComparable
+from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .effects import FEWEST_IN_CONTRAST
-from .factors import AGAIN, SETS, STOCK, common, configuration, level_name, level_of, scale_of
+from .factors import SETS, common, configuration, level_name, level_of, scale_of
 from .formulas import RATE, STEADY, WHOLE
 from .study import block_means, by_name, in_order, mean_of
 

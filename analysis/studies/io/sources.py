@@ -11,13 +11,13 @@ from analysis.answer import Answer, Line, Section
 from analysis.files import reason_of
 from analysis.load import GLOB, find
 from analysis.plain import one_line
-from analysis.terms import Refused, Unreadable
+from analysis.terms import STOCK, Refused, Unreadable
 
 from . import dlio_answer, mlperf, saved
 from .dlio_folder import SUMMARY, folders_under
 from .dlio_published import beginning, is_design, is_published
 from .dlio_study import dlio_study, excluding, settings
-from .factors import STOCK, common, configuration
+from .factors import common, configuration
 from .run_answer import answer
 from .study import BY_DEFAULT, in_order, study
 

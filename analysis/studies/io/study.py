@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.stats.effect import interval
+from analysis.terms import AGAIN, STOCK
 
 from .effects import analyse, contrasts
-from .factors import AGAIN, STOCK, common, configuration, describe_common, factors_of, on_scale, scale_of, treated_sets
+from .factors import common, configuration, describe_common, factors_of, on_scale, scale_of, treated_sets
 from .formulas import RATE, STEADY, WHOLE
 from .responses import judged_alike
 from .terms import Mean

@@ -5,16 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from analysis.answer import Answer
     from analysis.terms import Run
 
+ORDER = 25
+TITLE = "Streams of jobs"
 
-def session_text(run: Run, *, color: bool) -> str | None:
-    """Return what a session that ran streams of jobs, or lost packets, ends with; None for others."""
-    from .records import loses_packets, tells_of_jobs
 
-    if tells_of_jobs(run) or loses_packets(run):
-        from .streams import gather, render
+def tells_of(run: Run) -> bool:
+    """Whether any cell tells of jobs, or any line lost packets."""
+    return any("job" in cell.report or "stream" in cell.report for cell in run.cells) or any(
+        "loss_percent" in workload.params for workload in run.workloads.values()
+    )
 
-        if streams := gather(run):
-            return render(run, streams, color=color)
-    return None
+
+def answer(run: Run, *, brief: bool = False) -> Answer:
+    """What the command for the run's question answers; `brief` is a sentence on each thing that its streams show."""
+    from . import streams
+
+    return streams.brief(run) if brief else streams.answer(run)
+
+
+def page_answer(run: Run) -> Answer:
+    from .streams import sentences
+
+    return sentences(run)

@@ -374,6 +374,18 @@ def fieller(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     return (b - math.sqrt(inside)) / a, math.inf
 
 
+def with_advice(
+    trials: Sequence[CheckpointTrial], cost_s: float | None = None, mtbf_s: float | None = None
+) -> list[tuple[CheckpointTrial, Advice | None]]:
+    """Put advice beside each trial, for the cost and time between failures measured in it, unless they are given."""
+    result = []
+    for trial in trials:
+        own_cost_s = trial.cost_s if cost_s is None else cost_s
+        own_mtbf_s = (trial.mtbf_s and trial.mtbf_s.value) if mtbf_s is None else mtbf_s
+        result.append((trial, advise(own_cost_s, own_mtbf_s, trial.restart_s or 0.0) if own_cost_s and own_mtbf_s else None))
+    return result
+
+
 def advised(advice: Advice | None, trials: Sequence[tuple[CheckpointTrial, Advice | None]], refused: Sequence[str]) -> Answer:
     """In the data an open interval ends in null."""
     documents = [{**asdict(trial), "advice": None if own is None else asdict(own)} for trial, own in trials]

@@ -87,11 +87,16 @@ def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
         replace(stream, group=f"{stream.group} on {machines.known[machine]}") if several and machine is not None else stream
         for stream, machine in on_machine
     ]
+    return grouped_alike(every, refused)
+
+
+def grouped_alike(streams: Sequence[Stream], refused: list[str]) -> list[list[Stream]]:
+    """Put streams of equal conditions together, a copy left out. Raises: Refused, for none."""
     by_group: dict[str, list[Stream]] = {}
-    for stream in distinct(every, refused):
+    for stream in distinct(streams, refused):
         by_group.setdefault(stream.group, []).append(stream)
     if not by_group:
-        raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
+        raise Refused(refused[0] if refused else "no stream of jobs.")
     return list(by_group.values())
 
 

@@ -13,7 +13,7 @@ from analysis.arms import times_of
 from analysis.formats.fields import Fields
 from analysis.load import load_each
 from analysis.machine import Machines
-from analysis.terms import Refused, Unreadable
+from analysis.terms import AGAIN, STOCK, Refused, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
 ROWS, STREAM, ATTEMPTS, FAULT, NODES = "job", "stream", "attempt", "fault", "node"  # of a cell's report
-AGAIN, STOCK = "stock-again", "stock"
 CLOSED, DETERMINISTIC = "closed", "deterministic"  # kinds of arrivals
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
 CLOCK = frozenset({*TIMES, "planned_submit_s", "due_s", "at_s", "until_s"})

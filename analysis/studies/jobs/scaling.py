@@ -341,9 +341,8 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
     return of_parts({"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, chosen)]}, parts)
 
 
-def reported(names: Sequence[str]) -> Answer:
-    refused: list[str] = []
-    result = reports(measured(names, refused))
+def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answer:
+    result = reports(streams)
     parts: list[Part] = []
     for report in result:
         about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"

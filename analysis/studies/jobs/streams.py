@@ -1,28 +1,26 @@
 """A saved run's streams of jobs and all that they show: waits, policies, faults, lossy lines; in sentences, and slot by slot for pictures.
 
 A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they are no two replicates. Of each block
-the stock cell is taken, the copy only where stock was not measured. Sentences are the same on a terminal and on a page.
+the stock cell is taken, the copy only where stock was not measured.
 """
 
 from __future__ import annotations
 
-import math
+import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from analysis.answer import Answer, Line, Section
+from analysis.answer import Answer, Line, Section, together
 from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import headline, short_names
-from analysis.render import text as answer_text
-from analysis.terms import Refused
+from analysis.terms import AGAIN, STOCK, Refused
 from analysis.wording import digits
 
 from .checkpoints import trials
+from .csv_file import grouped_alike
 from .estimates import figure, inverse, p_value, plural, unit, value_of
 from .faults import arms, poisonings, spared
 from .hyper import hyper
@@ -30,12 +28,12 @@ from .network import cells_of_run, lines
 from .policies import lost_unequally, places, played_streams
 from .profile import best_sentences
 from .queue_fits import fit
-from .queue_times import columns
-from .queues import little_sentence, validate
-from .records import AGAIN, STOCK, distinct, in_order, streams, tells_of_jobs
+from .queue_formulas import Inputs
+from .queues import little_sentence, validate, validated
+from .records import distinct, in_order, loses_packets, streams, tells_of_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from analysis.terms import Run
 
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
 
 MARGIN = 0.10  # how far off a model of waits may be
 BASELINE = "fifo"
-ROUNDING_S = 1e-9
 SURE = 0.05
 VERDICTS = {
     "agrees": "the model agrees",
@@ -57,8 +54,8 @@ VERDICTS = {
     "not judged": "no verdict",
 }
 FIRST_COME = frozenset({"", "fifo"})  # which the models are of
-MOST = 12  # settings that have a sentence each
 LOUD = ("UNSTABLE", "LITTLE'S LAW IS BROKEN")
+MOST = 12  # settings that have a sentence each
 ARRIVALS = {
     "poisson": "Poisson arrivals",
     "deterministic": "equal gaps",
@@ -99,6 +96,97 @@ class Gathered:
     trials: tuple[CheckpointTrial, ...] = ()
     lines: tuple[LossyLine, ...] = ()
     refused: tuple[str, ...] = ()
+
+
+def answer(run: Run) -> Answer:
+    """Answer the run's own question. Raises: Refused, where nothing of it can be used."""
+    refused: list[str] = []
+    (_, first), *others = _questions(run, refused)
+    command = f"python -m analysis {others[0][0]} {shlex.quote(run.origin)}" if others else ""
+    result = first()
+    return replace(result, next=result.next or command)
+
+
+def _questions(run: Run, refused: list[str]) -> Iterator[tuple[str, Callable[[], Answer]]]:
+    """Commands that have an answer for the run, the most special first, and how each is come by."""
+    from . import checkpoints, faults, hyper, network, policies, profile, scaling
+
+    if loses_packets(run):
+        yield "depend network", lambda: network.lossy(network.lines(network.cells_of_run(run, refused)), refused)
+    if not tells_of_jobs(run):
+        return
+    every = streams(run, refused)
+    if any("scale" in cell.report for cell in run.cells):
+        yield "scale report", lambda: scaling.reported(scaling.of_run(run, in_order(every, refused)), refused)
+    if trials := checkpoints.trials(every):
+        yield "depend checkpoint", lambda: checkpoints.advised(None, checkpoints.with_advice(trials), refused)
+    if any(stream.fault for stream in every) or any(setting.poisoned for setting in faults.poisonings(every)):
+        yield "depend report", lambda: faults.reported(every, MARGIN, refused)
+    if _learns(every):
+        yield "jobs hyper", lambda: hyper.answer(in_order(every, refused), refused)
+    if len({stream.policy for stream in every}) > 1:
+        played = policies.played_streams(run, every, refused)
+        yield "schedule report", lambda: policies.measured(policies.places(played, BASELINE, refused), refused)
+    if any(stream.closed for stream in every):
+        yield "jobs profile", lambda: profile.answer(in_order(every, refused), refused)
+    if not all(stream.closed for stream in every):
+        yield "queue validate", lambda: validate_groups(grouped_alike(every, refused), refused, MARGIN)
+
+
+def _learns(every: Sequence[Stream]) -> bool:
+    from .hyper import hyper
+
+    try:
+        return hyper(in_order(every, [])).best is not None
+    except Refused:
+        return False
+
+
+def brief(run: Run) -> Answer:
+    """All that streams and lines of a run show, a sentence each, and what its tweak sets did where it has any."""
+    compared = compare(run)
+    result = replace(
+        sentences(run),
+        findings=[
+            *(Line(line, tone="strong") for line in headline([run]).split("\n")),
+            *(Line(f"{name}: {study.question}") for name, study in run.studies.items()),
+        ],
+        warnings=list(dict.fromkeys(warnings_of(run, compared))),
+    )
+    return result if all(comparison.untouched for comparison in compared) else together([result, answer_of(compared, [run])])
+
+
+def sentences(run: Run) -> Answer:
+    """All that streams and lines of a run show, part by part."""
+    return Answer("", sections=[Section(part, [*map(_sentence, lines)]) for part, lines in of_run(run, gather(run))])
+
+
+def _sentence(line: str) -> Line:
+    return Line(line, "•", "open" if any(word in line for word in LOUD) else "")
+
+
+def validate_groups(
+    groups: Sequence[Sequence[Stream]],
+    refused: list[str],
+    margin: float,
+    servers: int | None = None,
+    planned: tuple[float, float] | None = None,
+) -> Answer:
+    """Hold the waits of streams against models, group by group; `planned` is a rate and a mean service time.
+
+    Raises: Refused, where none can be used.
+    """
+    validations = []
+    for group in groups:
+        try:
+            fitted = fit(group, servers)
+            inputs = Inputs(*planned, fitted.servers) if planned and fitted.servers is not None else None
+            validations.append(validate(fitted, group, margin, inputs))
+        except Refused as error:
+            refused.append(str(error))
+    if not validations:
+        raise Refused(refused[0])
+    return validated(validations, refused)
 
 
 def gather(run: Run) -> Gathered | None:
@@ -154,25 +242,6 @@ def _places_of(run: Run, every: Sequence[Stream], refused: list[str]) -> Iterato
             yield from places(here, BASELINE if BASELINE in names else names[0], refused)
         except Refused as error:
             refused.append(str(error))
-
-
-def render(run: Run, gathered: Gathered, *, color: bool = False) -> str:
-    compared = compare(run)
-    studies = [Line(f"{name}: {study.question}") for name, study in run.studies.items()]
-    answer = Answer(
-        "",
-        findings=[*(Line(line, tone="strong") for line in headline([run]).split("\n")), *studies],
-        sections=[Section(part, [*map(_sentence, sentences)]) for part, sentences in of_run(run, gathered)],
-        warnings=list(dict.fromkeys(warnings_of(run, compared))),
-    )
-    text = answer_text.render(answer, color=color)
-    if all(comparison.untouched for comparison in compared):
-        return text
-    return f"{text}\n{answer_text.render(answer_of(compared, [run]), color=color)}"
-
-
-def _sentence(line: str) -> Line:
-    return Line(line, "•", "open" if any(word in line for word in LOUD) else "")
 
 
 def of_run(run: Run, gathered: Gathered | None) -> list[tuple[str, list[str]]]:
@@ -364,71 +433,3 @@ def by_fault(arms: Sequence[FaultArm]) -> list[FaultArm]:
         return [(name, float(value) if value.replace(".", "", 1).isdecimal() else 0.0) for name, _, value in sorted(parts)]
 
     return sorted(arms, key=lambda arm: (arm.fault or "", arm.label.count("checkpoint_s"), key(arm)))
-
-
-@dataclass(frozen=True, slots=True)
-class SlotHold:
-    """One attempt in its slots: seconds since the stream's start. `end_s` is None where it is not known; so is an empty `node`."""
-
-    job: int
-    class_: str
-    begin_s: float
-    end_s: float | None
-    outcome: str
-    node: str = ""
-    replicas: int = 1
-
-
-def holds(stream: Stream) -> list[SlotHold]:
-    jobs = {job.number: job for job in stream.jobs}
-    attempts = [(one.job, one.begin_s, one.end_s, one.outcome, one.node or "") for one in stream.attempts if one.job in jobs]
-    if not stream.attempts:
-        attempts = [(job.number, job.taken_s, job.end_s, job.outcome, "") for job in jobs.values()]
-    held = [
-        SlotHold(number, jobs[number].class_, begin_s, end_s, outcome, node, jobs[number].replicas)
-        for number, begin_s, end_s, outcome, node in attempts
-        if begin_s is not None
-    ]
-    return sorted(held, key=lambda hold: (hold.begin_s, hold.job))
-
-
-def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
-    """Give each attempt as many lanes as it has replicas, those of one node beside each other."""
-    placed: list[tuple[SlotHold, int]] = []
-    free: dict[str, list[float]] = {}
-    for hold in of_stream:
-        ends = free.setdefault(hold.node, [])
-        for _ in range(hold.replicas):
-            lane = next((at for at, end in enumerate(ends) if end <= hold.begin_s + ROUNDING_S), len(ends))
-            ends[lane : lane + 1] = [until_s if hold.end_s is None else hold.end_s]
-            placed.append((hold, lane))
-    nodes = sorted(free)
-    first = dict(zip(nodes, np.cumsum([0, *(len(free[node]) for node in nodes)]).tolist(), strict=False))
-    return [(hold, first[hold.node] + lane) for hold, lane in placed]
-
-
-def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
-    """Return the moments at which the number of waiting jobs changes, and that number from then on."""
-    times = columns(stream)
-    known = ~np.isnan(times.submit) & ~times.backwards
-    begin, end = times.submit[known], times.taken[known]
-    end = end[~np.isnan(end)]  # who never got a slot waits for ever
-    moments = np.concatenate([begin, end])
-    order = np.argsort(moments, kind="stable")
-    counts = np.cumsum(np.repeat([1.0, -1.0], [len(begin), len(end)])[order])
-    moments = moments[order]
-    last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
-    return moments[last], counts[last]
-
-
-def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
-    moments = [*(job.submit_s for job in stream.jobs), *(moment for hold in of_stream for moment in (hold.begin_s, hold.end_s))]
-    return max([0.0, *(moment for moment in moments if moment is not None)])
-
-
-def busiest(stream: Stream, length_s: float, until_s: float) -> tuple[float, float]:
-    """Return the time of such a length with the longest queue in its middle, within the stream."""
-    times, counts = waiting(stream)
-    at = float(times[int(np.argmax(counts))]) if len(times) else 0.0
-    begin_s = min(max(0.0, at - length_s / 2), max(0.0, until_s - length_s))
-    return begin_s, begin_s + (length_s if math.isfinite(length_s) else until_s)

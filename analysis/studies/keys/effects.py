@@ -20,7 +20,7 @@ from analysis.arms import Arm, declared_baseline
 from analysis.pairing import metric_named, value_of
 from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.effect import ROUNDING, moments
-from analysis.terms import NotComparable
+from analysis.terms import AGAIN, NotComparable
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
 from control.names import first_few
@@ -29,7 +29,7 @@ from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_quantile, t_
 
 from .contrasts import contrasts
 from .frame import COMFORTABLE_DF, FEWEST_RUNS, column
-from .observed import ADAPTIVE, AGAIN, WHOLE_SETS, moved, observed
+from .observed import ADAPTIVE, WHOLE_SETS, moved, observed
 from .sentence import sentence
 from .several import several
 from .terms import SCREENED, Effects

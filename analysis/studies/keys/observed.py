@@ -12,7 +12,7 @@ from analysis.arms import Arm, baseline_name, met, parts, side, studies
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
 from analysis.pairing import metric_named, primary_of, value_of
 from analysis.switched import is_switched
-from analysis.terms import NotComparable, Unreadable
+from analysis.terms import AGAIN, NotComparable, Unreadable
 
 from .terms import DesignFactor, EffectRow, LostPoint, Observed
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 AS_FOUND = "as found"
-AGAIN = "stock-again"
 SETS = "tweak set"  # the one factor of a matrix
 # Designs that choose the next cell by what came out so far: not every point is planned in every block.
 ADAPTIVE = frozenset({"bisect", "search"})

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .records import is_monitored as tells_of
-
 if TYPE_CHECKING:
     from analysis.answer import Answer
     from analysis.terms import Run
 
-__all__ = ["ORDER", "TITLE", "answer", "tells_of"]
 ORDER = 10
 TITLE = "Monitors"
+
+
+def tells_of(run: Run) -> bool:
+    return run.is_monitored
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:

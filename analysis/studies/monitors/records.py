@@ -90,11 +90,6 @@ class MonitoredCell:
         return cpu_s / wall_s
 
 
-def is_monitored(run: Run) -> bool:
-    """Whether any cell of a run has a monitor, or has none beside others that have."""
-    return any(cell.monitor for cell in run.cells) or any(tweakset.monitor for tweakset in run.tweaksets.values())
-
-
 def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
     """Read the measured cells of a run's studies with monitors.
 

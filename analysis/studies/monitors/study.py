@@ -20,7 +20,7 @@ from analysis.terms import NotComparable, Refused
 from analysis.wording import probability, unsigned
 
 from . import acceptance
-from .records import ALL_CPU, AT_WORK, ENERGY, INSIDE, INTERVAL, MonitoredCell, is_monitored, rate_of, read
+from .records import ALL_CPU, AT_WORK, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
 from .terms import Control, MonitoredArm, MonitorUse, Overhead, OverheadFigure
 from .trends import doses, position
 
@@ -46,7 +46,7 @@ def overheads(run: Run) -> list[Overhead]:
 
     Raises: Refused, for a run without monitors. Unreadable, for one whose records are damaged.
     """
-    if not is_monitored(run):
+    if not run.is_monitored:
         raise Refused(
             f"{run.origin}: no cell of it tells of a monitor; "
             "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."

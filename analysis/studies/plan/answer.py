@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
+from analysis.terms import AGAIN
 from analysis.wording import duration, studies_own, study_files, unsigned
 
 from .plan import DAY_S
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from .plan import CellLength, Looks, Need, Plan
 
-AGAIN = "stock-again"
 CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whatever copy of the repository
 LEGEND = (
     ("noise", "how far the ratio to the baseline scatters between blocks (standard deviation of its logarithm)."),

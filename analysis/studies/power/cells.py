@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
-from analysis.terms import Unreadable
+from analysis.terms import AGAIN, STOCK, Unreadable
 
 from .report_terms import NO_SENSOR, WATT, Capped, Iteration, Knobs, Tenant
 
@@ -69,7 +69,6 @@ class PowerNames:
 
 
 ROWS, TASK, INFEASIBLE = "iteration", "task", "infeasible"
-AGAIN, STOCK = "stock-again", "stock"
 UNKNOWN = "unknown"
 SENSED = ("power_mean", "power_max", "energy_j", "above_cap_s", "above_102_s", "above_cap_unit_s", "above_cap_longest_s", "above_cap_worst")
 OTHERS = ("throughput_images_per_s", "decision_s")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from analysis.compare import Options, compare
 from analysis.stats.adjust import holm
 from analysis.stats.effect import Mean, mean_of, paired
-from analysis.terms import Cell, Metric, NotComparable, Study, TweakSet, Workload
+from analysis.terms import AGAIN, STOCK, Cell, Metric, NotComparable, Study, TweakSet, Workload
 from control.t_test import LARGEST_LOG
 
-from .cells import AGAIN, FIRST, RESPONSES, STOCK, THROUGHPUT, figures_of
+from .cells import FIRST, RESPONSES, THROUGHPUT, figures_of
 from .report_terms import Against
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
 from analysis.load import from_json
-from analysis.plots import factors, fitting, half_normal, interactions, key_effects, key_impact, main_effects, pictures
+from analysis.plots import fitting, half_normal, interactions, key_effects, key_impact, main_effects, pictures
 from analysis.plots.scene import scene_of
+from analysis.studies.keys import pictures_factors as factors
 from tests import made_designs as designs
 from tests import made_effects as made
 from tests.analysis.plots.conftest import scene_with

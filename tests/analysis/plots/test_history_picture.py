@@ -8,9 +8,9 @@ import pytest
 from matplotlib.colors import to_hex
 
 from analysis.load import from_json
-from analysis.plots import history as picture
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import QUIET
+from analysis.studies.history import pictures as picture
 from analysis.studies.history.answer import Acknowledgement, acknowledge
 from analysis.studies.history.history import gather, judge
 from tests.analysis.plots.reading import faults, lines_of, points, said

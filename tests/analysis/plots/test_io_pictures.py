@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, io, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
+from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
 from analysis.plots.scene import Scene, scene_of
 from analysis.plots.style import svg
+from analysis.studies.io import pictures as io
 from analysis.studies.io import sources
 from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.responses import judge

@@ -11,22 +11,14 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json, load
-from analysis.plots import (
-    faults,
-    fitting,
-    jobs_faults,
-    jobs_network,
-    jobs_over_time,
-    jobs_overview,
-    jobs_policies,
-    jobs_predicted,
-    pictures,
-    queues,
-)
+from analysis.plots import fitting, jobs_faults, jobs_network, jobs_over_time, jobs_overview, jobs_policies, jobs_predicted, pictures
 from analysis.plots.scene import Scene, scene_of
+from analysis.studies.jobs import pictures_faults as faults
+from analysis.studies.jobs import pictures_queues as queues
 from analysis.studies.jobs.checkpoints import daly_s, young_s
+from analysis.studies.jobs.pictures_streams import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
-from analysis.studies.jobs.streams import holds, lanes, last_moment, names, waiting
+from analysis.studies.jobs.streams import names
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved

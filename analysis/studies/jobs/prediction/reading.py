@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from analysis.load import load_each
 from analysis.plain import one_line
 from analysis.studies.jobs import csv_file
-from analysis.studies.jobs.records import AGAIN, of_one_machine, streams, tells_of_jobs
-from analysis.terms import Refused, Unreadable
+from analysis.studies.jobs.records import of_one_machine, streams, tells_of_jobs
+from analysis.terms import AGAIN, Refused, Unreadable
 from control.names import first_few
 
 from .tables import Measurement, table

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.__main__ import main
-from analysis.plots import gpu_metrics
 from analysis.plots.scene import NothingToDraw
+from analysis.studies.gpu import pictures as gpu_metrics
 from analysis.studies.gpu.sources import read_grids
 from tests.analysis.plots.reading import faults, said
 from tests.analysis.studies.gpu.made import dcgmi, fitting, nvsm, pair, saved_grid

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analysis.plots.labels import fit, fitted, measure_of, minus, width_in
+from analysis.plots.marks import above, known, scaled
+from analysis.plots.marks import lines as draw_lines
+from analysis.plots.page import INSIDE, Entry, SmallPanels, Spec, dot, line, margin_entry
+from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
 
-from .keys import CALLED, FACTORIAL, MARKS, KeyPart, parts_of, shown, words
-from .labels import fit, fitted, measure_of, minus, width_in
-from .marks import above, known, scaled
-from .marks import lines as draw_lines
-from .page import INSIDE, Entry, SmallPanels, Spec, dot, line, margin_entry
-from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
+from .pictures_keys import CALLED, FACTORIAL, MARKS, KeyPart, parts_of, shown, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from analysis.studies.keys.terms import Effects, Level, Pair, Term
+    from analysis.plots.labels import Measure
+    from analysis.plots.marks import Ends, Style
+    from analysis.plots.page import Page, SmallPanel
+    from analysis.plots.scene import Scene
 
-    from .labels import Measure
-    from .marks import Ends, Style
-    from .page import Page, SmallPanel
-    from .scene import Scene
+    from .terms import Effects, Level, Pair, Term
 
 NORMAL_LEFT, NORMAL_TALL = 0.5, 2.5
 FEWEST, MOST_NAMES = 3, 12  # effects; and names, of the largest

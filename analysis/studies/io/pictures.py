@@ -10,34 +10,34 @@ from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.studies.io.effects import analyse, contrasts, means
-from analysis.studies.io.factors import STOCK, common, configuration, describe_common
-from analysis.studies.io.responses import describe_oversleep
-from analysis.studies.io.sentences import amount, answers
-from analysis.studies.io.study import apart, configurations, in_order
-from analysis.studies.keys.observed import AGAIN
+from analysis.plots.labels import fitted, joined, minus, room_for
+from analysis.plots.marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, row_axes, ticks
+from analysis.plots.page import Section, SmallPanels, Spec, dot, fill, line
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import AGAIN as GREY
+from analysis.plots.style import DASHES, GRID, INK, MARKERS, SMALL, picture
+from analysis.terms import AGAIN, STOCK
 
-from .labels import fitted, joined, minus, room_for
-from .marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, row_axes, ticks
-from .page import Section, SmallPanels, Spec, dot, fill, line
-from .scene import NothingToDraw
-from .style import AGAIN as GREY
-from .style import DASHES, GRID, INK, MARKERS, SMALL, picture
+from .effects import analyse, contrasts, means
+from .factors import common, configuration, describe_common
+from .responses import describe_oversleep
+from .sentences import amount, answers
+from .study import apart, configurations, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.axes import Axes
 
-    from analysis.studies.io.effects import Analysis, IoContrast
-    from analysis.studies.io.responses import JudgedResponse
-    from analysis.studies.io.study import Configuration
-    from analysis.studies.io.terms import IoRun
+    from analysis.plots.marks import Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
+    from .effects import Analysis, IoContrast
+    from .responses import JudgedResponse
+    from .study import Configuration
+    from .terms import IoRun
 
 IO = frozenset({"io"})
 RATE = "samples_per_s_whole"  # what every run has that has any figure

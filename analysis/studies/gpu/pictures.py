@@ -11,14 +11,14 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from analysis.studies.gpu.answer import CLOSE_R2
-from analysis.studies.gpu.checks import limits
-from analysis.studies.gpu.findings import lines, shown_table
-from analysis.studies.gpu.grid import ACTIVE, GRACT, LABELS, MAX, MEAN, MEDIAN, SMACT, SMOCC, UTILIZATION, named
+from analysis.plots.page import INSIDE, Entry, Section, page, stack
+from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
-from .page import INSIDE, Entry, Section, page, stack
-from .scene import NothingToDraw, Scene
-from .style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
+from .answer import CLOSE_R2
+from .checks import limits
+from .findings import lines, shown_table
+from .grid import ACTIVE, GRACT, LABELS, MAX, MEAN, MEDIAN, SMACT, SMOCC, UTILIZATION, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.gpu.findings import Findings, FittedLine
-    from analysis.studies.gpu.grid import CellTable, Chip, Size
+    from analysis.plots.page import Page
 
-    from .page import Page
+    from .findings import Findings, FittedLine
+    from .grid import CellTable, Chip, Size
 
     Looks = Mapping[int, Mapping[str, Any]]
 

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.studies.keys.terms import Term
-from analysis.wording import digits, number
-
-from .labels import fit, fitted, measure_of, minus, room_for
-from .marks import (
+from analysis.plots.labels import fit, fitted, measure_of, minus, room_for
+from analysis.plots.marks import (
     FASTER,
     FASTER_AXIS,
     FRAME,
@@ -32,21 +29,24 @@ from .marks import (
     tile,
     tile_axes,
 )
-from .page import INSIDE, Section, Spec, fill, margin_entry, verdict_entries
-from .scene import NothingToDraw
-from .style import FAINT, INK, QUIET, SMALL, WRONG, picture
+from analysis.plots.page import INSIDE, Section, Spec, fill, margin_entry, verdict_entries
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import FAINT, INK, QUIET, SMALL, WRONG, picture
+from analysis.wording import digits, number
+
+from .terms import Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
-    from analysis.studies.keys.terms import Effects
+    from analysis.plots.marks import Ends, Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
-    from .marks import Ends, Style
-    from .page import Page
-    from .scene import Scene
+    from .terms import Effects
 
 # The words of `compare`, and those that a design adds to them; shape says the same as colour.
 MARKS: dict[str, Style] = VERDICTS | {

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.studies.jobs.estimates import figure, inverse, mean
-from analysis.studies.jobs.faults import poisonings
-from analysis.studies.jobs.hyper import hyper
-from analysis.studies.jobs.records import in_order
-from analysis.studies.jobs.scaling import of_run, reports
-from analysis.terms import Refused
-from analysis.wording import digits, spoken, unsigned
-from control.scaling import TOLERANCE, time_s
-
-from .labels import fitted, minus, room_for
-from .marks import (
+from analysis.plots.labels import fitted, minus, room_for
+from analysis.plots.marks import (
     FASTER_AXIS,
     FOOT,
     HEADS,
@@ -38,9 +29,18 @@ from .marks import (
     ticks,
     tile,
 )
-from .page import Section, dot, fill, line, places, stack
-from .scene import NothingToDraw
-from .style import BAND, COLOURS, INK, MARKERS, QUIET, SMALL, picture
+from analysis.plots.page import Section, dot, fill, line, places, stack
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, SMALL, picture
+from analysis.terms import Refused
+from analysis.wording import digits, spoken, unsigned
+from control.scaling import TOLERANCE, time_s
+
+from .estimates import figure, inverse, mean
+from .faults import poisonings
+from .hyper import hyper
+from .records import in_order
+from .scaling import of_run, reports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.faults import Poisoning
-    from analysis.studies.jobs.hyper import GridPoint, Hyper
-    from analysis.studies.jobs.records import Stream, Unit
-    from analysis.studies.jobs.scaling import MeasuredStream, TargetReport
-    from analysis.studies.jobs.streams import Gathered
+    from analysis.plots.marks import Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.studies.keys.terms import Term
 
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
+    from .faults import Poisoning
+    from .hyper import GridPoint, Hyper
+    from .records import Stream, Unit
+    from .scaling import MeasuredStream, TargetReport
+    from .streams import Gathered
 
 JOBS = frozenset({"job"})
 LEFT, TALL = 0.62, 2.4

@@ -8,16 +8,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.studies.jobs.checkpoints import daly_s, time_per_work, young_s
-from analysis.studies.jobs.estimates import figure, number, unit
-from analysis.studies.jobs.streams import by_fault, names
+from analysis.plots.labels import room_for
+from analysis.plots.marks import (
+    DOWN,
+    FOOT,
+    HEADS,
+    ROW,
+    SAME,
+    UP,
+    Mark,
+    MarkRow,
+    ends_of,
+    forest,
+    interval,
+    known,
+    lines,
+    log_or_linear,
+    ticks,
+)
+from analysis.plots.page import INSIDE, Section, fill, line, places, stack, verdict_entries
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import BAND, COLOURS, INK, QUIET, picture
 from analysis.wording import digits, probability, unsigned
 
-from .labels import room_for
-from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, MarkRow, ends_of, forest, interval, known, lines, log_or_linear, ticks
-from .page import INSIDE, Section, fill, line, places, stack, verdict_entries
-from .scene import NothingToDraw
-from .style import BAND, COLOURS, INK, QUIET, picture
+from .checkpoints import daly_s, time_per_work, young_s
+from .estimates import figure, number, unit
+from .streams import by_fault, names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +41,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.checkpoints import CheckpointTrial
-    from analysis.studies.jobs.faults import FaultArm
-    from analysis.studies.jobs.network import LossyLine
+    from analysis.plots.marks import Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
+    from .checkpoints import CheckpointTrial
+    from .faults import FaultArm
+    from .network import LossyLine
 
 FAULTS = frozenset({"job", "fault"})
 MARGIN, SURE = 0.10, 0.05

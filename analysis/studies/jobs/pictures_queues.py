@@ -9,20 +9,37 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.studies.jobs.estimates import Figure as Estimate
-from analysis.studies.jobs.estimates import figure, inverse, plural, unit, value_of
-from analysis.studies.jobs.policies import METRIC_HEADS
-from analysis.studies.jobs.queue_formulas import Inputs, Unstable, mmc
-from analysis.studies.jobs.queue_times import columns
-from analysis.studies.jobs.queues import RULE, predicted
-from analysis.studies.jobs.streams import FIRST_COME, called, settings
+from analysis.plots.labels import fitted, joined, room_for
+from analysis.plots.marks import (
+    DOWN,
+    FOOT,
+    HEADS,
+    ROW,
+    SAME,
+    UP,
+    Mark,
+    MarkRow,
+    dots,
+    ends_of,
+    forest,
+    interval,
+    known,
+    log_or_linear,
+    rounded,
+    ticks,
+)
+from analysis.plots.page import Section, dot, fill, line, places, stack, verdict_entries
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
 
-from .labels import fitted, joined, room_for
-from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, MarkRow, dots, ends_of, forest, interval, known, log_or_linear, rounded, ticks
-from .page import Section, dot, fill, line, places, stack, verdict_entries
-from .scene import NothingToDraw
-from .style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
+from .estimates import Figure as Estimate
+from .estimates import figure, inverse, plural, unit, value_of
+from .policies import METRIC_HEADS
+from .queue_formulas import Inputs, Unstable, mmc
+from .queue_times import columns
+from .queues import RULE, predicted
+from .streams import FIRST_COME, called, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,16 +47,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.policies import Place
-    from analysis.studies.jobs.queue_formulas import Queue
-    from analysis.studies.jobs.queues import ModelCheck
-    from analysis.studies.jobs.records import Stream
-    from analysis.studies.jobs.streams import Gathered, GroupWaits
+    from analysis.plots.marks import Ends, Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
-    from .marks import Ends, Style
-    from .page import Page
-    from .scene import Scene
+    from .policies import Place
+    from .queue_formulas import Queue
+    from .queues import ModelCheck
+    from .records import Stream
+    from .streams import Gathered, GroupWaits
 
 JOBS = frozenset({"job"})
 LEFT = 0.62

@@ -6,13 +6,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.labels import short_names
+from analysis.plots.labels import joined, minus, room_for
+from analysis.plots.marks import (
+    FOOT,
+    HEADS,
+    ROW,
+    VERDICTS,
+    Mark,
+    MarkRow,
+    axis_of,
+    ends_of,
+    forest,
+    interval,
+    lines,
+    margin_band,
+    round_ticks,
+    ticks,
+)
+from analysis.plots.page import INSIDE, Section, dot, fill, line, stack, verdict_entries
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import BAND, COLOURS, DASHES, INK, MARKERS, QUIET, picture
 from analysis.wording import unsigned
-
-from .labels import joined, minus, room_for
-from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, MarkRow, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
-from .page import INSIDE, Section, dot, fill, line, stack, verdict_entries
-from .scene import NothingToDraw
-from .style import BAND, COLOURS, DASHES, INK, MARKERS, QUIET, picture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,12 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.monitors.terms import MonitoredArm, Overhead
+    from analysis.plots.marks import Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
+    from .terms import MonitoredArm, Overhead
 
 LINEAR = 1.0  # percent to either side of 0 in which the scale is linear; beyond it is logarithmic
 TICKS = (0.0, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

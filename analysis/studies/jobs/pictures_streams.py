@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.jobs.estimates import plural
-from analysis.studies.jobs.queue_times import columns
-from analysis.studies.jobs.streams import busiest, by_fault, called, holds, lanes, last_moment, names, waiting
+from analysis.plots.labels import fitted, joined, room_for, wrapped
+from analysis.plots.marks import MarkRow, forest, log_or_linear, ticks
+from analysis.plots.page import INSIDE, LINE, Section, dot, fill, line, places, stack
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, WRONG, picture
 from analysis.wording import digits
 
-from . import faults
-from .labels import fitted, joined, room_for, wrapped
-from .marks import MarkRow, forest, log_or_linear, ticks
-from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
-from .queues import ARRIVALS, DASHED, OTHER, VERDICT_LOOKS, chosen, curves, places_of, reach_of, rows_of, waits_of, words
-from .scene import NothingToDraw
-from .style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, WRONG, picture
+from . import pictures_faults as faults
+from .estimates import plural
+from .pictures_queues import ARRIVALS, DASHED, OTHER, VERDICT_LOOKS, chosen, curves, places_of, reach_of, rows_of, waits_of, words
+from .queue_times import columns
+from .streams import by_fault, called, names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.records import Stream
-    from analysis.studies.jobs.streams import SlotHold
+    from analysis.plots.marks import Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
+    from .records import Stream
 
 JOBS = frozenset({"job"})
 LEFT = 0.62
+ROUNDING_S = 1e-9
 
 
 @picture(
@@ -332,3 +333,71 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
     for node, mine in nodes.items():
         middle = below + LANE * ((min(mine) + max(mine)) / 2 + 0.5)
         sheet.text(LEFT - 0.08, middle, (node or "slots")[:9], ha="right", va="center", fontsize=SMALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotHold:
+    """One attempt in its slots: seconds since the stream's start. `end_s` is None where it is not known; so is an empty `node`."""
+
+    job: int
+    class_: str
+    begin_s: float
+    end_s: float | None
+    outcome: str
+    node: str = ""
+    replicas: int = 1
+
+
+def holds(stream: Stream) -> list[SlotHold]:
+    jobs = {job.number: job for job in stream.jobs}
+    attempts = [(one.job, one.begin_s, one.end_s, one.outcome, one.node or "") for one in stream.attempts if one.job in jobs]
+    if not stream.attempts:
+        attempts = [(job.number, job.taken_s, job.end_s, job.outcome, "") for job in jobs.values()]
+    held = [
+        SlotHold(number, jobs[number].class_, begin_s, end_s, outcome, node, jobs[number].replicas)
+        for number, begin_s, end_s, outcome, node in attempts
+        if begin_s is not None
+    ]
+    return sorted(held, key=lambda hold: (hold.begin_s, hold.job))
+
+
+def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
+    """Give each attempt as many lanes as it has replicas, those of one node beside each other."""
+    placed: list[tuple[SlotHold, int]] = []
+    free: dict[str, list[float]] = {}
+    for hold in of_stream:
+        ends = free.setdefault(hold.node, [])
+        for _ in range(hold.replicas):
+            lane = next((at for at, end in enumerate(ends) if end <= hold.begin_s + ROUNDING_S), len(ends))
+            ends[lane : lane + 1] = [until_s if hold.end_s is None else hold.end_s]
+            placed.append((hold, lane))
+    nodes = sorted(free)
+    first = dict(zip(nodes, np.cumsum([0, *(len(free[node]) for node in nodes)]).tolist(), strict=False))
+    return [(hold, first[hold.node] + lane) for hold, lane in placed]
+
+
+def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moments at which the number of waiting jobs changes, and that number from then on."""
+    times = columns(stream)
+    known = ~np.isnan(times.submit) & ~times.backwards
+    begin, end = times.submit[known], times.taken[known]
+    end = end[~np.isnan(end)]  # who never got a slot waits for ever
+    moments = np.concatenate([begin, end])
+    order = np.argsort(moments, kind="stable")
+    counts = np.cumsum(np.repeat([1.0, -1.0], [len(begin), len(end)])[order])
+    moments = moments[order]
+    last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
+    return moments[last], counts[last]
+
+
+def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
+    moments = [*(job.submit_s for job in stream.jobs), *(moment for hold in of_stream for moment in (hold.begin_s, hold.end_s))]
+    return max([0.0, *(moment for moment in moments if moment is not None)])
+
+
+def busiest(stream: Stream, length_s: float, until_s: float) -> tuple[float, float]:
+    """Return the time of such a length with the longest queue in its middle, within the stream."""
+    times, counts = waiting(stream)
+    at = float(times[int(np.argmax(counts))]) if len(times) else 0.0
+    begin_s = min(max(0.0, at - length_s / 2), max(0.0, until_s - length_s))
+    return begin_s, begin_s + (length_s if math.isfinite(length_s) else until_s)

@@ -7,18 +7,18 @@ import statistics
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.studies.power.cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
-from analysis.studies.power.report import drawn_from, source, unit_of
-from analysis.studies.power.report_terms import Against
-from analysis.studies.power.study import LIMIT, PREDICTED, as_asked, sides
+from analysis.plots.labels import fitted, joined, minus, room_for
+from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
+from analysis.plots.page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
-from .labels import fitted, joined, minus, room_for
-from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
-from .page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
-from .scene import NothingToDraw
-from .style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
+from .cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
+from .report import drawn_from, source, unit_of
+from .report_terms import Against
+from .study import LIMIT, PREDICTED, as_asked, sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from analysis.plots.marks import Style
+    from analysis.plots.page import Page
+    from analysis.plots.scene import Scene
     from analysis.stats.effect import Mean
-    from analysis.studies.power.report_terms import AllTasks, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
     from analysis.terms import Run, Verdict
 
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
+    from .report_terms import AllTasks, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
 
 CAPPED = frozenset({ROWS})
 # Shape says the same as colour, for print and for the colour-blind.

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
+from analysis.plots.labels import direction, measure_of, minus, width_in
+from analysis.plots.marks import above, beyond
+from analysis.plots.page import INSIDE, Section, Spec, dot, line
+from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
+from analysis.plots.vector import set_tooltip
 from analysis.stats.changepoint import without_outliers
 from analysis.wording import digits, percent
-
-from .labels import direction, measure_of, minus, width_in
-from .marks import above, beyond
-from .page import INSIDE, Section, Spec, dot, line
-from .scene import NothingToDraw, Scene
-from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
-from .vector import set_tooltip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.history.history import History, JudgedSeries, LevelChange, RunSeries
+    from analysis.plots.page import Page
 
-    from .page import Page
+    from .history import History, JudgedSeries, LevelChange, RunSeries
 
 TITLE = "Speed over time"
 ANSWERS = "When each workload's speed changed to stay, by how much, and which changes nobody has explained yet."
