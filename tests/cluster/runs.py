@@ -52,17 +52,24 @@ class ClusterPlace(Place):
     def command(self, *options: str, workload: str = "idle") -> list[str]:
         """The main job on the cluster, by the node agent unless an option says otherwise."""
         apply = () if any(option.startswith("--apply=") for option in options) else ("--apply=agent",)
-        pods = (f"--image={self.image}", f"--pod-overlay={self.overlay}")
-        ours = [option for option in (*apply, *pods) if not any(o.startswith(option.partition("=")[0] + "=") for o in options)]
+        ours = [option for option in (*apply, *self.pod_options) if not any(o.startswith(option.partition("=")[0] + "=") for o in options)]
         return super().command("--target=kubernetes", *self.where, *ours, *options, workload=workload)
 
     @property
     def where(self) -> list[str]:
         return [f"--kubeconfig={self.kubeconfig}", f"--namespace={self.namespace}"]
 
+    @property
+    def pod_options(self) -> list[str]:
+        return [f"--image={self.image}", f"--pod-overlay={self.overlay}"]
+
+    @property
+    def restore_command(self) -> list[str]:
+        return [sys.executable, "-m", "fixtures", "restore", "--target=kubernetes", *self.where, *self.pod_options]
+
     def restore(self, *options: str) -> Done:
         """Finish what killed runs have left in the namespace."""
-        return self.call(sys.executable, "-m", "fixtures", "restore", "--target=kubernetes", *self.where, *options)
+        return self.call(*self.restore_command, *options)
 
     def env(self) -> dict[str, str]:
         """No way to the cluster but the one that is given."""

@@ -15,6 +15,7 @@ from fixtures.kubernetes import names
 from fixtures.kubernetes.api import CONFIGMAPS, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.settings import IMAGE
 from fixtures.kubernetes.watch import watch
 from fixtures.terms import Refused
 
@@ -94,10 +95,6 @@ SPOILT: dict[str, dict[str, Any]] = {
     "resources a number": {"cell.json": '{"resources": 7}'},
     "resources of numbers": {"cell.json": '{"resources": [7]}'},
     "boot a text": {"cell.json": '{"boot": "x"}'},
-    "boot by another image": {"cell.json": json.dumps({"boot": {"cmdline": "", "boot_id": "", "image": "x/y", "configured": True}})},
-    "agent a pod": {"agent.json": '{"spec": {"containers": []}}'},
-    "agent runs something": {"agent.json": '{"image": "x", "overlay": {"container": {"command": ["sh"]}}}'},
-    "agent no JSON": {"agent.json": "}"},
     "run no JSON": {"run.json": "}"},
     "no run": {"labels": {}, "run.json": "{}"},
     "run no run's id": {"labels": {names.RUN: "everything"}},
@@ -106,7 +103,7 @@ SPOILT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("what", SPOILT)
 def test_one_that_nobody_can_go_by_is_named_with_what_to_do(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = journals.manifest(OURS, NODE, "bench", {"image": "i", "overlay": {}})
+    body = journals.manifest(OURS, NODE, "bench", {"image": "i"})
     cluster = cast("Cluster", SimpleNamespace(namespace="bench"))
     monkeypatch.setattr(journals, "list_", lambda *_, **__: ([body], ""))
     Journal.unfinished(cluster)[0].refuse_unreadable()
@@ -115,3 +112,22 @@ def test_one_that_nobody_can_go_by_is_named_with_what_to_do(what: str, monkeypat
     [journal] = Journal.unfinished(cluster)
     with pytest.raises(Refused, match=f"bench/{journal.name} cannot be used: .*`kubectl delete configmap -n bench {journal.name}`"):
         journal.refuse_unreadable()
+
+
+@pytest.mark.parametrize(
+    ("agent", "named", "text"),
+    [
+        ({"image": "r.io/x:1", "pod-overlay": "my pods.yaml"}, (), "--image=r.io/x:1 '--pod-overlay=my pods.yaml'"),
+        ({"image": "r.io/x:1", "pod-overlay": "pods.yaml"}, ("image",), "--pod-overlay=pods.yaml"),
+        ({"image": IMAGE, "pod-overlay": ""}, (), ""),
+        ({"image": "x; reboot", "command": "sh"}, (), "'--image=x; reboot'"),
+        ({"image": "x\x1b[2J"}, (), ""),
+        ({"image": ["x"]}, (), ""),
+        ("x", (), ""),
+    ],
+)
+def test_options_of_its_agent_are_words_for_a_shell_and_nothing_else(agent: Any, named: tuple[str, ...], text: str) -> None:
+    """Anybody may have written them: they are shown, and who knows them gives them to `restore`."""
+    journal = Journal(cast("Cluster", SimpleNamespace(namespace="bench")), OURS, NODE)
+    journal._object = {"data": {"run.json": json.dumps({"agent": agent})}}
+    assert journal.agent_options(named) == text

@@ -214,7 +214,7 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     node, fake = machine
     before, boot_id = files(fake), fake.get(BOOT_ID)
     fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
-    boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "image": "registry.invalid/shellscript", "configured": True}
+    boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "configured": True}
     (note,) = ways.ByOperator(api.SKYHOOKS, [], boot)._boot_back(target.held, boot)
     assert note == f"node {node}: its boot loader's configuration was made anew, without the boot tokens"
     assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
@@ -239,7 +239,7 @@ def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_d
     (journal,) = Journal.unfinished(cluster)
     assert journal.cell is not None
     fake.put("/etc/default/grub.d/50-somebody.cfg", None)
-    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
@@ -269,7 +269,7 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
     assert journal.cell is not None
     is_back(cluster, machine)
     operator.restart()
-    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
@@ -293,10 +293,10 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
     """Its definitions were taken out of the cluster between the two reboots; the journal stays."""
     node, _ = machine
     boot = {"cmdline": "ro", "boot_id": "1", "image": "registry.invalid/shellscript", "configured": True}
-    journal = Journal(cluster, "0123456789ab", node).open({"image": "registry.invalid/deeptweak", "overlay": {}})
+    journal = Journal(cluster, "0123456789ab", node).open()
     journal.begin({"label": "isolated", "apply": "skyhook", "resources": ["dt-0123456789ab-1"], "boot": boot})
     monkeypatch.setattr(skyhook, "served", lambda _: None)
-    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
     assert name == node
     assert isinstance(result, Refused)
     assert "'isolated', and the way back is a reboot by the operator, which this cluster no longer has" in str(result)

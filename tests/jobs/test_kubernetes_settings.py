@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -16,6 +16,9 @@ from fixtures.studies.jobs.engines import EngineRequest, cluster, kubernetes
 from fixtures.studies.jobs.engines.cluster import Settings
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
+
+if TYPE_CHECKING:
+    from fixtures.kubernetes.client import Cluster
 
 CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=0.5, memory_mib=100.0, params={"serial": 0.5})
 LEASE = {"metadata": {"name": "deeptweak-0123456789ab-jobs", "uid": "u"}}
@@ -51,13 +54,14 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
                 raise Refused("nobody answers there")
             return True
 
-    engine, held = object.__new__(kubernetes.KubernetesJobs), object.__new__(recovery.StreamLease)
+    engine, held = object.__new__(kubernetes.KubernetesJobs), recovery.stream_lease(cast("Cluster", None), "0123456789ab")
     vars(engine).update(_nodes=Nodes(), _lease=held)
     with pytest.raises(Refused, match="node a: nobody answers there"):
         engine._return_nodes()
     assert asked == ["a", "b", "c"]
-    held._give_back()  # has no cluster that it could ask
     assert held.stays
+    held._thread.start()
+    held.__exit__()  # has no cluster that it could ask
 
 
 def test_a_policy_is_not_recorded_where_kueue_decides() -> None:

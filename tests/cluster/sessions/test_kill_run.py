@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,8 +84,7 @@ def kill_agent(place: ClusterPlace) -> None:
 
 def kill_restore(place: ClusterPlace, rng: random.Random) -> None:
     """Begin a restore and kill it, too, at a random moment."""
-    command = [sys.executable, "-m", "fixtures", "restore", "--target=kubernetes", *place.where]
-    process = subprocess.Popen(command, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(place.restore_command, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(rng.uniform(1, 6))  # the first second goes into Python's own start
     process.kill()
     process.wait()

@@ -6,6 +6,7 @@ Nodes are simulated, and so are their machines (`simulated_agents`); the API ser
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,8 +40,9 @@ pytestmark = pytest.mark.needs("reference")
 Json = dict[str, Any]
 RUN, OTHER = "0123456789ab", "ba9876543210"
 SWAPPINESS = "/proc/sys/vm/swappiness"  # 60 on a fake root
-AGENT: Json = {"image": "registry.invalid/deeptweak:1", "overlay": {}}
 PATIENCE_S = 180.0
+AGENT = {"image": "registry.invalid/deeptweak:1"}
+CHOSEN = Settings(Where(), nodes="", image=AGENT["image"], patience_s=PATIENCE_S)
 
 
 class Machine(NamedTuple):
@@ -85,7 +87,7 @@ def cell(resources: list[str] | None = None, **more: object) -> Json:
 
 
 def restored(cluster: Cluster) -> dict[str, Restored | Refused]:
-    return dict(recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print))
+    return dict(recovery.finish_all(cluster, uuid.uuid4().hex[:12], CHOSEN, print))
 
 
 def well(result: Restored | Refused) -> Restored:
@@ -133,7 +135,7 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]))
     Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]))
     with lease.NodeLease(cluster, RUN, living), lease.NodeLease(cluster, OTHER, dead) as ours:
-        recovery.finish_node(cluster, ours, PATIENCE_S)
+        recovery.finish_node(cluster, ours, CHOSEN)
     assert resources(cluster) == [theirs]
     assert operator.marked_by_us(of_node(cluster, dead)) == set()
     assert operator.marked_by_us(of_node(cluster, living)) == {theirs}
@@ -173,17 +175,20 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
     before = Journal(cluster, RUN, node).open(AGENT)
     before.begin(cell([somebodys, "anything-else"]))
     with lease.NodeLease(cluster, OTHER, node) as held:
-        result = recovery.finish_node(cluster, held, PATIENCE_S)
+        result = recovery.finish_node(cluster, held, CHOSEN)
     assert resources(cluster) == [somebodys]
     assert any(f"anything-else, {somebodys}: left alone" in note for note in result.notes), result.notes
 
 
-def test_the_agent_is_made_anew_from_image_and_overlay_alone(cluster: Cluster, machines: list[Machine]) -> None:
-    """Whatever else is written into the ConfigMap, the pod that a restore starts is the one that a run starts."""
+def test_the_agent_of_a_restore_is_of_its_own_options_alone(cluster: Cluster, machines: list[Machine]) -> None:
+    """Whatever is written into the ConfigMap: an image, an overlay, a whole pod."""
     node, _ = machines[0]
-    journal = Journal(cluster, RUN, node).open({**AGENT, "metadata": {"namespace": "kube-system"}, "spec": {"nodeName": "another"}})
+    journal = Journal(cluster, RUN, node).open({"image": "registry.invalid/anybody-s:1"})
+    forged = {"image": "registry.invalid/anybody-s:1", "overlay": {"container": {"command": ["sh"]}}, "spec": {"nodeName": "another"}}
+    api.patch(cluster, api.CONFIGMAPS, journal.name, {"data": {"agent.json": json.dumps(forged)}})
+    [journal] = Journal.unfinished(cluster)
     with lease.NodeLease(cluster, OTHER, node) as held:
-        resumed = HeldNode.resume(cluster, journal, facts(of_node(cluster, node)), held, PATIENCE_S)
+        resumed = HeldNode.resume(cluster, journal, facts(of_node(cluster, node)), held, CHOSEN)
         with contextlib.closing(resumed):
             resumed.start_agent()
             ((pod),) = api.list_(cluster, api.PODS, labels=names.selector("agent", RUN))[0]
@@ -192,6 +197,19 @@ def test_the_agent_is_made_anew_from_image_and_overlay_alone(cluster: Cluster, m
     assert pod["metadata"]["name"] == wanted["metadata"]["name"] + "-restore"
     assert (pod["spec"]["nodeName"], container["image"], container["command"]) == (node, asked["image"], asked["command"])
     journal.close()
+
+
+def test_an_image_that_was_not_named_is_told_and_not_started(cluster: Cluster, machines: list[Machine]) -> None:
+    """The journal's word for it is not taken; who knows it pastes it. Nothing was begun until then."""
+    node, fake = machines[0]
+    Journal(cluster, RUN, node).open({"image": "registry.invalid/x:1", "pod-overlay": "pods.yaml"})
+    fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
+    ((_, refused),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], CHOSEN, print, named=())
+    assert isinstance(refused, Refused)
+    assert str(refused).endswith("do this again with --image=registry.invalid/x:1 --pod-overlay=pods.yaml")
+    assert (len(Journal.unfinished(cluster)), fake.journal.exists()) == (1, True)
+    assert well(restored(cluster)[node]).label == "left"
+    assert is_empty(cluster)
 
 
 def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nodes_are_finished(
