@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from fixtures.kubernetes.pods import Conclusion
 
+Object = dict[str, Any]
 FOLDER = Path(__file__).parents[3] / "shared" / "reference" / "operator_recordings"
 TICK_S = 0.25
 # Recorded of a pod only when they change: missing means as before.
@@ -25,13 +26,16 @@ _AS_BEFORE = ("labels", "annotations", "ownerReferences", "generateName", "creat
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a recording: a watch event, or something that was done (`action`)."""
+    """A line of a recording: a watch event, something that was done (`action`, with a `body`), or what else was seen then."""
 
     t: float
     action: str = ""
     kind: str = ""
     type_: str = ""
-    object: Mapping[str, Any] | None = None
+    object: Object | None = None
+    body: Any = None
+    host: Object | None = None
+    leftover: Object | None = None
 
 
 def names() -> list[str]:
@@ -45,9 +49,9 @@ def lines(name: str) -> tuple[Line, ...]:
     found = []
     for text in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
-        if "action" in line:
-            found.append(Line(line["t"], action=line["action"]))
-        elif "kind" in line:
+        if "kind" not in line:
+            found.append(Line(line["t"], **{name: line[name] for name in ("action", "body", "host", "leftover") if name in line}))
+        else:
             obj = line["object"]
             if line["kind"] == "Pod":
                 obj = _whole(obj, pods if line["type"] != "ADDED" else {})
@@ -56,7 +60,7 @@ def lines(name: str) -> tuple[Line, ...]:
     return tuple(found)
 
 
-def _whole(trimmed: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(trimmed: Object, before: Object) -> dict[str, Any]:
     pod = copy.deepcopy(dict(trimmed))
     known = before.get(pod["metadata"]["name"], {})
     pod["metadata"] = {key: known["metadata"][key] for key in _AS_BEFORE if key in known.get("metadata", {})} | pod["metadata"]
@@ -76,6 +80,7 @@ class Part:
 
 def part(recording: tuple[Line, ...], begin: str, end: str = "", nth: int = 1) -> Part:
     """From the nth action to another, each given by the words it begins with; without `end`, to the last line."""
+    recording = tuple(line for line in recording if line.kind or line.action)
     start = [i for i, line in enumerate(recording) if line.action.startswith(begin)][nth - 1]
     stop = next((i for i, line in enumerate(recording) if end and i > start and line.action.startswith(end)), len(recording))
     t = recording[start].t

@@ -153,7 +153,7 @@ def test_a_refusal_comes_as_what_it_is(agent: Agent, witness: Agent) -> None:
         agent.ask("begin", label="x", writes=[write("/proc/sys/vm/nosuch", "1")], mode="agent")
     with pytest.raises(BadInput, match=r"There is no 'reboot'; there are begin"):
         agent.ask("reboot")
-    with pytest.raises(MachineHeld, match=r"this machine is held by process \d+ \(.*fixtures\.node\.agent"):
+    with pytest.raises(MachineHeld, match=r"this machine is held by process \d+ \(.*fixtures\.kubernetes\.node_agent"):
         witness.ask("hold")
 
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.cluster.recordings import lines
 from tests.waiting import PATIENCE_S
 
 from .api import CORE, NODES, STRATEGIC, Api, ApiFailed
@@ -20,8 +21,6 @@ from .story import Story
 from .view import HOOKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .fixtures import StandIn
 
 Object = dict[str, Any]
@@ -46,36 +45,21 @@ COLLECTIONS = {
 RUNS_ON = "kubernetes.io/hostname"
 
 
-def lines(recording: Path) -> Iterator[Object]:
-    """The lines of a recording; a pod's labels and annotations stand only where they changed, so they are carried on."""
-    known: dict[str, Object] = {}
-    for text in recording.read_text().splitlines():
-        line = json.loads(text)
-        if line.get("kind") == "Pod":
-            meta = line["object"]["metadata"]
-            if line["type"] == "ADDED":
-                known[meta["name"]] = {}
-            kept = known.setdefault(meta["name"], {})
-            for part in ("labels", "annotations"):
-                kept[part] = meta.setdefault(part, kept.get(part, {}))
-        yield line
-
-
 class Replay:
     """One recording, done again with the stand-in on `node`."""
 
-    def __init__(self, recording: Path, api: Api, stand_in: StandIn, node: str, image: str) -> None:
-        self._lines, self._api, self._stand_in = list(lines(recording)), api, stand_in
+    def __init__(self, recording: str, api: Api, stand_in: StandIn, node: str, image: str) -> None:
+        self._lines, self._api, self._stand_in = lines(recording), api, stand_in
         self._node, self._image = node, image
         self._told, self._lock = Story(), threading.Lock()
         self._expected = Story()
         self._host: dict[str, Any] = {}
-        self._names = {m[3] for line in self._lines if (m := CLIENT.match(line.get("action", "")))}
+        self._names = {m[3] for line in self._lines if (m := CLIENT.match(line.action))}
         self._ended = False
         self._whole = Story()
         for line in self._lines:
-            if line.get("kind") in WATCHED:
-                self._whole.take(line["kind"], line["type"], line["object"])
+            if line.object and line.kind in WATCHED:
+                self._whole.take(line.kind, line.type_, line.object)
         self._all = self._mine(self._whole.chapters())
         for name in self._names:
             self._forget(name)
@@ -94,16 +78,16 @@ class Replay:
     def run(self) -> None:
         """Do every action of the recording at its moment; compare before each, and what is left behind where the recording does."""
         for line in self._lines:
-            if line.get("kind") in WATCHED:
-                self._expected.take(line["kind"], line["type"], line["object"])
-            elif "host" in line:
-                self._host.update(line["host"])
-            elif "leftover" in line:
+            if line.object and line.kind in WATCHED:
+                self._expected.take(line.kind, line.type_, line.object)
+            elif line.host:
+                self._host.update(line.host)
+            elif line.leftover:
                 self._as_far()
-                self._until(lambda recorded=line["leftover"]: self._left(recorded), f"left behind ({line['leftover']['when']})")
-            elif "action" in line:
+                self._until(lambda recorded=line.leftover: self._left(recorded), f"left behind ({line.leftover['when']})")
+            elif line.action:
                 self._as_far()
-                self._act(line["action"], line.get("body"))
+                self._act(line.action, line.body)
         self._as_far(whole=True)
         self._ended = True
 

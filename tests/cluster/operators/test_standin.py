@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("root", "reference")
 
-RECORDINGS = Path(__file__).parents[4] / "shared" / "reference" / "operator_recordings"
 SKYHOOK = [
     "tuning_apply",
     "recreate_same_name",
@@ -86,7 +85,7 @@ def test_the_skyhook_stand_in_follows_the_recording(
 ) -> None:
     """Each action of the recorded client, done again, has the recorded consequences; also in the brief form that other tests use."""
     skyhook_operator.start(speed=4, brief=scenario not in IN_FULL)
-    replay = Replay(RECORDINGS / f"skyhook_{scenario}.jsonl", server, skyhook_operator, node_name, image)
+    replay = Replay(f"skyhook_{scenario}", server, skyhook_operator, node_name, image)
     try:
         replay.run()
     finally:
@@ -98,7 +97,7 @@ def test_the_skyhook_stand_in_follows_the_recording(
 def test_the_kaito_stand_in_follows_the_recording(scenario: str, kaito_operator: StandIn, server: Api, node_name: str, image: str) -> None:
     """Each action of the recorded client, done again, has the recorded consequences."""
     kaito_operator.start(speed=1, fault=KAITO[scenario])
-    replay = Replay(RECORDINGS / f"kaito_{scenario}.jsonl", server, kaito_operator, node_name, image)
+    replay = Replay(f"kaito_{scenario}", server, kaito_operator, node_name, image)
     try:
         replay.run()
     finally:
