@@ -88,7 +88,7 @@ def test_list_for_a_reader_that_has_seen_enough_ends_quietly(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("target", ["local", "kubernetes"])
-@pytest.mark.parametrize("option", ["--context=", "--kubeconfig= ", "--namespace="])
+@pytest.mark.parametrize("option", ["--context=", "--kubeconfig= ", "--namespace=", "--image="])
 def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], option: str, target: str) -> None:
     """A variable that is not set: it would have restored another cluster, or this machine."""
     done = call("restore", f"--target={target}", option)

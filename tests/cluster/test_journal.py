@@ -21,7 +21,7 @@ from fixtures.terms import Refused
 
 NODE = "some-node.example.com"
 OURS, THEIRS = "0123456789ab", "ba9876543210"
-CELL: dict[str, Any] = {"label": "writeback-eager", "journal": "j", "apply": "agent", "resources": [], "boot_id": "b", "boot": None}
+CELL: dict[str, Any] = {"label": "writeback-eager", "journal": "j", "resources": [], "boot": None}
 LONG_S = 100.0
 
 

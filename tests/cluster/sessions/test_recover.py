@@ -83,7 +83,7 @@ def skyhook(cluster: Cluster, crds: list[str]) -> Iterator[Callable[..., str]]:
 
 
 def cell(resources: list[str] | None = None, **more: object) -> Json:
-    return {"label": "left", "apply": "skyhook", "resources": resources or [], "boot_id": "", "boot": None, **more}
+    return {"label": "left", "resources": resources or [], "boot": None, **more}
 
 
 def restored(cluster: Cluster) -> dict[str, Restored | Refused]:
