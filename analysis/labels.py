@@ -117,9 +117,13 @@ def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str,
     given = {name: dict(part.split("=", 1) for part in name.split(":")[1:]) for name in names}
     mentioned = Counter(key for own in given.values() for key in own)
     level = {name: {key: given[name].get(key, str(workloads[name].params.get(key, ""))) for key in mentioned} for name in names}
-    differ = [key for key in mentioned if len({level[name][key] for name in names}) > 1]
+    differ: dict[tuple[int, ...], str] = {}  # by how it parts them: of two that always change together, the first says it
+    for key in mentioned:
+        levels = [level[name][key] for name in names]
+        if len(set(levels)) > 1:
+            differ.setdefault(tuple(map(levels.index, levels)), key)
     return {
-        name: [_said(key, level[name][key]) for key in differ if level[name][key] and (mentioned[key] > 1 or key in given[name])]
+        name: [_said(key, level[name][key]) for key in differ.values() if level[name][key] and (mentioned[key] > 1 or key in given[name])]
         for name in names
     }
 

@@ -147,7 +147,7 @@ def _contrasts(
 ) -> Section:
     def draw(sheet: Page, top: float) -> None:
         heads, band = [("gain, % [95 %]", 0.12), ("verdict", 0)], margin_band(margin)
-        draw_forest(sheet, top, rows, left=left, right=2.25, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
+        draw_forest(sheet, top, rows, left=left, right=2.6, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
 
     return Section(title, HEADS + sum(row.tall for row in rows) + FOOT, draw, beside, run=run)
 

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from analysis.checks import LEVEL, OTHERS, share_of_others
+from analysis.labels import short_names
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, percent, spoken, unsigned
 
@@ -35,11 +36,11 @@ class WorkloadAnswer:
 
 def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]:
     """Return every workload of a run that was compared, in the order of the comparisons."""
-    result = []
+    result, names = [], short_names(run.workloads)
     for workload in dict.fromkeys(comparison.workload for comparison in comparisons):
         rows = [comparison for comparison in comparisons if comparison.workload == workload and not is_control(run, comparison)]
         if rows:
-            result.append(WorkloadAnswer(workload, counted(rows), _sentence(rows)))
+            result.append(WorkloadAnswer(names.get(workload, workload), counted(rows), _sentence(rows)))
     return result
 
 

@@ -112,6 +112,9 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
+    absent = set() if any(view.keys for view in views) else {"keys"}
+    judged = between is not None or not told or any(view.answers for view in views)
+    absent |= set() if judged else {"verdicts"}
     html = render(
         "page.html",
         title=f"DeepTweak report: {', '.join(view.name for view in views)}",
@@ -121,9 +124,10 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         rules_met=_rules_met(views),
         sections=[
             *told,
-            *(entry for entry in SECTIONS if entry[0] != "keys" or any(view.keys for view in views)),
+            *(entry for entry in SECTIONS if entry[0] not in absent),
         ],
         told=told,
+        judged=judged,
         views=views,
         between=between,
         refused=refused,
@@ -162,9 +166,11 @@ def _told(run: Run) -> list[ViewText]:
             continue
         try:
             answer = getattr(study, "page_answer", study.answer)(run)
-            result.append(ViewText(name, study.TITLE, answer.title, as_html.render(answer, 4)))
+            findings = as_html.render(replace(answer, sections=(), legend=()), 4)
+            figures = as_html.render(replace(answer, findings=(), warnings=()), 4)
+            result.append(ViewText(name, study.TITLE, answer.title, findings, figures))
         except Refused as reason:
-            result.append(ViewText(name, study.TITLE, str(reason), Markup()))
+            result.append(ViewText(name, study.TITLE, str(reason)))
     return result
 
 

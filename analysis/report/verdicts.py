@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.labels import absolute, label_of
+from analysis.labels import absolute, label_of, short_names
 from analysis.verdict import NAMES, without_guards
 from analysis.wording import number, probability, size
 
@@ -42,10 +42,11 @@ class VerdictRow:
 class VerdictTable:
     """Comparisons beside each other. `metrics` are label and whether the verdict stands on it; `base` is what gains relate to.
 
-    `heads` says what the names of the rows are: tweak sets, or workloads.
+    `heads` says what the names of the rows are: tweak sets, or workloads. `workload` is the whole name, where the title is a shorter one.
     """
 
     title: str
+    workload: str
     heads: str
     base: str
     metrics: tuple[tuple[str, bool], ...]
@@ -59,11 +60,15 @@ def tables(comparisons: Sequence[Comparison], run: Run | None = None) -> list[Ve
     There is one for each study and workload; where each workload has but one row, as in other tools' files, one for all.
     """
     names = row_names(comparisons)
+    short = short_names(run.workloads) if run else {}
     places = list(dict.fromkeys((comparison.study, comparison.workload) for comparison in comparisons))
     if len(places) == len(comparisons) > TOGETHER and len({comparison.primary_metric for comparison in comparisons}) == 1:
-        return [_table(f"{len(places)} workloads", [(comparison.workload, comparison) for comparison in comparisons], run)]
+        title = f"{len(places)} workloads"
+        named = [(short.get(comparison.workload, comparison.workload), comparison) for comparison in comparisons]
+        return [_table(title, title, named, run)]
     return [
         _table(
+            short.get(workload, workload),
             workload,
             [
                 (names[id(comparison)], comparison)
@@ -88,11 +93,12 @@ def row_names(comparisons: Sequence[Comparison]) -> dict[int, str]:
     }
 
 
-def _table(title: str, named: Sequence[tuple[str, Comparison]], run: Run | None) -> VerdictTable:
+def _table(title: str, workload: str, named: Sequence[tuple[str, Comparison]], run: Run | None) -> VerdictTable:
     rows = [comparison for _, comparison in named]
     metrics = _metrics(rows)
     return VerdictTable(
         title=title,
+        workload="" if workload == title else workload,
         heads="tweak set" if len({row.workload for row in rows}) == 1 else "workload",
         base=_base(rows, metrics),
         metrics=tuple((label_of(metric), metric == rows[0].primary_metric) for metric in metrics),

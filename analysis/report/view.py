@@ -64,12 +64,13 @@ class ViewLine:
 
 @dataclass(frozen=True, slots=True)
 class ViewText:
-    """What a study answers of a run: its section's id and heading, the answer in a line, and the rest as HTML."""
+    """What a study answers of a run: its section's id and heading, the answer in a line, its findings, and its tables."""
 
     id: str
     title: str
     answer: str
-    html: Markup
+    findings: Markup | str = ""
+    tables: Markup | str = ""
 
 
 class KeyFinding(NamedTuple):
@@ -146,7 +147,7 @@ def view_of(
         machine=machine_of(run),
         counts=counts_of(run),
         # Where the control differs, counts of verdicts on the sets of a design would say more than can be trusted.
-        answers=[answer for answer in answers(run, comparisons) if not (effects and answer.workload in differing)],
+        answers=answers(run, [one for one in comparisons if not (effects and one.workload in differing)]),
         keys=[KeyFinding.of(effect) for effect in effects],
         keys_html=_keys(run, effects),
         told=told,

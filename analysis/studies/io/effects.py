@@ -335,8 +335,9 @@ def contrasts(cells: Sequence[JudgedResponse], response: str) -> Contrasts:
         if tweakset != AGAIN and cache == "cold" and warm is not None:
             differences.append(_contrast(response, IoContrast(tweakset, rest, rest, ""), _changes(cold, warm)))
     unit = cells[0].responses[response].unit if cells else ""
-    again, tweaks = ([one for one in made if (one.tweakset == AGAIN) is copy] for copy in (True, False))
-    return Contrasts(response, unit, *map(_adjust, (again, tweaks, differences)))
+    judged = _adjust(made)  # the copy of stock among them, as `compare` has it: one question has one p
+    again, tweaks = (tuple(one for one in judged if (one.tweakset == AGAIN) is copy) for copy in (True, False))
+    return Contrasts(response, unit, again, tweaks, _adjust(differences))
 
 
 def _changes(blocks: Mapping[int, float], before: Mapping[int, float]) -> dict[int, float]:

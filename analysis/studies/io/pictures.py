@@ -294,7 +294,7 @@ SIDES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole ep
 
 
 @picture(
-    24,
+    4,
     "Format and page cache together",
     "What a cold cache costs each format: much where reading is the work, nothing where decoding is.",
     REPORTS=IO,

@@ -235,9 +235,12 @@ def _tweak_sets(study: IoStudy) -> Iterator[str]:
             f"{'faster' if (one.effect or 0.0) > 0 else 'slower'} {limits(RATE, one)}"
             for one in shown[:MOST]
         )
-        yield f"Tweak sets that differ from stock: {each}{_more(shown)} (Holm over {len(known)})."
+        family = len(known) + sum(copy.p is not None for copy in study.contrasts.again)
+        yield f"Tweak sets that differ from stock: {each}{_more(shown)} (Holm over {family})."
     elif known:
-        yield f"Tweak sets: none of {len({contrast.tweakset for contrast in known})} is shown to differ from stock."
+        names = list(dict.fromkeys(contrast.tweakset for contrast in known))
+        who = f"{names[0]} is not" if len(names) == 1 else f"none of {len(names)} is"
+        yield f"Tweak sets: {who} shown to differ from stock."
     outcomes: dict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(contrast.tweakset for contrast in study.idle):
         own = [contrast for contrast in study.idle if contrast.tweakset == name and contrast.p is not None]
