@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from fixtures.kernel import lock, probes
 from fixtures.kernel.machine import Machine, Write
 from fixtures.kernel.state_dirs import state_dir
 from fixtures.kernel.tunables import sysctl_path
+from fixtures.process.child import ask
 from fixtures.telemetry.client import Sampler
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def bench_cpu_of_a_cell(rounds: Callable[[list[float]], None], tmp_path: Path, d
         arguments = ["benchmarks/bench_kernel_tweaks.py", "--workloads=idle", "--tweaks=tcp-cubic", f"--blocks={blocks}"]
         arguments.append(f"--design={design}")
         command = [sys.executable, "-c", CPU_OF_A_SESSION, *arguments, f"--benchmark-json={saved}", f"--benchmark-storage={tmp_path}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return float(done.stdout.rsplit("cpu_s", 1)[1]), len(json.loads(saved.read_text())["benchmarks"])
+        answer = ask(*command, within_s=600.0)
+        assert answer.code == 0, answer.output
+        return float(answer.out.rsplit("cpu_s", 1)[1]), len(json.loads(saved.read_text())["benchmarks"])
 
     (few_s, few), (many_s, many) = map(session, BLOCKS)
     cost_s = (many_s - few_s) / (many - few)

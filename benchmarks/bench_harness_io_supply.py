@@ -15,10 +15,10 @@ import os
 import random
 import shutil
 import statistics
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,7 @@ import pytest
 from fixtures import workloads
 from fixtures.kernel import lock
 from fixtures.kernel.state_dirs import state_dir
+from fixtures.process.child import Child, ask
 from fixtures.studies.io import dataset, pagecache
 from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run
@@ -101,7 +102,7 @@ def bench_supply(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], No
         measured.append({"block": block, "order": order, **rates})
     ratios = {arm: interval([m[arm]["bytes_per_s"] / m["fio"]["bytes_per_s"] for m in measured]) for arm in ARMS if arm != "fio"}
     benchmark.extra_info.update(
-        fio=subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True).stdout.strip(),
+        fio=ask("fio", "--version").out.strip(),
         cache=cache,
         seed=SEED,
         data_set={"files": FILES, "bytes": FILES * RECORD_BYTES, **pagecache.device_of(prepared.data)},
@@ -162,9 +163,9 @@ def by_fio(prepared: Prepared, cache: str) -> dict[str, float]:
         "output-format": "json",
     }
     command = ["fio", "--readonly", "--group_reporting", *(f"--{key}={value}" for key, value in options.items())]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as fio:
+    with Child(command, stdout=PIPE) as fio:
         _prefer(fio.pid)
-        text = fio.communicate()[0]
+        text = fio.communicate()[0].decode()
     assert fio.returncode == 0, text
     job = json.loads(text[text.index("{") :])["jobs"][0]["read"]
     assert job["io_bytes"] == FILES * RECORD_BYTES

@@ -134,7 +134,7 @@ def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
     found = swappiness()
     place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
     assert outcomes(place)["unlucky"] == "failed"
-    assert "script/apply.sh failed: exit code 7: no luck" in reason(place, "unlucky")
+    assert "script/apply.sh ended with exit code 7: no luck" in reason(place, "unlucky")
     assert swappiness() == found
 
 

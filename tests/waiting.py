@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+HOUSE = Path(__file__).parents[1]
 PATIENCE_S = 300.0
 # Where the harness itself gives up after some seconds, in a process that runs tests.
 HASTE = (
@@ -29,9 +33,31 @@ def until(happened: Callable[[], object], what: str = "it did not happen", every
 def alive(pid: int) -> bool:
     """Does the process run? One that has ended and was not waited for does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+        return state(pid) not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@contextlib.contextmanager
+def doomed(script: str, *arguments: str) -> Iterator[list[int]]:
+    """Python runs a script until the block ends, and is killed then. Yields: its process id and those on the first line that it prints."""
+    command = [sys.executable, "-c", script, *arguments]
+    with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        try:
+            yield [process.pid, *map(int, process.stdout.readline().split())]
+        finally:
+            process.kill()
+
+
+def state(pid: int) -> str:
+    """As the kernel says: S sleeps, T is stopped, Z has ended and was not waited for."""
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+
+
+def children(pid: int) -> list[int]:
+    """Those that its first thread has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def cpu_s(pid: int) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,11 +14,11 @@ from fixtures.kubernetes import lease, names
 from fixtures.kubernetes.api import LEASES, create, delete, get, patch
 from fixtures.kubernetes.lease import NodeLease
 from fixtures.kubernetes.watch import watch
+from fixtures.process import proc
 from fixtures.terms import MachineHeld
+from tests.waiting import doomed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.kubernetes.client import Cluster
     from tests.cluster.line import Line
 
@@ -146,23 +144,11 @@ def test_a_process_that_proc_does_not_show_is_asked_after(monkeypatch: pytest.Mo
     with subprocess.Popen(["sleep", "60"]) as process:
         held = of_process(lease._process(process.pid))
         assert not lease.is_dead(held)
-        monkeypatch.setattr(Path, "read_text", hidden(process.pid))
+        monkeypatch.setattr(lease, "stat", lambda _: proc.stat("/proc/none"))
         assert not lease.is_dead(held)
         process.kill()
         process.wait()
         assert lease.is_dead(held)
-
-
-def hidden(pid: int) -> Callable[..., str]:
-    """`Path.read_text` where /proc shows nothing of this process."""
-    read = Path.read_text
-
-    def read_text(path: Path, **options: str) -> str:
-        if path.is_relative_to(f"/proc/{pid}"):
-            raise FileNotFoundError(path)
-        return read(path, **options)
-
-    return read_text
 
 
 def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,15 +190,10 @@ def test_a_killed_process_of_this_machine_is_dead_without_waiting(cluster: Clust
     program = (
         "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom fixtures.kubernetes.lease import NodeLease\n"
         f"with NodeLease(connect(Where(kubeconfig={str(kubeconfig)!r}, namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
-        "    print('held', flush=True)\n    time.sleep(1000)\n"
+        "    print(flush=True)\n    time.sleep(1000)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"held\n"
-        with pytest.raises(MachineHeld, match=f"process {process.pid} on "):
-            NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    with doomed(program) as (pid,), pytest.raises(MachineHeld, match=f"process {pid} on "):
+        NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
     with NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED) as held:
         assert held.took_over == THEIRS
 

@@ -15,7 +15,7 @@ from fixtures.kubernetes import manifests
 from fixtures.studies.command import spec
 from fixtures.workloads._variants import digest
 
-MODULES = ("fixtures.workloads.command", "fixtures.launch")
+MODULES = ("fixtures.workloads.command", "fixtures.kernel.process_settings")
 STEPS = 3
 
 
@@ -48,7 +48,7 @@ def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path:
         "--seed=1",
         f"--scratch={tmp_path}",
     )
-    for start in (("fixtures.workloads.command",), ("fixtures.launch", "Nice=5", "--", "command")):
+    for start in (("fixtures.workloads.command",), ("fixtures.kernel.process_settings", "Nice=5", "--", "command")):
         done = python_alone(str(code), *start, *ordered, folder=tmp_path)
         said = [json.loads(line)["event"] for line in done.stdout.splitlines()]
         assert said == ["ready", *["step"] * (STEPS + 1), "end"], done.stderr

@@ -70,7 +70,7 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
     ("words", "why"),
     [
         (("--", "no-such-program"), "no-such-program: cannot be started"),
-        (("--", "sh", "-c", "echo bad luck; exit 3"), "sh exited with 3; its last line: 'bad luck'"),
+        (("--", "sh", "-c", "echo bad luck; exit 3"), "sh ended with exit code 3; its last line: 'bad luck'"),
         (("--runs", "--format=json", "--", "true"), "leave all but one out"),
         (("--steps=1", "--", "true"), "--steps=1: at least 2"),
         (("--env=A", "--", "true"), "--env=A: write NAME=VALUE"),
@@ -91,4 +91,4 @@ def test_one_that_fails_in_its_cells_leaves_a_reason_in_each(place: Place) -> No
     assert done.code == 2, done.out  # a set that was asked for by name was not measured
     reasons = {one["tweakset"]: one["reason"] for one in place.saved()["deeptweak"]["cells"]}
     assert reasons["stock"] is None
-    assert "exited with 7" in reasons["slow"]
+    assert "ended with exit code 7" in reasons["slow"]

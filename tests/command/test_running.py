@@ -14,7 +14,7 @@ import pytest
 from fixtures.studies.command import spec as command
 from fixtures.studies.command.running import Running, Steps, whole
 from fixtures.terms import Refused
-from tests.waiting import until
+from tests.waiting import state, until
 
 HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=20.0)
 
@@ -60,7 +60,7 @@ def test_the_last_figure_of_a_file_that_it_writes_counts(tmp_path: Path) -> None
     [
         (replace(HERE, program=("no-such-program",)), "no-such-program: cannot be started"),
         (replace(HERE, folder="/no/such/folder"), "cannot be started in /no/such/folder"),
-        (sh("echo bad luck >&2; exit 3"), "exited with 3.*bad luck"),
+        (sh("echo bad luck >&2; exit 3"), "ended with exit code 3.*bad luck"),
         (sh("kill -9 $$"), "died of SIGKILL"),
         (sh("sleep 60", timeout_s=0.2), "did not end in 0.2 s"),
         (sh("while true; do echo more; sleep 0.01; done", timeout_s=0.2), "did not end in 0.2 s.*more"),
@@ -122,7 +122,7 @@ def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
         found = [steps.next() for _ in range(3)]
         assert [samples for _, _, samples in found] == [8, 8, 8]
         assert all(0.05 <= wall_s < 2 for _, wall_s, _ in found)
-        with pytest.raises(Refused, match=r"exited with 1; its last line: .*\['deeptweak'\]"):
+        with pytest.raises(Refused, match=r"ended with exit code 1; its last line: .*\['deeptweak'\]"):
             steps.next()
 
 
@@ -147,14 +147,10 @@ def test_no_step_holds_time_in_which_its_command_stood_still(wanted: command.Spe
         steps = Steps(wanted, running)
         steps.next()
         steps.pause()
-        until(lambda: _state(running.process.pid) == "T", "it goes on")
+        until(lambda: state(running.process.pid) == "T", "it goes on")
         time.sleep(STOOD_S)
         steps.go_on()
         assert all(steps.next()[1] < STOOD_S for _ in range(3))
-
-
-def _state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_lines_that_were_kept_back_tell_no_steps(tmp_path: Path) -> None:

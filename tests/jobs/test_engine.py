@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,7 +117,7 @@ def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(tm
         seen = {(tmp_path / "job-1" / "checkpoint").read_text()}
         while len(seen) < 3:  # the last but one has been told by then
             seen.add((tmp_path / "job-1" / "checkpoint").read_text())
-        (process,) = children(engine._forker._process.pid)
+        (process,) = waiting.children(engine._forker._process.pid)
         os.kill(process, signal.SIGKILL)
         while Path(f"/proc/{process}").exists():  # until it has been waited for
             time.sleep(0.001)
@@ -289,11 +288,11 @@ def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(tmp
         admit(engine, 1, 600.0)
         until(engine, "started")
         process = engine._forker._process
-        (child,) = children(process.pid)
+        (child,) = waiting.children(process.pid)
         process.kill()
         with pytest.raises(Refused, match="What starts the processes of jobs has ended: it died of SIGKILL"):
             engine.events(time.monotonic() + PATIENCE_S)
-        gone(child)
+        waiting.until(lambda: not waiting.alive(child))
 
 
 def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
@@ -308,25 +307,13 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
         "    print(vars(vars(engine)['_forker'])['_process'].pid, flush=True); time.sleep(600)"
     )
     cores = "0.5" if len(HELD) == 2 else "0"
-    with subprocess.Popen([sys.executable, "-c", script, cores], stdout=subprocess.PIPE, cwd=HOUSE, start_new_session=True) as run:
-        assert run.stdout is not None
-        started = int(run.stdout.readline())
-        processes = [started, *children(started)]
+    with waiting.doomed(script, cores) as (run, started):
+        processes = [started, *waiting.children(started)]
         assert len(processes) == 2
-        run.kill()
-    for pid in processes:
-        gone(pid)
+    waiting.until(lambda: not any(map(waiting.alive, processes)))
     if len(HELD) == 2:
         folders = [place.folder for place in HELD.values()]
-        waiting.until(lambda: not [one for folder in folders for one in folder.glob(f"deeptweak-jobs-{run.pid}-*")])
-
-
-def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def gone(pid: int) -> None:
-    waiting.until(lambda: cgroups.started(pid) is None)
+        waiting.until(lambda: not [one for folder in folders for one in folder.glob(f"deeptweak-jobs-{run}-*")])
 
 
 def test_what_a_job_started_ends_with_it(tmp_path: Path) -> None:
@@ -334,7 +321,7 @@ def test_what_a_job_started_ends_with_it(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         admit(engine, 1, 600.0)
         until(engine, "started")
-        (job,) = children(engine._forker._process.pid)
+        (job,) = waiting.children(engine._forker._process.pid)
         with subprocess.Popen(["sleep", "600"], process_group=job) as other:
             engine.kill(1)
             until(engine, "ended")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -23,7 +21,7 @@ from fixtures.studies.jobs.faults import FAULTS, Faults, Hogs
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
 from tests.jobs.made_jobs import Made
-from tests.waiting import alive, cpu_s, until
+from tests.waiting import alive, cpu_s, doomed, until
 
 HOUSE = Path(__file__).parents[2]
 CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=1.0)
@@ -266,11 +264,8 @@ def test_a_neighbour_that_ended_by_itself_is_told() -> None:
 def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
     """Even where that one had no time to say goodbye."""
     program = f"from fixtures.studies.jobs.faults import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
-    with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        (pid,) = map(int, parent.stdout.readline().split())
+    with doomed(program) as (_, pid):
         assert working(pid)
-        parent.kill()
     until(lambda: not alive(pid))
 
 

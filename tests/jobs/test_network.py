@@ -23,7 +23,7 @@ from fixtures.studies.jobs import network
 from fixtures.studies.jobs.network import Line, Passing, Relay
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
-from tests.waiting import alive, until
+from tests.waiting import alive, children, doomed, until
 
 HOUSE = Path(__file__).parents[2]
 
@@ -125,10 +125,8 @@ def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
         "import os, time; from fixtures.studies.jobs import network\n"
         "network.ping('127.0.0.1', lambda: (print(os.getpid(), flush=True), time.sleep(600)))"
     )
-    with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdout=subprocess.PIPE, text=True) as asking:
-        assert asking.stdout is not None
-        pid = int(asking.stdout.readline())
-        asking.kill()
+    with doomed(program) as (_, pid):
+        pass
     until(lambda: not alive(pid))
 
 
@@ -219,10 +217,10 @@ class TestReal:
         ) as process:
             assert process.stdout is not None
             assert b"ready" in process.stdout.readline()
-            children = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+            ended = children(process.pid)
             os.kill(process.pid, signal.SIGKILL)
-        assert len(children) == (2 if delay != "0" and not has_netem() else 1)
-        until(lambda: not any(map(alive, children)))
+        assert len(ended) == (2 if delay != "0" and not has_netem() else 1)
+        until(lambda: not any(map(alive, ended)))
 
 
 SYSCTLS = ("/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/ipv6/conf/all/disable_ipv6")

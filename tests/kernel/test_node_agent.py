@@ -26,7 +26,7 @@ from fixtures.terms import Script, Telemetry, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.programs import python
-from tests.waiting import PATIENCE_S, cpu_s, until
+from tests.waiting import PATIENCE_S, cpu_s, state, until
 
 HOUSE = Path(__file__).parents[2]
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
@@ -214,11 +214,6 @@ def pod_on(fake: FakeRoot, uid: str) -> Iterator[subprocess.Popen[str]]:
         shutil.rmtree(own)
 
 
-def state(process: subprocess.Popen[str]) -> str:
-    """As the kernel says: S sleeps, T is stopped."""
-    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 def joined(agent: Client, name: str, uid: str, values: list[tuple[str, str]]) -> None:
     """A workload has begun under these settings, and waits for its first turn."""
     agent.begin(values)
@@ -236,15 +231,15 @@ def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fa
     with pod_on(fake, ONE) as one, pod_on(fake, OTHER) as other:
         joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
         joined(agent, "stock", OTHER, [])
-        until(lambda: (state(one), state(other)) == ("T", "T"))
+        until(lambda: (state(one.pid), state(other.pid)) == ("T", "T"))
         agent.begin([(SWAPPINESS, "10")])
         for name, its, value in (("ten", one, "10"), ("stock", other, "60"), ("ten", one, "10")):
             assert agent.ask("turns_begin", name=name)["at_s"] <= time.monotonic()
             assert its.stdout is not None
             assert its.stdout.readline() == f"{value}\n"
-            until(lambda: sorted((state(one), state(other))) == ["S", "T"])
+            until(lambda: sorted((state(one.pid), state(other.pid))) == ["S", "T"])
             assert agent.ask("turns_end", name=name) == {"others_cpu_s": None}, "a fake root has no processor"
-            until(lambda: (state(one), state(other)) == ("T", "T"))
+            until(lambda: (state(one.pid), state(other.pid)) == ("T", "T"))
             assert fake.get(SWAPPINESS) == "60"
         fake.put(SWAPPINESS, "77")
         assert "'77' beside a slice" in agent.ask("turns_begin", name="stock")["refused"]["message"]

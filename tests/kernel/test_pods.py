@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from fixtures.kernel import pods
 from fixtures.kernel.tunables import Tunables
 from fixtures.terms import MachineHeld, Refused
+from tests import waiting
 
 UID = "d3bf48fa-b78d-4408-a821-226fbf86cd2f"
 UID_ = UID.replace("-", "_")
@@ -212,16 +212,9 @@ def test_a_process_that_is_gone_has_no_settings() -> None:
 
 def test_the_limits_of_a_process_are_the_kernel_s() -> None:
     command = "import resource, time; resource.setrlimit(resource.RLIMIT_CORE, (0, 4096)); print(flush=True); time.sleep(60)"
-    process = subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    try:
-        assert pods.limits(process.pid)["core"] == (0, 4096)
-        assert pods.limits(process.pid).keys() >= {"memlock", "nofile", "nproc", "rtprio"}
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with waiting.doomed(command) as (pid,):
+        assert pods.limits(pid)["core"] == (0, 4096)
+        assert pods.limits(pid).keys() >= {"memlock", "nofile", "nproc", "rtprio"}
 
 
 def test_a_container_that_is_just_starting_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,9 +92,9 @@ def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
 @pytest.mark.parametrize(
     ("stage", "text", "says"),
     [
-        ("apply", "echo cannot; exit 3", r"tune/apply\.sh failed: exit code 3: cannot"),
-        ("apply_check", "exit 1", r"tune/apply_check\.sh failed: exit code 1$"),
-        ("config", "kill -TERM $$", r"tune/config\.sh failed: died of SIGTERM"),
+        ("apply", "echo cannot; exit 3", r"tune/apply\.sh ended with exit code 3: cannot"),
+        ("apply_check", "exit 1", r"tune/apply_check\.sh ended with exit code 1$"),
+        ("config", "kill -TERM $$", r"tune/config\.sh died of SIGTERM"),
         ("apply", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false", r"exit code 1: x{590,595} \| end$"),
         ("apply", "sleep 60", r"not done after 0\.2 s"),
         ("apply", "setsid sleep 60 & wait", r"not done after 0\.2 s"),
@@ -139,7 +139,7 @@ def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) 
     machine = fake.machine()
     machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", "echo no; exit 1")])
     result = machine.restore()
-    assert result.notes == ("tune/uninstall.sh failed: exit code 1: no (values are put back from the snapshot all the same)",)
+    assert result.notes == ("tune/uninstall.sh ended with exit code 1: no (values are put back from the snapshot all the same)",)
     fake.must_be_as_found()
 
 

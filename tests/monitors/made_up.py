@@ -70,7 +70,16 @@ class Made:
             step_timeout_s=step_timeout_s,
             switching=switching,
         )
-        return _process.run(order, program=(sys.executable, "-c", WORKLOAD.format(source=self.source)))
+        return _process.run(order, program=(sys.executable, "-c", self.workload))
+
+    @property
+    def workload(self) -> str:
+        return WORKLOAD.format(source=self.source)
+
+    @property
+    def harness(self) -> str:
+        """A harness of its own that runs the workload, as a Python script."""
+        return HARNESS.format(source=self.source, folder=str(self.folder), workload=self.workload)
 
     def alive(self) -> dict[int, str]:
         """What is left of it: process id → command line. This process is none of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -16,9 +15,9 @@ import pytest
 from fixtures.studies.monitors import processes
 from fixtures.targets import _process
 from fixtures.terms import Order
-from tests.monitors.made_up import HARNESS, INSIDE, TRACE, WORKLOAD, gone, says, shell, traced, vanished
+from tests.monitors.made_up import INSIDE, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import PATIENCE_S, state, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +58,7 @@ def test_daemons_that_drop_everything_are_killed_with_what_they_started(made: Ma
     assert run.error is not None
     assert "processes behind (" in run.error
     assert not working_in(found.folder)
-    assert not [pid for pid in processes.children() if ended(pid)]
+    assert not [pid for pid in processes.children() if state(pid) == "Z"]
 
 
 def working_in(folder: Path) -> list[int]:
@@ -72,18 +71,12 @@ def working_in(folder: Path) -> list[int]:
     return found
 
 
-def ended(pid: int) -> bool:
-    """And nobody has waited for it."""
-    return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-
-
 def test_a_workload_and_its_own_children_are_no_monitors(made: Make) -> None:
     """A process of the workload's group that its parent has left comes to us too."""
     found = made(shell("exec sleep 1001"))
-    workload = WORKLOAD.format(source=found.source)
     orphan = "import subprocess; subprocess.run(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 &'])\n"
     order = Order("idle:wait_s=0.01", 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=PATIENCE_S)
-    assert _process.run(order, program=(sys.executable, "-c", orphan + workload)).error is None
+    assert _process.run(order, program=(sys.executable, "-c", orphan + found.workload)).error is None
     assert gone(found)
 
 
@@ -91,9 +84,7 @@ def test_a_workload_and_its_own_children_are_no_monitors(made: Make) -> None:
 def test_when_the_harness_is_killed_a_monitors_children_go_too(made: Make, way: str) -> None:
     """Nobody is left to look for them but the one that was started for it."""
     found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
-    workload = WORKLOAD.format(source=found.source)
-    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
-    with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}) as harness:
+    with subprocess.Popen([sys.executable, "-c", found.harness], cwd=HOUSE) as harness:
         until(lambda: "sleep 1000 " in traced(found.trace).values())
         harness.kill()
     assert vanished(found.trace)
@@ -104,9 +95,7 @@ def test_when_the_harness_is_killed_a_monitors_children_go_too(made: Make, way: 
 def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(made: Make, number: signal.Signals, moment_s: float) -> None:
     """At any moment: while it starts, between the two, at work. Which one it is depends on the machine."""
     found = made(shell("echo on; exec sleep 1000") + says("on"))
-    workload = WORKLOAD.format(source=found.source)
-    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
-    harness = subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}, stderr=subprocess.DEVNULL)
+    harness = subprocess.Popen([sys.executable, "-c", found.harness], cwd=HOUSE, stderr=subprocess.DEVNULL)
     time.sleep(moment_s)
     harness.send_signal(number)
     harness.wait(PATIENCE_S)

@@ -18,8 +18,9 @@ from fixtures.studies.monitors.processes import Lost, Turns
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching
 from tests import waiting
-from tests.monitors.made_up import BESIDE, HARNESS, TRACE, WORKLOAD, gone, says, shell, traced, vanished
+from tests.monitors.made_up import BESIDE, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
+from tests.waiting import state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,10 +105,6 @@ def standing() -> Iterator[tuple[subprocess.Popen[bytes], Turns]]:
             process.kill()
 
 
-def state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 def until(pid: int, wanted: str) -> None:
     waiting.until(lambda: state(pid) in wanted, every_s=0.001)
 
@@ -184,11 +181,9 @@ def test_a_pause_is_no_time_in_which_samples_were_due(made: Make) -> None:
 def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
     """The kernel's SIGKILL ends a stopped process too."""
     found = made(CLOCK + BEGUN)
-    workload = WORKLOAD.format(source=found.source)
-    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
-    script = script.replace("import Order", "import Order, Switching").replace('", 1000, ', '", 4000, ')
+    script = found.harness.replace("import Order", "import Order, Switching").replace('", 1000, ', '", 4000, ')
     script = script.replace('monitor="made_up")', 'monitor="made_up", switching=Switching(("found", "set"), 1999, 1))')
-    with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}) as harness:
+    with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE) as harness:
         waiting.until(lambda: any(Path(f"/proc/{pid}").exists() and state(pid) == "T" for pid in traced(found.trace)))
         harness.kill()
     assert vanished(found.trace)

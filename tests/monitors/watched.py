@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from pathlib import Path
 
 from fixtures.studies.monitors import monitor
 from tests import waiting
-from tests.waiting import PATIENCE_S, cpu_s
+from tests.waiting import PATIENCE_S, cpu_s, doomed
 
 WORKING = """
 def squares():
     return sum(number * number for number in range(1000))
-print("ready", flush=True)
+print(flush=True)
 while True:
     squares()
 """
@@ -26,13 +25,8 @@ while True:
 @contextmanager
 def working() -> Iterator[int]:
     """A process that computes in pure Python, with a function `squares`, until it is killed."""
-    with subprocess.Popen([sys.executable, "-c", WORKING], stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield process.pid
-        finally:
-            process.kill()
+    with doomed(WORKING) as (pid,):
+        yield pid
 
 
 @dataclass(frozen=True, slots=True)

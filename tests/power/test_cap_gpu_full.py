@@ -18,7 +18,7 @@ import pytest
 
 from control.power.terms import Knobs, Settings
 from fixtures.kernel import gpus
-from fixtures.kernel.cgroups import started
+from fixtures.process.proc import started
 from fixtures.studies.power.backends.gpu_full import GpuFull
 from fixtures.studies.power.terms import Probe
 from fixtures.terms import Refused

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.kernel import cgroups
+from fixtures.process import proc
 from fixtures.terms import Refused
-from tests.waiting import until
+from tests.waiting import doomed, until
 
 HOUSE = Path(__file__).parents[2]
 REAL = cgroups.place()
@@ -70,7 +70,7 @@ def test_only_groups_of_runs_that_are_no_more_are_tidied(tmp_path: Path) -> None
     root = fake(tmp_path, "1:cpu:/\n", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", **{"cpu__cpu.cfs_quota_us": "-1"})
     (root / f"proc/{os.getpid()}").mkdir()
     (root / f"proc/{os.getpid()}/stat").write_text(Path("/proc/self/stat").read_text())
-    pid, began = os.getpid(), cgroups.started(os.getpid())
+    pid, began = os.getpid(), proc.started(os.getpid())
     assert began is not None
     cpu = root / "sys/fs/cgroup/cpu"
     for name in (f"deeptweak-power-{pid}-{began}-0", f"deeptweak-power-{pid}-{began + 1}-0", "deeptweak-power-4194305-7-1", "others"):
@@ -131,9 +131,7 @@ def test_a_run_that_is_killed_leaves_no_group() -> None:
         "with cgroups.Groups({'cpu': cgroups.place()}, 'power') as groups:\n"
         "    one = subprocess.Popen(['sleep', '600']); groups.hold(0, one.pid, 0.5); print(one.pid, flush=True); time.sleep(600)"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=HOUSE, start_new_session=True) as run:
-        assert run.stdout is not None
-        int(run.stdout.readline())
-        assert list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*"))
-        os.killpg(run.pid, signal.SIGKILL)
-    until(lambda: not list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*")))
+    with doomed(script) as (run, one):
+        assert list(REAL.folder.glob(f"deeptweak-power-{run}-*"))
+        os.kill(one, signal.SIGKILL)
+    until(lambda: not list(REAL.folder.glob(f"deeptweak-power-{run}-*")))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ import pytest
 
 from fixtures.studies.power.tenants import Pool, Work
 from fixtures.studies.power.terms import Job
-from tests.waiting import alive, until
+from tests.waiting import alive, doomed, until
 
 STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
 
@@ -116,12 +114,6 @@ def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
         f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); pool.set([Work(1000), Work(1000)])\n"
         "threading.Timer(0.3, print, pool.pids, {'flush': True}).start(); pool.run(0, 600)"
     )
-    reading, writing = os.pipe()
-    whoever = os.posix_spawn(sys.executable, [sys.executable, "-c", script], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)])
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        pids = [int(word) for word in told.readline().split()]
+    with doomed(script) as (_, *pids):
         assert len(pids) == 2
-        os.kill(whoever, signal.SIGKILL)
-        os.waitpid(whoever, 0)
     until(lambda: not any(map(alive, pids)))

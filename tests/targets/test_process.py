@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.programs import python
 from tests.said import SPEAK
-from tests.waiting import PATIENCE_S, alive, until
+from tests.waiting import PATIENCE_S, alive, doomed, until
 
 FOLLOW = """
 import json, sys, tracemalloc
@@ -301,12 +300,8 @@ def on_start(pid):
     print(pid, reader, flush=True)
 run(Order({workload!r}, 99, 0, 0, Path({str(tmp_path)!r})), on_start=on_start, program={program!r})
 """
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen((sys.executable, "-c", harness), stdout=subprocess.PIPE, text=True, cwd=root)
-    with process:
-        assert process.stdout is not None
-        pid, reader = map(int, process.stdout.readline().split())
-        process.kill()
+    with doomed(harness) as (_, pid, reader):
+        pass
     try:
         assert gone(pid)
     finally:

@@ -103,7 +103,7 @@ def test_the_launcher_sets_them_and_becomes_the_workload(tmp_path: Path) -> None
     """As in a pod: the very process that was started is the workload at last."""
     options = ["--steps=2", "--warmup=0", "--seed=1", f"--scratch={tmp_path}", "--hold"]
     settings = {"Nice": "19", "MemoryTHP": "disable"}
-    command = [sys.executable, "-m", "fixtures.launch", *(f"{n}={v}" for n, v in settings.items()), "--", "idle", *options]
+    command = [sys.executable, "-m", "fixtures.kernel.process_settings", *(f"{n}={v}" for n, v in settings.items()), "--", "idle", *options]
     with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert '"event": "ready"' in process.stdout.readline()  # it waits for a word now

@@ -216,7 +216,7 @@ def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_wo
     order = Order("idle:wait_s=0.005", 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"})
     (container,) = job(order=order)["spec"]["template"]["spec"]["containers"]
     assert container["env"] == [{"name": "A", "value": "1"}]
-    assert container["command"] == ["python", "-m", "fixtures.launch", "Nice=5", "CPUAffinity=0-1,3", "--", "idle"]
+    assert container["command"] == ["python", "-m", "fixtures.kernel.process_settings", "Nice=5", "CPUAffinity=0-1,3", "--", "idle"]
     (plain,) = job(order=replace(order, process={"A": "1"}))["spec"]["template"]["spec"]["containers"]
     assert plain["command"] == ["python", "-m", "fixtures.workloads.idle"]
     assert plain["args"] == container["args"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import workloads
+from fixtures.process import proc
 from fixtures.studies.io import pagecache
 from tests.unlocked import without_locked_memory
 from tests.waiting import alive, until
@@ -45,15 +46,6 @@ def started(varied: str, data: Path, scratch: Path, preparation: Callable[[], No
     raise AssertionError(f"{known.name} ended before its first step")
 
 
-def children(pid: int) -> list[int]:
-    """Processes that a process has, their own included."""
-    try:
-        own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return own + [one for child in own for one in children(child)]
-
-
 @pytest.mark.parametrize(
     ("varied", "depth", "says"),
     [
@@ -66,13 +58,13 @@ def children(pid: int) -> list[int]:
 def test_whoever_is_killed_ends_the_cell_and_is_named(varied: str, depth: int, says: str, data: Path, tmp_path: Path) -> None:
     """In one line, in the step that runs, and nobody is left. Readers are children of their rank, the ranks of the first."""
     with started(f"{varied}:computation_time=0.5:cache=as_found", data, tmp_path) as process:
-        everybody = children(process.pid)
-        (victim,) = (pid for pid in everybody if depth_of(pid, process.pid) == depth)
+        own, everybody = proc.children(process.pid), proc.descendants(process.pid)
+        (victim,) = own if depth == 1 else everybody - own
         os.kill(victim, signal.SIGKILL)
         steps, why = rest(process)
     assert why.startswith(says.format(victim=victim, step=2 + steps))
     assert "\n" not in why
-    wait_for(everybody)
+    until(lambda: not any(map(alive, everybody)))
 
 
 def test_a_file_that_goes_away_ends_the_cell_and_is_named(tmp_path: Path) -> None:
@@ -114,20 +106,10 @@ def rest(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     return sum(event["event"] == "step" for event in before), last["why"]
 
 
-def depth_of(pid: int, root: int) -> int:
-    """1 for a child, 2 for a grandchild."""
-    return 0 if pid == root else 1 + depth_of(int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]), root)
-
-
-def wait_for(pids: list[int]) -> None:
-    """Until all of them are gone."""
-    until(lambda: not any(map(alive, pids)))
-
-
 def test_all_die_with_the_first_rank(data: Path, tmp_path: Path) -> None:
     """Even if only that one is killed, and not their group as the target does."""
     with started("processes=2:read_threads=1:computation_time=0.5:cache=as_found", data, tmp_path) as process:
-        everybody = children(process.pid)
+        everybody = proc.descendants(process.pid)
         assert len(everybody) == 3
         process.kill()
-    wait_for(everybody)
+    until(lambda: not any(map(alive, everybody)))

@@ -17,7 +17,7 @@ import pytest
 from fixtures import workloads
 from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
-from tests.waiting import alive, until
+from tests.waiting import alive, children, until
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -108,7 +108,7 @@ def test_no_rank_outlives_the_other(victim: str, tmp_path: Path) -> None:
     with process:
         assert process.stdout is not None
         assert b"ready" in process.stdout.readline()
-        (second,) = map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+        (second,) = children(process.pid)
         os.kill(process.pid if victim == "first" else second, signal.SIGKILL)
         process.stdout.read()
     assert process.returncode == (-signal.SIGKILL if victim == "first" else 1)

@@ -12,7 +12,7 @@ import pytest
 from fixtures.studies.io.dlio_engine import Process
 from fixtures.terms import Refused
 from tests.sessions import HOUSE
-from tests.waiting import alive, until
+from tests.waiting import alive, doomed, until
 
 START = """
 import sys, time
@@ -25,13 +25,8 @@ time.sleep(900)
 
 
 def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
-    starter = subprocess.Popen([sys.executable, "-c", START, str(tmp_path)], cwd=HOUSE, stdout=subprocess.PIPE, text=True)
-    assert starter.stdout is not None
-    with starter.stdout:
-        pid = int(starter.stdout.readline())
-    assert alive(pid)
-    starter.kill()
-    starter.wait()
+    with doomed(START, str(tmp_path)) as (_, pid):
+        assert alive(pid)
     until(lambda: not alive(pid))
 
 
@@ -51,13 +46,6 @@ def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(numbe
     until(lambda: not alive(pid))
 
 
-def test_its_end_is_the_end_of_it_whatever_it_does(tmp_path: Path) -> None:
-    process = Process([sys.executable, "-c", "import time; time.sleep(900)"], tmp_path, tmp_path / "log")
-    assert process.alive()
-    process.end()
-    assert not process.alive()
-
-
 def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> None:
     """As torch's do, which look for their parent every five seconds only."""
     orphan = (
@@ -67,7 +55,7 @@ def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> 
     until(lambda: not process.alive())
     pid = int((tmp_path / "output.txt").read_text())
     assert alive(pid)
-    process.end()
+    process.finish()
     until(lambda: not alive(pid))
 
 
@@ -81,7 +69,7 @@ def test_lines_come_whole_and_once(tmp_path: Path) -> None:
         file.write(b"o\n\xff\n")
     assert process.lines() == ["two", "\ufffd"]
     assert process.lines() == []
-    process.end()
+    process.finish()
 
 
 def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown(
@@ -92,7 +80,7 @@ def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown
     until(lambda: not process.alive())
     with pytest.raises(Refused) as refused:
         process.must_have_ended_well()
-    process.end()
+    process.finish()
     assert str(refused.value) == (
         "DLIO failed (mpirun ended with exit code 1). It said: RuntimeError: DataLoader worker (pid 7) exited unexpectedly"
     )
