@@ -7,6 +7,7 @@ import hashlib
 import re
 import shlex
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis import machine, studies
+from analysis.answer import Line
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots import fitting
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from analysis.answer import Answer
+    from analysis.answer import Answer, Section
     from analysis.plots.scene import Scene
     from analysis.plots.style import Picture as Module
     from analysis.terms import Comparison, Run, Verdict
@@ -166,12 +168,18 @@ def _told(run: Run) -> list[ViewText]:
             continue
         try:
             answer = getattr(study, "page_answer", study.answer)(run)
-            findings = as_html.render(replace(answer, sections=(), legend=()), 4)
-            figures = as_html.render(replace(answer, findings=(), warnings=()), 4)
+            # An answer without findings says them in its first sections.
+            words = () if answer.findings else tuple(takewhile(_is_text, answer.sections))
+            findings = as_html.render(replace(answer, sections=words, legend=()), 4)
+            figures = as_html.render(replace(answer, findings=(), warnings=(), sections=answer.sections[len(words) :]), 4)
             result.append(ViewText(name, study.TITLE, answer.title, findings, figures))
         except Refused as reason:
             result.append(ViewText(name, study.TITLE, str(reason)))
     return result
+
+
+def _is_text(section: Section) -> bool:
+    return all(isinstance(part, Line) for part in section.parts)
 
 
 def render(template: str, **values: object) -> str:

@@ -192,7 +192,7 @@ IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: th
 
 
 @picture(
-    12,
+    -13,
     "Effect of each key",
     "Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.",
     DESIGNS=FACTORIAL | {"ablation"},
