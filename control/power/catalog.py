@@ -53,13 +53,11 @@ def points(part: Literal["anchor", "sweep"]) -> tuple[OperatingPoint, ...]:
 
 
 def grid() -> list[Partition]:
-    """The partitions of the grid at the anchor clock."""
     return [point.partition for point in points("anchor")]
 
 
 @cache
 def platforms() -> dict[str, Platform]:
-    """Every GPU that is known, by name."""
     return {
         name: Platform(
             name=name,

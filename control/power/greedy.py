@@ -53,7 +53,6 @@ def rounded_up(cap_w: float) -> str:
 
 
 def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, profiled: bool) -> PartitionAnswer:
-    """Ask the model of the setting's memory clock."""
     model = models[setting.mem_mhz]
     anchor = model.anchor([setting.partition])
     clock = np.array([setting.sm_mhz])
@@ -228,7 +227,6 @@ def _partition(shares: Sequence[int], batches: Sequence[int]) -> Partition:
 
 
 def _infeasible(search: _Search, network: str, margin_w: float) -> Infeasible:
-    """Say what the least power of one process at the floor of the search is."""
     alone = [
         Partition((float(share),), (batch,)) for share in range(STEP_PERCENT, 101, STEP_PERCENT) for batch in greedy_batches(share, network)
     ]

@@ -74,7 +74,6 @@ class Ran:
 
     @property
     def throughput_images_per_s(self) -> float:
-        """All tenants together."""
         return sum(self.images) / (len(self.t_s) * SAMPLE_S)
 
 
@@ -117,7 +116,6 @@ class Plant:
         return self._now, tuple(refused)
 
     def run(self, seconds: float) -> Ran:
-        """Let the tenants infer for so long."""
         oom = tuple(at for at, tenant in enumerate(self._now.tenants) if tenant.batch > (self._off.oom_above_batch or tenant.batch))
         running = [tenant for at, tenant in enumerate(self._now.tenants) if at not in oom]
         target_w, throughput, curve = self._state(running)

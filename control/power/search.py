@@ -40,7 +40,6 @@ class Space:
 
     @cached_property
     def batches(self) -> dict[float, list[int]]:
-        """Batches by share."""
         shares = sorted({share for share, _ in self.tiles})
         return {share: [batch for other, batch in self.tiles if other == share] for share in shares}
 
@@ -49,12 +48,10 @@ class Space:
         return share, min(self.batches[share], key=lambda number: (abs(number - batch), number))
 
     def alike(self) -> list[Tiles]:
-        """All partitions of equal processes."""
         most = {tile: min(self.most_processes, int(self.most_share / tile[0] + 1e-9)) for tile in self.tiles}
         return [(tile,) * count for tile in self.tiles for count in range(1, most[tile] + 1)]
 
     def around(self, tiles: Tiles) -> Iterator[Tiles]:
-        """All partitions one change away; some come twice."""
         free = self.most_share - sum(share for share, _ in tiles)
         if len(tiles) < self.most_processes:
             yield from (_sorted((*tiles, tile)) for tile in self.tiles if tile[0] <= free)
@@ -79,7 +76,6 @@ class Space:
 
 
 def tiles_of(partition: Partition) -> Tiles:
-    """Answer a partition's tiles."""
     return _sorted(zip(partition.shares, partition.batches, strict=True))
 
 

@@ -85,7 +85,6 @@ def _batched(here: Partition, network: str) -> list[Partition]:
 
 
 def _merged(here: Partition, network: str) -> list[Partition]:
-    """The two processes of the smallest shares as one."""
     if len(here.shares) < 2:
         return []
     order = sorted(range(len(here.shares)), key=lambda at: (here.shares[at], at))

@@ -34,12 +34,10 @@ def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
 
 
 def at_speed(settings: Settings, name: Speed, value: float) -> Settings:
-    """The same settings at another clock or throttle."""
     return replace(settings, sm_mhz=value) if name == "sm_mhz" else replace(settings, throttle=value)
 
 
 def speed_in(settings: Settings, name: Speed) -> float | None:
-    """The clock or throttle of settings."""
     return settings.sm_mhz if name == "sm_mhz" else settings.throttle
 
 
@@ -55,7 +53,6 @@ def at_most(ladder: Sequence[float], value: float) -> int:
 
 
 def clamped(index: int, ladder: Sequence[float]) -> int:
-    """The index itself, or that of the end it ran past."""
     return min(max(index, 0), len(ladder) - 1)
 
 
@@ -94,7 +91,6 @@ class Tables:
 
 
 def partition_of(tenants: Sequence[Tenant]) -> Partition:
-    """The shares and batches of processes."""
     return Partition(tuple(tenant.share_percent for tenant in tenants), tuple(tenant.batch for tenant in tenants))
 
 
@@ -166,14 +162,12 @@ def best_in_time(question: Question, cap: float) -> Setting:
 
 
 def settings_of(at: Setting, knobs: Knobs) -> Settings:
-    """What a setting asks the back-end to set."""
     name, _ = speeds_of(knobs)
     mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
     return at_speed(Settings(tenants_of(at.partition), mem_mhz=mem_mhz), name, at.sm_mhz)
 
 
 def predicted(answer: PartitionAnswer) -> Predicted:
-    """What the model says of an answer."""
     return Predicted(answer.throughput_images_per_s, answer.power_w)
 
 

@@ -201,7 +201,6 @@ class Question:
 
     @property
     def cap(self) -> float:
-        """The cap of the first iteration."""
         return self.caps[0][1]
 
 
@@ -256,7 +255,6 @@ class Controller(Protocol):
 
 
 def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
-    """The processes of a partition."""
     return tuple(Tenant(float(share), int(batch)) for share, batch in zip(partition.shares, partition.batches, strict=True))
 
 

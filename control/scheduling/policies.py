@@ -51,8 +51,6 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start this job now, on slots of this kind."""
-
     number: int
     kind: str
 
@@ -94,7 +92,6 @@ class Policy:
 
 
 def names() -> tuple[str, ...]:
-    """Every policy there is, in alphabetical order."""
     return tuple(sorted(POLICIES))
 
 

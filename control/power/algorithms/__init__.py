@@ -40,7 +40,6 @@ ALGORITHMS = {
 
 
 def names() -> tuple[str, ...]:
-    """Every algorithm there is, in alphabetical order."""
     return tuple(sorted(ALGORITHMS))
 
 

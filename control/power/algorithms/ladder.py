@@ -56,16 +56,13 @@ class Rungs:
 
     @property
     def is_fastest(self) -> bool:
-        """Whether the clock is at its top."""
         return self.speed == len(self.speeds) - 1
 
     @property
     def top_batch(self) -> int:
-        """Index of the largest batch."""
         return len(self.ladder) - 1
 
     def decision(self, reason: str) -> Decision:
-        """Return what to set."""
         tenants = tuple(Tenant(share, self.ladder[self.batch]) for share in self.shares)
         return Decision(at_speed(Settings(tenants), self.name, self.speeds[self.speed]), reason)
 
@@ -133,7 +130,6 @@ class BatchDvfs(LadderController):
         self.low, self.high = 0, rungs.top_batch
 
     def reset(self, seen: Seen) -> None:
-        """Search the batch anew."""
         if seen.oom or seen.cap != self.cap:
             self.low, self.high, self.cap = 0, self.rungs.top_batch, seen.cap
 

@@ -50,11 +50,9 @@ class Powercap:
         self.settings = Settings(tenants, power_limit_w=limit_of(question, question.cap))
 
     def first(self) -> Decision:
-        """The split, and the cap as the limit."""
         return Decision(self.settings, "limit")
 
     def then(self, seen: Seen) -> Decision:
-        """The limit of the cap in force."""
         tenants = halved(seen.settings.tenants, seen.oom, self.question.knobs)
         return Decision(replace(self.settings, tenants=tenants, power_limit_w=limit_of(self.question, seen.cap)), "limit")
 
@@ -81,11 +79,9 @@ class Directcap:
         self.tried: dict[float, list[float]] = {}
 
     def first(self) -> Decision:
-        """The greedy partition, the clock left to the driver under its limit, memory at its top."""
         return Decision(self.settings, "greedy partition under the limit", self.said)
 
     def then(self, seen: Seen) -> Decision:
-        """Follow the cap; else watch the mean power, and lower or search the memory clock."""
         self.settings = replace(self.settings, tenants=seen.settings.tenants)
         if seen.oom:
             self.settings = replace(self.settings, tenants=halved(seen.settings.tenants, seen.oom, self.question.knobs))

@@ -116,8 +116,6 @@ def pctodl(question: Question) -> Pctodl:
 
 
 class Pctodl:
-    """The controller at work."""
-
     def __init__(self, question: Question, shadow: Shadow | None = None) -> None:
         self.question, self.shadow, self.tables = question, shadow, tables_of(question)
         self.name, self.speeds = speeds_of(question.knobs)
@@ -126,7 +124,6 @@ class Pctodl:
         self.thermo: Thermo | None = None
 
     def first(self) -> Decision:
-        """The greedy partition at its clocks."""
         return Decision(settings_of(self.answer.setting, self.question.knobs), "greedy partition", predicted(self.answer))
 
     def then(self, seen: Seen) -> Decision:

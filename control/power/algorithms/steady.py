@@ -113,8 +113,6 @@ class Ran:
 
 @dataclass(slots=True)
 class Tried:
-    """Partitions and memory clocks that ran."""
-
     known: dict[Key, Ran] = field(default_factory=dict)
 
     def note(self, settings: Settings, power: float, images: float | None) -> None:
@@ -145,7 +143,6 @@ class Tried:
             self.known = {key: ran for key, ran in self.known.items() if all(tenant.batch < from_batch for tenant in ran.settings.tenants)}
 
     def has(self, settings: Settings) -> bool:
-        """Whether it ran."""
         return _key(settings) in self.known
 
 
@@ -269,7 +266,6 @@ class Steady:
         return self._decision("out of memory: smaller batches", self._fastest(self._curve(self.settings)))
 
     def _too_slow(self, seen: Seen) -> list[int]:
-        """The tenants that missed the latency bound."""
         said = seen.latency_p95_ms or seen.latency_ms
         return [at for at, value in enumerate(said) if self.slo_ms is not None and value is not None and value > self.slo_ms]
 

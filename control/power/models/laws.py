@@ -72,7 +72,6 @@ class Padded:
 
     @property
     def processes(self) -> Floats:
-        """Number of processes, shape (partitions,)."""
         return np.asarray(self.here.sum(axis=1), dtype=np.float64)
 
 
@@ -97,7 +96,6 @@ def total(values: Floats, among: Padded) -> Floats:
 
 
 def mean(values: Floats, among: Padded) -> Floats:
-    """Mean over processes, shape (partitions,)."""
     return total(values, among) / among.processes
 
 

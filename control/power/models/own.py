@@ -224,7 +224,6 @@ class Spans:
 
 
 def spans_of(partitions: Sequence[Partition]) -> Spans:
-    """Those of partitions, one or more."""
     shares = [share for partition in partitions for share in partition.shares]
     batches = [batch for partition in partitions for batch in partition.batches]
     return Spans((min(shares), max(shares)), (min(batches), max(batches)), max(len(partition.shares) for partition in partitions))
@@ -261,7 +260,6 @@ class Own:
 
     @cached_property
     def spans(self) -> Spans:
-        """From where to where the partitions go that it was fitted to."""
         return spans_of(self.partitions)
 
     def anchor(self, partitions: Sequence[Partition]) -> Estimated:

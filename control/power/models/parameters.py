@@ -85,7 +85,6 @@ def model_of(kind: str, key: Key, said: Mapping[str, Any], where: str) -> Model:
 
 
 def listed(keys: Mapping[Key, object] | list[Key]) -> str:
-    """Write which models there are."""
     return "; ".join(f"{one_line(network)} on {one_line(gpu)} at {mem_mhz:g} MHz" for network, gpu, mem_mhz in keys) or "none"
 
 

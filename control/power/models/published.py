@@ -43,7 +43,6 @@ REGRESSORS = {"sm": "sm_gbr_model", "mem": "mem_gbr_model", "throughput": "throu
 
 
 def is_one(files: Files) -> bool:
-    """Is this such a folder?"""
     return FILE in files or bool(_networks(files))
 
 

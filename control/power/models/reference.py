@@ -161,7 +161,6 @@ class Reference:
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
-        """The clocks between which power was fitted."""
         return self.power.low_mhz, self.power.high_mhz
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
