@@ -136,6 +136,13 @@ def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 
     return Table([Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows])
 
 
+def table_of(columns: Iterable[tuple[Column, Callable[[Any], object]]], rows: Sequence[Any]) -> Table:
+    """Make a table of columns and of what each reads from a row; a column in which nothing stands is left out."""
+    read_columns = [(column, [read(row) for row in rows]) for column, read in columns]
+    filled = [(column, values) for column, values in read_columns if any(value is not None for value in values)]
+    return Table([column for column, _ in filled], [*zip(*(values for _, values in filled), strict=True)])
+
+
 def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
     """Sentences with a mark or word before each; quiet ones explain words, and are shown where that is asked for."""
     return (Line(text, mark, tone) for mark, text in lines)

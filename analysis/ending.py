@@ -11,6 +11,7 @@ from .compare import compare
 from .compare_answer import answer_of
 from .load import from_json
 from .render import text
+from .terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,5 +44,17 @@ def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), 
     """Return what a run's own study says of it; its verdicts, where it belongs to none or a session (`brief`) ends with them."""
     for study in studies.of(run):
         if study.ORDER < VERDICTS or not brief:
-            return replace(study.answer(run, brief=brief), refused=refused)
-    return answer_of(compare(run), [run], refused=refused, source=source)
+            try:
+                result = study.answer(run, brief=brief)
+            except Refused as error:
+                if not brief:
+                    raise
+                result = answer_of(compare(run), [run])
+                return replace(result, warnings=[*result.warnings, str(error)])
+            return replace(result, refused=[*refused, *result.refused])
+    comparisons = compare(run)
+    if not comparisons and not brief:
+        alone: list[Answer] = [answer for hook in studies.hooks("answer_alone") if (answer := hook(run)) is not None]
+        if alone:
+            return replace(alone[0], refused=refused)
+    return answer_of(comparisons, [run], refused=refused, source=source)

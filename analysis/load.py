@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from analysis import studies
 
@@ -17,11 +17,12 @@ from .formats.fields import Fields
 from .terms import Refused, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from .terms import Run
 
 GLOB = frozenset("*?[")
+Reading = TypeVar("Reading")
 
 
 def load(path: Path | str) -> Run:
@@ -116,6 +117,19 @@ def load_each(names: Sequence[str], refused: list[str]) -> Iterator[Run]:
             yield load(path)
         except Unreadable as error:
             refused.append(" ".join(str(error).splitlines()))
+
+
+def read_each(runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]) -> list[tuple[Run, Reading]]:
+    """Read something of each run; a run that has none is a line of `refused`. Raises: Refused, with the first reason, where none has."""
+    result = []
+    for run in runs:
+        try:
+            result.append((run, read(run)))
+        except Refused as error:
+            refused.append(str(error))
+    if not result:
+        raise Refused(refused[0])
+    return result
 
 
 def parsed(path: Path) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shutil
 import subprocess
@@ -63,27 +62,10 @@ def test_an_option_without_its_benchmark_is_refused_by_the_name_of_its_file(dest
     assert studies.files({dest: "1"}, "kernel_tweaks") == {}
 
 
-def test_nothing_outside_of_a_study_imports_it() -> None:
-    """The core finds studies by their folders and names none, and none names another."""
-    found = {
-        f"{path.relative_to(HOUSE)} imports {name}"
-        for path in (HOUSE / "fixtures").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for name in (
-            [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else [a.name for a in node.names]
-            if isinstance(node, ast.Import)
-            else []
-        )
-        if re.match(r"fixtures\.studies\.\w", str(name)) and not path.is_relative_to(HOUSE.joinpath(*str(name).split(".")[:3]))
-    }
-    assert not found
-
-
-WITHOUT = """
+# What still works without a study: everything of the run side can be imported, and the core's commands answer for the main run.
+IMPORTED = """
 import pkgutil, fixtures
-from fixtures import studies, targets, tweaks, workloads
+from fixtures import workloads
 for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
     if one.name.split(".")[1] not in ("studies", "cluster", "jobs") and not one.name.endswith("__main__"):
         try:
@@ -91,23 +73,44 @@ for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
         except ModuleNotFoundError as error:
             if error.name.split(".")[0] in ("fixtures", "control"):
                 raise  # a framework that is not installed here is another matter
-assert tweaks.resolve("all") and targets.names() and studies.owned()
 print(*[workloads.load(name).name for name in workloads.names()])
-print(*studies.put_back(), *studies.closing({}))
 """
+MAIN_RUN = "data/runs/2026-11-21_amd-epyc-2cpu.json"
+COMMANDS = (
+    "-m fixtures list",
+    "-m pytest benchmarks/bench_kernel_tweaks.py --plan -q -p no:cacheprovider",
+    f"-m analysis compare {MAIN_RUN}",
+    f"-m analysis show {MAIN_RUN}",
+    f"-m analysis report {MAIN_RUN} --output page.html",
+)
+BENCHMARKS = {"jobs": "cluster", "monitors": "monitoring"}  # whose names begin otherwise
+STUDIES = sorted({path.parent.name for side in ("analysis", "fixtures") for path in HOUSE.glob(f"{side}/studies/*/__init__.py")})
 
 
-@pytest.mark.parametrize("study", ["command", "gpu", "io", "monitors", "power"])
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES)
 def test_without_a_study_the_rest_is_whole(study: str, tmp_path: Path) -> None:
-    """Its folder is taken out of a copy: all else can be imported, and its workloads are no longer there."""
-    left_out = HOUSE / "fixtures/studies" / study
-    own = {path.stem for path in left_out.glob("workloads/*.py")}
-    shutil.copytree(HOUSE / "fixtures", tmp_path / "fixtures", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(tmp_path / "fixtures/studies" / study)
-    for name in ("analysis", "control", "data", "benchmarks"):
-        (tmp_path / name).symlink_to(HOUSE / name)
-    done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    names = done.stdout.split("\n")[0].split()
+    """Its folders of both sides, its commands and benchmarks are taken out of a copy."""
+    own = {path.stem for path in HOUSE.glob(f"fixtures/studies/{study}/workloads/*.py")}
+    for path in HOUSE.iterdir():
+        if path.name in {"analysis", "fixtures", "benchmarks"}:
+            shutil.copytree(path, tmp_path / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif not path.name.startswith("."):
+            (tmp_path / path.name).symlink_to(path)
+    for side in ("analysis", "fixtures"):
+        shutil.rmtree(tmp_path / side / "studies" / study, ignore_errors=True)
+    for path in [*tmp_path.glob("analysis/commands/*.py"), *tmp_path.glob("benchmarks/*.py")]:
+        if path.stem.startswith(f"bench_{BENCHMARKS.get(study, study)}") or f".studies.{study}" in path.read_text(encoding="utf-8"):
+            path.unlink()
+    imported = _run(tmp_path, "-c", IMPORTED)
+    names = imported.split("\n")[0].split()
     assert "cnn_train" in names
     assert not own & set(names)
+    for command in COMMANDS:
+        assert _run(tmp_path, *command.split())
+
+
+def _run(place: Path, *command: str) -> str:
+    done = subprocess.run([sys.executable, *command], cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), command
+    return done.stdout

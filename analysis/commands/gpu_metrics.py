@@ -37,12 +37,13 @@ def run(
     plot: Path | None = option("DIR", "draw heat maps and relations into this folder", type=Path),
     tables: Path | None = option("DIR", "write each statistic of every cell into this folder, a CSV file each", type=Path),
 ) -> Answer:
-    from analysis.studies.gpu import answer, sources
+    from analysis.studies.gpu import sources
+    from analysis.studies.gpu.answers import answer
 
     result = sources.read_grids(runs, gpu=gpu, sms=sms)
     files = sources.tables(result.grids, tables) if tables is not None else {}
     files |= sources.pictures(result.grids, plot) if plot is not None else {}
-    return answer.answer(result, files)
+    return answer(result, files)
 
 
 arguments = run.arguments

@@ -345,20 +345,14 @@ def report(
     simulated.
     """
     from analysis.answer import together
-    from analysis.load import load_each
+    from analysis.load import load_each, read_each
     from analysis.studies.power.cells import RULE
     from analysis.studies.power.report import answer
     from analysis.studies.power.study import sides
 
     refused: list[str] = []
-    answers = []
-    for run in load_each(runs, refused):
-        try:
-            answers.append(answer(run, sides(run, refused, baseline)))
-        except Refused as error:
-            refused.append(str(error))
-    if not answers:
-        raise Refused(refused[0] if refused else f"{', '.join(runs)}: no run that tells of a cap.")
+    read = read_each(load_each(runs, refused), lambda run: answer(run, sides(run, refused, baseline)), refused)
+    answers = [each for _, each in read]
     return replace(together(answers), data={"steady": RULE, "runs": [each.data for each in answers]}, refused=refused)
 
 

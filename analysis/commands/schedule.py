@@ -52,21 +52,14 @@ def report(
     engines, numbers of slots, machines and whatever else was asked for are never mixed. The simulator is given when jobs came and how long
     each held its slot.
     """
-    from analysis.load import load_each
+    from analysis.load import load_each, read_each
     from analysis.studies.jobs.policies import measured, played_streams
     from analysis.studies.jobs.policies import places as places_of
     from analysis.studies.jobs.records import streams as streams_of
 
     refused: list[str] = []
-    streams = []
-    for run in load_each(runs, refused):
-        try:
-            streams += played_streams(run, streams_of(run, refused), refused)
-        except Refused as error:
-            refused.append(str(error))
-    if not streams:
-        raise Refused(refused[0] if refused else f"{', '.join(runs)}: no run that tells of jobs.")
-    return measured(places_of(streams, baseline, refused), refused)
+    played = read_each(load_each(runs, refused), lambda run: played_streams(run, streams_of(run, refused), refused), refused)
+    return measured(places_of([stream for _, streams in played for stream in streams], baseline, refused), refused)
 
 
 @step(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from analysis import studies
 from analysis.compare import compare
 from analysis.labels import short_names
 from analysis.telemetry import Missing, series_of
@@ -12,10 +13,6 @@ from analysis.telemetry import Missing, series_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.studies.io.responses import JudgedResponse
-    from analysis.studies.jobs.streams import Gathered
-    from analysis.studies.keys.terms import Effects
-    from analysis.studies.monitors.terms import Overhead
     from analysis.telemetry import Series
     from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 
@@ -28,19 +25,18 @@ class NothingToDraw(Exception):
 class Scene:
     """Runs and what is known of them.
 
-    `series` has the samples of a cell under `series_key`; `series_missing` says why some have none. `effects` has what is said of the keys
-    that a run's design varied, by the run's origin. `io` is what workloads reported of their input, a run of theirs each. `overhead` has
-    what monitors cost, a workload each, by the run's origin. `streams` has the streams of jobs of runs that tell of some.
+    `series` has the samples of a cell under `series_key`; `series_missing` says why some have none. The rest is what studies have for
+    their pictures (`for_pictures`): `effects` of keys and `overhead` of monitors by a run's origin, `io` and `streams` a run each.
     """
 
     runs: tuple[Run, ...]
     comparisons: tuple[Comparison, ...] = ()
     series: Mapping[str, Series] = field(default_factory=dict)
     series_missing: str | None = None
-    effects: Mapping[str, tuple[Effects, ...]] = field(default_factory=dict)
-    io: tuple[JudgedResponse, ...] = ()
-    overhead: Mapping[str, tuple[Overhead, ...]] = field(default_factory=dict)
-    streams: tuple[Gathered, ...] = ()
+    effects: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    io: Sequence[Any] = ()
+    overhead: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    streams: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +62,8 @@ def scene_of(runs: Sequence[Run]) -> Scene:
         except Missing as reason:
             missing.append(f"{run.run_id}: {reason}" if len(runs) > 1 else str(reason))
     comparisons = tuple(comparison for run in runs for comparison in compare(run))
-    effects = {run.origin: _effects(run) for run in runs if run.design.factors}
-    watched = {run.origin: _overheads(run) for run in runs if run.is_monitored}
-    telling = [run for run in runs if any(cell.report for cell in run.cells)]  # of more than steps
-    read, streams = _told(telling) if telling else ((), ())
-    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read, watched, streams)
-
-
-# Most runs have none of this, and need not wait until what judges it is loaded.
-
-
-def _effects(run: Run) -> tuple[Effects, ...]:
-    from analysis.studies.keys.effects import effects_of
-
-    return tuple(effects_of(run))
-
-
-def _overheads(run: Run) -> tuple[Overhead, ...]:
-    from analysis.studies.monitors.study import overheads
-
-    return tuple(overheads(run))
-
-
-def _told(runs: Sequence[Run]) -> tuple[tuple[JudgedResponse, ...], tuple[Gathered, ...]]:
-    from analysis.studies.io.responses import judged_alike
-    from analysis.studies.io.saved import io_runs
-    from analysis.studies.jobs.streams import gather
-
-    read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
-    return read, tuple(gathered for run in runs if (gathered := gather(run)) is not None)
+    of_studies = {name: value for for_pictures in studies.hooks("for_pictures") for name, value in for_pictures(runs).items()}
+    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, **of_studies)
 
 
 def series_key(run: Run, cell_id: str) -> str:

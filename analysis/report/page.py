@@ -167,7 +167,7 @@ def _told(run: Run) -> list[ViewText]:
         if name == "keys":
             continue
         try:
-            answer = getattr(study, "page_answer", study.answer)(run)
+            answer = study.answer(run)
             # An answer without findings says them in its first sections.
             words = () if answer.findings else tuple(takewhile(_is_text, answer.sections))
             findings = as_html.render(replace(answer, sections=words, legend=()), 4)

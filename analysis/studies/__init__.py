@@ -35,7 +35,7 @@ class Study(Protocol):
         """Whether the run belongs to it."""
 
     def answer(self, run: Run, *, brief: bool = False) -> Answer:
-        """What the study says of a run; `brief` where a session ends with it. Where there is a `page_answer(run)`, a report has that.
+        """What the study says of a run; `brief` where a session ends with it.
 
         Raises: Refused, where the run cannot be judged.
         """
@@ -61,8 +61,14 @@ def names_of(run: Run) -> frozenset[str]:
 def hooks(name: str) -> tuple[Callable[..., Any], ...]:
     """Return what studies offer to the core under a name, in the order of their folders; most offer nothing.
 
-    `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics. `command_for(folder)`: what reads a folder
-    without saved runs, or None. `blocks_for(run, gain)`: what seeing a gain takes, or None. `tells_of(run)`: see `Study`.
+    - `tells_of(run)`: see `Study`.
+    - `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics.
+    - `command_for(folder)`: what reads a folder without saved runs, or None.
+    - `answer_alone(run)`: what a run says that has nothing beside its baseline, or None.
+    - `for_pictures(runs)`: fields of the scene that pictures are drawn from (`plots/scene`).
+    - `blocks_for(run, gain)`: what seeing a gain takes, or None.
+    - `unquiet(run)`: workloads whose controls differ, and why.
+    - `effects_of_grid(…)`, `effects_answer(effects)`: which factor of a grid did it.
     """
     modules = [import_module(f"analysis.studies.{study}") for study in NAMES]
     return tuple(getattr(module, name) for module in modules if hasattr(module, name))

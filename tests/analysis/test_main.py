@@ -131,16 +131,47 @@ def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.Capt
     assert "`compare`" in refused(capsys, "comprae", "run.json")
 
 
-@pytest.mark.parametrize("words", [["show"], []])
-def test_a_run_alone_is_shown_as_its_study_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+# What a file's name begins with, and whose answer it is; all others are verdicts.
+SHOWN = {
+    "cluster-checkpoints": "depend checkpoint",
+    "cluster-faults": "depend report",
+    "cluster-hyper": "jobs hyper",
+    "cluster-kubernetes": "depend report",
+    "cluster-neighbours": "depend report",
+    "cluster-network": "depend network",
+    "cluster-poisoning": "depend report",
+    "cluster-profile": "jobs profile",
+    "cluster-queueing": "queue validate",
+    "cluster-scaling": "scale report",
+    "cluster-scheduling": "schedule report",
+    "gpu-metrics": "gpu-metrics",
+    "gpu-query-cost": "describe",
+    "harness-": "describe",
+    "io-supply": "describe",
+    "io_": "io",
+    "monitoring": "overhead",
+    "power-cap": "power report",
+    "ablation": "effects",
+}
+
+
+def lines(capsys: pytest.CaptureFixture[str], *command: str) -> list[str]:
+    """What a command prints, without the next command that it names."""
+    assert main(command) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if line and not line.startswith("next:")]
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "data/runs").glob("*.json")), ids=lambda path: path.stem)
+def test_a_run_is_shown_as_the_command_for_its_question_answers(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = lines(capsys, "show", str(path))
+    assert not shown[0].startswith("Nothing to compare")
+    command = next((command for name, command in SHOWN.items() if path.name.startswith(name)), None)
+    assert command is None or shown == lines(capsys, *command.split(), str(path))
+
+
+def test_a_run_alone_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(saved_file(tmp_path, MADE))
-    main(["compare", path])
-    compared = capsys.readouterr().out
-    assert main([*words, path]) == 0
-    assert capsys.readouterr().out == compared
-    for name, answer in {"ablation_2026-11-21": "No key can be named", "io_patterns_2026-11-22": "Cold cache"}.items():
-        assert main([*words, str(HOUSE / f"data/runs/{name}_amd-epyc-2cpu.json")]) == 0
-        assert answer in capsys.readouterr().out
+    assert lines(capsys, path) == lines(capsys, "show", path) == lines(capsys, "compare", path)
 
 
 def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there_is(tmp_path: Path) -> None:

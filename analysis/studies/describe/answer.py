@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
@@ -78,7 +78,7 @@ def _data(run: Run, workloads: Sequence[Described]) -> dict[str, object]:
         "run_id": run.run_id,
         "origin": run.origin,
         "warnings": list(run.warnings),
-        "workloads": [asdict(workload) for workload in workloads],
+        "workloads": workloads,
     }
 
 

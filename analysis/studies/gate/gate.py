@@ -20,7 +20,7 @@ from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
-from analysis.studies.monitors.study import overheads
+from analysis.studies import hooks
 from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Metric, Refused
 from analysis.wording import exactly, number, percent, probability, speed
@@ -208,8 +208,8 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
 
 def _unquiet(candidate: Arm) -> dict[str, str]:
     """Workloads under monitors whose two arms without one differ, or agree too loosely to call a cost absent: why none passes there."""
-    result = [overhead for run in candidate.runs if run.is_monitored for overhead in overheads(run)]
-    return {overhead.workload: overhead.control.sentence for overhead in result if overhead.control.state != "quiet"}
+    doubted = [unquiet(run) for run in candidate.runs for unquiet in hooks("unquiet")]
+    return {workload: sentence for doubts in doubted for workload, sentence in doubts.items()}
 
 
 def _must_know(limits: Limits, runs: Sequence[Run]) -> None:

@@ -1,1 +1,25 @@
 """What the metrics of a GPU say of a kernel whose size is known: a grid of blocks × threads, its logs or its saved run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analysis.answer import Answer
+    from analysis.terms import Run
+
+ORDER = 26
+TITLE = "GPU metrics"
+
+
+def tells_of(run: Run) -> bool:
+    """Whether any cell sampled the metrics of a GPU under a kernel of known size."""
+    return any("gpu_metrics" in cell.report for cell in run.cells)
+
+
+def answer(run: Run, *, brief: bool = False) -> Answer:
+    """What the metrics say and what they cannot; `brief` leaves out each cell's figures."""
+    from . import sources
+    from .answers import answer as answer_of
+
+    return answer_of(sources.of_run(run), brief=brief)

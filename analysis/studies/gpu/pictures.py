@@ -15,7 +15,7 @@ from analysis.plots.page import INSIDE, Entry, Section, page, stack
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
-from .answer import CLOSE_R2
+from .answers import CLOSE_R2
 from .checks import limits
 from .findings import lines, shown_table
 from .grid import ACTIVE, GRACT, LABELS, MAX, MEAN, MEDIAN, SMACT, SMOCC, UTILIZATION, named

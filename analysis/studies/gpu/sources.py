@@ -186,6 +186,11 @@ def read_grids(names: Sequence[str], *, gpu: str | None = None, sms: int | None 
     return Sources(tuple(map(findings_of, grids)), tuple(dict.fromkeys(refused)))
 
 
+def of_run(run: Run) -> Sources:
+    refused: list[str] = []
+    return Sources((findings_of(grid_of_run(run, refused)),), tuple(refused))
+
+
 def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[KernelGrid]:
     path = Path(name)
     if path.is_dir():

@@ -5,7 +5,7 @@ Both summaries of a workload stand in one row, since what moves one mostly moves
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
@@ -246,8 +246,8 @@ def _change(change: LevelChange) -> dict[str, object]:
     return {
         "verdict": change.verdict,
         "acknowledged": change.acknowledged,
-        "last_before": asdict(change.last_before),
-        "first": asdict(change.first),
+        "last_before": change.last_before,
+        "first": change.first,
         "runs_since": change.runs_since,
         "gain": change.gain,
         "low": change.low,

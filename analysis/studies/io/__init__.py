@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from analysis.answer import Answer
@@ -44,3 +44,12 @@ def command_for(folder: Path) -> str | None:
     from .dlio_folder import folders_under
 
     return f"these are DLIO results and no saved runs: python -m analysis io {folder} --plot OUT" if folders_under(folder) else None
+
+
+def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
+    if not any(map(tells_of, runs)):
+        return {}
+    from .responses import judged_alike
+    from .saved import io_runs
+
+    return {"io": judged_alike(one for run in runs for one in io_runs(run, []))}

@@ -263,8 +263,8 @@ def record_of(study: DlioStudy) -> dict[str, Any]:
         "runs": [record(judged) for judged in study.judged],
         "generations": [about(generation) for generation in study.generations],
         "published": [{**asdict(row), "id": row.id, "raw": study.raw[row].origin if row in study.raw else None} for row in study.rows],
-        "stale": [asdict(stale) for stale in study.stale],
+        "stale": study.stale,
         "compared": [judged.run.origin for judged in study.usable],
-        "tests": [asdict(test) for test in study.tests],
-        "run_error": {name: error and asdict(error) for name, error in study.error.items()},
+        "tests": study.tests,
+        "run_error": study.error,
     }

@@ -251,8 +251,8 @@ def record_of(study: IoStudy) -> dict[str, Any]:
             }
             for analysis in study.analyses
         ],
-        "contrasts": asdict(study.contrasts),
-        "changed_nothing": [asdict(contrast) for contrast in study.idle],
+        "contrasts": study.contrasts,
+        "changed_nothing": study.idle,
         "reversals": list(reversals([analysis for analysis in study.analyses if not analysis.sets])),
         "tweak_sets": [untouched(study.contrasts), *tweaks(study.contrasts)] if study.cells else [],
         "refused": list(study.refused),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analysis.answer import Answer
     from analysis.terms import Run
 
@@ -20,13 +22,15 @@ def tells_of(run: Run) -> bool:
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """What the command for the run's question answers; `brief` is a sentence on each thing that its streams show."""
+    """What the command for the run's question answers; `brief` has the run's warnings too."""
     from . import streams
 
-    return streams.brief(run) if brief else streams.answer(run)
+    return streams.answer(run, brief=brief)
 
 
-def page_answer(run: Run) -> Answer:
-    from .streams import sentences
+def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
+    if not any(map(tells_of, runs)):
+        return {}
+    from .streams import gather
 
-    return sentences(run)
+    return {"streams": [gathered for run in runs if (gathered := gather(run)) is not None]}

@@ -388,9 +388,9 @@ def with_advice(
 
 def advised(advice: Advice | None, trials: Sequence[tuple[CheckpointTrial, Advice | None]], refused: Sequence[str]) -> Answer:
     """In the data an open interval ends in null."""
-    documents = [{**asdict(trial), "advice": None if own is None else asdict(own)} for trial, own in trials]
+    documents = [{**asdict(trial), "advice": own} for trial, own in trials]
     parts = [*(() if advice is None else _advice(advice)), *(part for trial, own in trials for part in _trial_parts(trial, own))]
-    return of_parts({"advice": None if advice is None else asdict(advice), "trials": documents}, parts, refused)
+    return of_parts({"advice": advice, "trials": documents}, parts, refused)
 
 
 def _advice(advice: Advice) -> Iterator[Part]:
@@ -481,5 +481,5 @@ def simulated(plan: CheckpointPlan) -> Answer:
         text_table(("interval s", "time/work ± 95 %", "formula", "of Daly's [95 %]"), rows),
         Line("no other interval took less time than Daly's." if best.interval_s == advice.daly_s else least, "•"),
     ]
-    data = {"simulated": True, "asked": asdict(plan), "advice": asdict(advice), "intervals": [*map(asdict, intervals)]}
+    data = {"simulated": True, "asked": plan, "advice": advice, "intervals": intervals}
     return of_parts(data, parts)

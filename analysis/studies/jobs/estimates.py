@@ -1,4 +1,7 @@
-"""Values with their intervals, and how they are written: means over blocks or runs, ratios of pairs, gains. A block counts once."""
+"""Values with their intervals: means over blocks or runs, ratios of pairs, gains; how they are written, and how faults are called.
+
+A block counts once.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from analysis.wording import digits, probability
 from control.t_test import ALPHA, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from analysis.answer import Table
     from analysis.terms import Effect
 
+    from .faults import FaultArm
     from .records import Unit
 
     Document = dict[str, Any]
@@ -59,7 +63,7 @@ class Ratio:
     why: str = ""
 
 
-def grouped(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
+def by_unit(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
     groups: dict[Unit, list[float]] = {}
     for unit, value in values:
         if value is not None:
@@ -195,3 +199,47 @@ def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
 
     known = [time for time in times_s if time is not None and time > 0]
     return unit_of(known) if known else (1.0, "s")
+
+
+def constants(arms: Sequence[FaultArm]) -> Iterator[str]:
+    """What all arms of a fault have in common, a line a fault: `flood: at_s 10, for_s 2, size 60`."""
+    for fault in dict.fromkeys(arm.label.split(" ")[0] for arm in arms):
+        labels = [arm.label.split(" ") for arm in arms if arm.label.split(" ")[0] == fault]
+        if shared := [word for word in labels[0][1:] if all(word in label for label in labels)]:
+            yield f"{fault}: {', '.join(shared).replace('=', ' ')}"
+
+
+def names(arms: Iterable[FaultArm]) -> list[str]:
+    """Name arms where only these are shown: by their fault, and by what sets arms of one fault apart, their streams last."""
+    arms = list(arms)
+    labels = [arm.label.split(" ") for arm in arms]
+    faults = [_apart(own, [other for other in labels if other[0] == own[0]]) for own in labels]
+    conditions = [arm.condition.split(":") for arm in arms]
+    alike = [[other for other, name in zip(conditions, faults, strict=True) if name == fault] for fault in faults]
+    of_streams = [_apart(own, others)[1:] for own, others in zip(conditions, alike, strict=True)]
+    return [", ".join(map(_spoken, (*fault, *stream))) for fault, stream in zip(faults, of_streams, strict=True)]
+
+
+def _apart(own: list[str], others: list[list[str]]) -> list[str]:
+    """Return the first word, and those others that not all have."""
+    return own[:1] + [word for word in own[1:] if not all(word in other for other in others)]
+
+
+def _spoken(word: str) -> str:
+    key, _, value = word.partition("=")
+    if key == "checkpoint_s":
+        return "no checkpoints" if value == "0" else f"checkpoints every {value} s"
+    try:
+        return f"{key} {digits(float(value), 3)}" if value else key
+    except ValueError:
+        return f"{key} {value}"
+
+
+def by_fault(arms: Sequence[FaultArm]) -> list[FaultArm]:
+    """Put arms of one fault together, by what is done against it: numbers as numbers."""
+
+    def key(arm: FaultArm) -> list[tuple[str, float]]:
+        parts = (word.partition("=") for word in arm.label.split(" "))
+        return [(name, float(value) if value.replace(".", "", 1).isdecimal() else 0.0) for name, _, value in sorted(parts)]
+
+    return sorted(arms, key=lambda arm: (arm.fault or "", arm.label.count("checkpoint_s"), key(arm)))

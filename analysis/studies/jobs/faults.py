@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from analysis.answer import Line, bullets, marked, of_parts
+from analysis.answer import Answer, Column, Line, Section, Word, bullets, grouped, table_of
+from analysis.labels import shorten
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
-from .estimates import NONE, adjusted, average, figure, grouped, mean, number, p_value, ratio, table, value_of
+from .estimates import adjusted, average, by_fault, by_unit, constants, figure, mean, names, number, p_value, plural, ratio, value_of
 from .recovery import after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part, Tone
 
     from .estimates import Figure, Ratio
     from .records import Stream, Unit
@@ -38,12 +38,22 @@ RULE = (
     "and not within it. open: neither is shown."
 )
 LEGEND = (
-    "useful: what is left of the time of all attempts without lost work, checkpoints, and jobs that never got done. lost s: a stream.",
-    "slowdown: mean response of the jobs that both got done, over that without the fault. goodput: work done a second, likewise.",
-    "intervals of 95 % over blocks, each a pair; p after Holm over all faults. restart: from the fault to the next attempt.",
-    "recovered: from the fault until it is over, its jobs are done, and as many jobs are done as by then without it.",
+    (
+        "times as long",
+        "mean response of the jobs that both got done, over that without the fault; 95 % intervals over blocks, each a pair.",
+    ),
+    ("p", "of that, after Holm over all faults."),
+    ("goodput", "work done a second, over that without the fault."),
+    ("useful", "what is left of the time of all attempts without lost work, checkpoints, and jobs that never got done. lost: a stream."),
+    ("restart", "from the fault to the next attempt."),
+    ("recovered", "from the fault until it is over, its jobs are done, and as many jobs are done as by then without it."),
 )
-TONES: Mapping[str, Tone] = {"isolated": "good", "not isolated": "bad", "open": "open"}
+ISOLATION = {
+    "isolated": Word("yes", "good"),
+    "not isolated": Word("no", "bad"),
+    "open": Word("not shown", "open"),
+    "not judged": Word("not judged", "quiet"),
+}
 MOST = 0.9  # of the faults must have a recovery time for a mean of them
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 FIFO, POLICY = "fifo", "policy="
@@ -153,10 +163,10 @@ def _arm(condition: str, label: str, group: Sequence[_Member]) -> FaultArm:
     recovered = sum(after.recovery_s is not None for _, after in struck)
 
     def over(of: Callable[[_Member], float | None]) -> Figure | None:
-        return mean(grouped((member.stream.unit, of(member)) for member in group))
+        return mean(by_unit((member.stream.unit, of(member)) for member in group))
 
     def over_struck(name: str) -> Figure | None:
-        return mean(grouped((unit, getattr(after, name)) for unit, after in struck))
+        return mean(by_unit((unit, getattr(after, name)) for unit, after in struck))
 
     return FaultArm(
         condition=condition,
@@ -200,9 +210,10 @@ def _notes(group: Sequence[_Member]) -> Iterator[str]:
             yield "no fault ever struck."
     never = Counter(job.outcome for member in group for job in member.stream.jobs if job.outcome in {"never started", "never ended"})
     yield from (f"{count} jobs {outcome}: they have no response, and no part in slowdown and recovery." for outcome, count in never.items())
-    for member in group:
-        if member.totals.alone_down_s and member.stream.nodes == 1:
-            yield f"{member.stream.name}: the only node was lost; nothing could run for {member.totals.alone_down_s:.3g} s."
+    down_s = [member.totals.alone_down_s for member in group if member.totals.alone_down_s and member.stream.nodes == 1]
+    if down_s:
+        spell = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(down_s), max(down_s))))
+        yield f"the only node was lost in {len(down_s)} of {len(group)} streams: nothing could run for {spell} s."
     if any(outage.back_s is None for member in group for outage in member.stream.outages):
         yield "a node never came back: it counts as lost to the last end of a job."
 
@@ -340,65 +351,94 @@ def _number(value: object) -> float | None:
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
+    """Return what each fault cost, condition by condition, the policies under it, and what poisoned clients cost."""
     of_faults, policies, accuracies = arms(streams, margin), spared(streams), poisonings(streams)
-    data = {"arms": [*map(asdict, of_faults)], "policies": [*map(asdict, policies)], "poisonings": [*map(asdict, accuracies)]}
-    return of_parts({**data, "margin": margin, "rule": RULE}, report(of_faults, policies, accuracies, margin), refused)
-
-
-def report(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Iterator[Part]:
-    faulty = {arm.condition for arm in arms if arm.fault}
-    for condition in dict.fromkeys(arm.condition for arm in arms if arm.condition in faulty):
-        yield Line(condition, tone="strong")
-        yield from _condition([arm for arm in arms if arm.condition == condition], margin)
-        yield ""
-    if policies:
-        yield Line("policies under the same fault: response of the stream's own jobs, over that under fifo", tone="strong")
-        rows = [(f"{jobs.policy}, {jobs.label}", jobs.blocks, jobs.response, p_value(jobs.p)) for jobs in policies]
-        yield table(("", "blocks", "response [95 %]", "p"), rows)
-        yield from bullets(f"{jobs.policy}, {jobs.label}: {jobs.why}" for jobs in policies if jobs.why)
-        yield ""
-    if not faulty and not poisonings:
-        yield "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
-    if poisonings:
-        yield from _accuracies(poisonings)
-    if faulty:
-        yield from bullets(LEGEND, tone="quiet")
-
-
-def _condition(arms: Sequence[FaultArm], margin: float) -> Iterator[Part]:
-    rows = [
-        (
-            *(arm.label, arm.blocks, f"{arm.outcomes.get('done', 0)}/{sum(arm.outcomes.values())}"),
-            *(NONE if arm.useful is None else f"{100 * arm.useful.value:.1f} %", value_of(arm.lost_s)),
-            *(arm.slowdown, p_value(arm.p), value_of(arm.goodput)),
-        )
-        for arm in arms
+    faulty = {arm.condition for arm in of_faults if arm.fault}
+    titles, common = shorten(dict.fromkeys(arm.condition for arm in of_faults if arm.condition in faulty))
+    sections = [
+        _condition(f"{title}, {common}" if common else title, [arm for arm in of_faults if arm.condition == condition], margin)
+        for condition, title in titles.items()
     ]
-    yield table(("", "blocks", "done", "useful", "lost s", "slowdown [95 %]", "p", "goodput"), rows)
-    struck = [
-        (
-            *(arm.label, arm.strikes, arm.hit, value_of(arm.restart_s), value_of(arm.lost_s_per_hit), arm.recovery_s),
-            *(f"{arm.recovered}/{arm.strikes}", NONE if arm.available is None else f"{100 * arm.available.value:.2f} %"),
-        )
-        for arm in arms
-        if arm.strikes
+    sections += [_spared_jobs(policies)] if policies else []
+    sections += [_accuracies(accuracies)] if accuracies else []
+    none = "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
+    return Answer(
+        title=_summary(of_faults) if faulty else "" if accuracies else none,
+        sections=sections,
+        legend=[*LEGEND, *([("isolated", RULE)] if any(arm.isolation for arm in of_faults) else [])] if faulty else [],
+        data={"arms": of_faults, "policies": policies, "poisonings": accuracies, "margin": margin, "rule": RULE},
+        refused=refused,
+    )
+
+
+def _summary(arms: Sequence[FaultArm]) -> str:
+    of_faults = [arm for arm in arms if arm.fault]
+    slower = sum(_word(arm).text == "slower" for arm in of_faults)
+    losing = sum(arm.lost_jobs > 0 for arm in of_faults)
+    lost = f"; jobs are lost under {losing}" if losing else ""
+    return f"{plural(len(of_faults), 'setting')} with a fault; jobs are shown to be slower under {slower or 'none'}{lost}."
+
+
+def _word(arm: FaultArm) -> Word:
+    """Whether the jobs that both streams got done take longer, in the words of `compare`."""
+    if arm.slowdown is None or arm.p is None:
+        return Word("not comparable", "quiet")
+    if arm.thinned:
+        return Word("fewer jobs", "open")
+    if arm.p < ALPHA:
+        return Word("slower", "bad") if arm.slowdown.value > 1 else Word("faster", "good")
+    return Word("same") if arm.isolation == "isolated" else Word("can't tell", "open")
+
+
+def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
+    of_faults = by_fault([arm for arm in arms if arm.fault])
+    called = dict(zip((arm.label for arm in of_faults), names(of_faults), strict=True))
+    columns: list[tuple[Column, Callable[[FaultArm], object]]] = [
+        (Column("fault", left=True), lambda arm: called.get(arm.label, arm.label)),
+        (Column("jobs are", "verdict", left=True), lambda arm: _word(arm) if arm.fault else None),
+        (Column("times as long\n[95 %]", "slowdown", figure), lambda arm: arm.slowdown),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda arm: arm.p),
+        (Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True), lambda arm: arm.isolation and ISOLATION[arm.isolation]),
+        (Column("done"), lambda arm: f"{arm.outcomes.get('done', 0)}/{sum(arm.outcomes.values())}"),
+        (Column("useful\n%", "useful_percent", number, spare=2), lambda arm: value_of(arm.useful, 100)),
+        (Column("lost\ns", "lost_s", number, spare=2), lambda arm: value_of(arm.lost_s)),
+        (Column("goodput", "goodput", number, spare=3), lambda arm: value_of(arm.goodput)),
+        (Column("blocks", spare=1), lambda arm: arm.blocks),
     ]
-    if struck:
-        yield ""
-        yield table(("", "faults", "hit", "restart s", "lost s a hit", "recovered s [95 %]", "of", "available"), struck)
-    for arm in arms:
-        if arm.isolation:
-            of = ""
-            if arm.slowdown and arm.slowdown.low90 is not None:
-                of = f" (margin {unsigned(margin)}; 90 % {number(arm.slowdown.low90)} to {number(arm.slowdown.high90)})"
-            yield Line(f"{arm.label}: {arm.isolation}{of}", "•", TONES.get(arm.isolation, ""))
-    labels: dict[str, list[str]] = {}
-    for arm in arms:
-        for note in _findings(arm):
-            labels.setdefault(note, []).append(arm.label)
-    yield from bullets(f"{', '.join(names)}: {note}" for note, names in labels.items())
-    if any(arm.isolation for arm in arms):
-        yield from marked([("•", RULE)], "quiet")
+    struck: list[tuple[Column, Callable[[FaultArm], object]]] = [
+        columns[0],
+        (Column("faults"), lambda arm: arm.strikes),
+        (Column("attempts\nended", "hit"), lambda arm: arm.hit),
+        (Column("restart\ns", "restart_s", number), lambda arm: value_of(arm.restart_s)),
+        (Column("lost s\neach", "lost_s_per_hit", number), lambda arm: value_of(arm.lost_s_per_hit)),
+        (Column("recovered s\n[95 %]", "recovery_s", figure), lambda arm: arm.recovery_s),
+        (Column("of", "recovered"), lambda arm: f"{arm.recovered}/{arm.strikes}"),
+        (Column("available\n%", "available_percent", number, spare=1), lambda arm: value_of(arm.available, 100)),
+    ]
+    notes = grouped([(called.get(arm.label, arm.label), note) for arm in arms for note in _findings(arm)], len(of_faults))
+    return Section(
+        title,
+        [
+            *map(Line, constants(of_faults)),
+            table_of(columns, arms),
+            table_of(struck, [arm for arm in of_faults if arm.strikes]),
+            *bullets(notes),
+        ],
+    )
+
+
+def _spared_jobs(policies: Sequence[SparedJobs]) -> Section:
+    columns: list[tuple[Column, Callable[[SparedJobs], object]]] = [
+        (Column("policy", left=True), lambda jobs: jobs.policy),
+        (Column("fault", left=True), lambda jobs: jobs.label.split(" ")[0]),
+        (Column("times as long\n[95 %]", "response", figure), lambda jobs: jobs.response),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda jobs: jobs.p),
+        (Column("blocks"), lambda jobs: jobs.blocks),
+    ]
+    lost = grouped([(f"{jobs.policy}, {jobs.label}", jobs.why) for jobs in policies if jobs.why])
+    return Section(
+        "Response of the stream's own jobs under the same fault, over that under fifo", [table_of(columns, policies), *bullets(lost)]
+    )
 
 
 def _findings(arm: FaultArm) -> Iterator[str]:
@@ -414,18 +454,18 @@ def _findings(arm: FaultArm) -> Iterator[str]:
     yield from arm.notes
 
 
-def _accuracies(poisonings: Sequence[Poisoning]) -> Iterator[Part]:
-    yield Line("accuracy of federated runs", tone="strong")
-    rows = [
-        (
-            *(one.setting or one.condition, f"{one.poisoned:g}", one.jobs, figure(one.accuracy, 100)),
-            figure(one.drop, 100) if one.poisoned else NONE,
-        )
-        for one in poisonings
+def _accuracies(poisonings: Sequence[Poisoning]) -> Section:
+    columns: list[tuple[Column, Callable[[Poisoning], object]]] = [
+        (Column("setting", left=True), lambda setting: setting.setting or setting.condition),
+        (Column("poisoned", write="{:g}".format), lambda setting: setting.poisoned),
+        (Column("jobs"), lambda setting: setting.jobs),
+        (Column("accuracy\n% [95 %]", "accuracy", partial(figure, scale=100)), lambda setting: setting.accuracy),
+        (Column("lost, points\n[95 %]", "lost", partial(figure, scale=100)), lambda setting: setting.drop if setting.poisoned else None),
     ]
-    yield table(("", "poisoned", "jobs", "accuracy % [95 %]", "lost, points [95 %]"), rows)
-    if any(one.poisoned and one.drop is None for one in poisonings):
-        yield Line("no loss of accuracy where no block has the same without poisoned clients.", "•")
-    for clean in dict.fromkeys(one.clean for one in poisonings if one.clean not in {"", one.setting}):
-        yield Line(f"what has no clean run of its own is compared with {clean}.", "•")
-    yield ""
+    lines = [
+        f"what has no clean run of its own is compared with {clean}."
+        for clean in dict.fromkeys(setting.clean for setting in poisonings if setting.clean not in {"", setting.setting})
+    ]
+    if any(setting.poisoned and setting.drop is None for setting in poisonings):
+        lines.append("no loss of accuracy where no block has the same without poisoned clients.")
+    return Section("Accuracy of federated runs", [table_of(columns, poisonings), *bullets(lines)])

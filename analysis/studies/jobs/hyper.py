@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from analysis import studies
 from analysis.answer import marked, of_parts, together
-from analysis.studies.keys.answers import answer as effects_answer
-from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.observed import letters
-from analysis.studies.keys.terms import DesignFactor, LostPoint, Observed
-from analysis.studies.keys.terms import EffectRow as Cell
 from analysis.terms import Refused
 
 from .estimates import NONE, average, faster, gain, over_runs, share, table
@@ -20,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from analysis.answer import Answer, Part
-    from analysis.studies.keys.terms import Effects
     from analysis.terms import Effect
 
     from .estimates import Figure
@@ -61,7 +56,7 @@ class Hyper:
     best: GridPoint | None
     next: GridPoint | None
     effect: Effect | None
-    effects: Effects | None
+    effects: Any
     why: str
     why_no_gain: str = ""
 
@@ -76,8 +71,8 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
     factors = _factors(learning)
     by_levels: dict[tuple[str, ...], list[Stream]] = {}
     for stream in learning:
-        by_levels.setdefault(tuple(str(stream.params[factor.name]) for factor in factors), []).append(stream)
-    order = [levels for levels in product(*(factor.levels for factor in factors)) if levels in by_levels]
+        by_levels.setdefault(tuple(str(stream.params[name]) for name in factors), []).append(stream)
+    order = [levels for levels in product(*factors.values()) if levels in by_levels]
     times = {levels: {stream.unit: _time_s(stream) for stream in by_levels[levels]} for levels in order}
     points = tuple(_point(levels, by_levels[levels], times[levels]) for levels in order)
     whole = sorted((point for point in points if point.time_s is not None and point.reached == point.jobs), key=_soon)
@@ -85,21 +80,21 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
     pair = (_known(times[after.levels]), _known(times[best.levels])) if best and after else None
     effect, why_no_gain = gain(TIME, *pair) if pair else (None, "")
     effects, why = _effects(factors, order, times)
-    return Hyper(tuple(factor.name for factor in factors), points, best, after, effect, effects, why, why_no_gain)
+    return Hyper(tuple(factors), points, best, after, effect, effects, why, why_no_gain)
 
 
-def _factors(streams: Sequence[Stream]) -> list[DesignFactor]:
-    varied: list[tuple[str, tuple[str, ...]]] = []
+def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
+    varied: dict[str, tuple[str, ...]] = {}
     for name in streams[0].params:
         if not all(name in stream.params for stream in streams):
             continue
         levels = list(dict.fromkeys(str(stream.params[name]) for stream in streams))
         if len(levels) > 1:
             numbers = [_number(level) for level in levels]
-            varied.append((name, tuple(sorted(levels, key=float) if None not in numbers else levels)))
+            varied[name] = tuple(sorted(levels, key=float) if None not in numbers else levels)
     if not varied:
         raise Refused("All streams of jobs that learn have the same parameters: vary some, as in --vary lr=0.01,0.1.")
-    return [DesignFactor(name, letter, levels) for (name, levels), letter in zip(varied, letters(len(varied)), strict=True)]
+    return varied
 
 
 def _point(levels: tuple[str, ...], streams: Sequence[Stream], times: Times) -> GridPoint:
@@ -127,40 +122,27 @@ def _known(times: Times) -> dict[Unit, float]:
 
 
 def _effects(
-    factors: Sequence[DesignFactor], order: Sequence[tuple[str, ...]], times: Mapping[tuple[str, ...], Times]
-) -> tuple[Effects | None, str]:
+    factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], times: Mapping[tuple[str, ...], Times]
+) -> tuple[Any, str]:
     """Effects on the time to the accuracy; none where the grid has holes, for what is missing there is what never got so far."""
-    named = {levels: ", ".join(f"{factor.name} {level}" for factor, level in zip(factors, levels, strict=True)) for levels in order}
-    missing = [levels for levels in product(*(factor.levels for factor in factors)) if levels not in times]
+    named = {levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True)) for levels in order}
+    missing = [levels for levels in product(*factors.values()) if levels not in times]
     never = [levels for levels in order if not _known(times[levels])]
     if missing:
         return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this is no full factorial."
     if never:
-        points = "; ".join(named[levels] for levels in never[:3])
-        return None, f"in no run did all jobs of {points} reach the accuracy: no effect on the time to it."
-    rows = [Cell(named[levels], levels, _block(unit), time_s) for levels in order for unit, time_s in _known(times[levels]).items()]
+        some = "; ".join(named[levels] for levels in never[:3])
+        return None, f"in no run did all jobs of {some} reach the accuracy: no effect on the time to it."
+    rows = [(named[levels], levels, _block(unit), time_s) for levels in order for unit, time_s in _known(times[levels]).items()]
     lost = [
-        LostPoint(named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, time_s in its.items() if time_s is None))
+        (named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, time_s in its.items() if time_s is None))
         for levels in order
         if None in (its := times[levels]).values()
     ]
-    (effects,) = of_table(
-        Observed(
-            study="hyper-parameters",
-            workload="job_stream",
-            profile="",
-            design="table",
-            metric=TIME,
-            better="lower",
-            scale="log",
-            margin=None,
-            factors=tuple(factors),
-            points={named[levels]: levels for levels in order},
-            rows=tuple(rows),
-            lost=tuple(lost),
-        )
-    )
-    return effects, ""
+    points = {named[levels]: levels for levels in order}
+    for effects_of_grid in studies.hooks("effects_of_grid"):
+        return effects_of_grid("job_stream", TIME, factors, points, rows, lost), ""
+    return None, "no study is here that tells effects apart."
 
 
 def _block(unit: Unit) -> str:
@@ -200,9 +182,8 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     ]
     parts: list[Part] = [*_lines(result), "", table(heads, rows, left=len(result.factors)), *marked(LEGEND, "quiet")]
     points = of_parts(asdict(result), parts, refused)
-    if result.effects is None:
-        return points
-    return replace(together([points, effects_answer([result.effects])]), data=points.data, refused=refused)
+    below = [shown(result.effects) for shown in studies.hooks("effects_answer") if result.effects is not None]
+    return replace(together([points, *below]), data=points.data, refused=refused)
 
 
 def _lines(result: Hyper) -> Iterator[str]:

@@ -10,7 +10,7 @@ In the data of the answer losses are fractions.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from analysis.load import load_each
 from analysis.terms import Refused, Unreadable
 from control.t_test import ALPHA
 
-from .estimates import NONE, adjusted, average, average_of_known, figure, grouped, mean, number, p_value, ratio, table, value_of
+from .estimates import NONE, adjusted, average, average_of_known, by_unit, figure, mean, number, p_value, ratio, table, value_of
 from .records import LOSS, condition, of_one_machine, read_cells
 
 if TYPE_CHECKING:
@@ -215,9 +215,9 @@ def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
         by_line.setdefault(cell.line, {}).setdefault(cell.loss, []).append(cell)
     slower: dict[tuple[str, float], Ratio | None] = {}
     for name, by_loss in by_line.items():
-        clean = grouped((cell.unit, cell.step_s) for cell in by_loss.get(0.0, ()))
+        clean = by_unit((cell.unit, cell.step_s) for cell in by_loss.get(0.0, ()))
         for loss, own in by_loss.items():
-            steps = grouped((cell.unit, cell.step_s) for cell in own) if loss > 0 else {}
+            steps = by_unit((cell.unit, cell.step_s) for cell in own) if loss > 0 else {}
             slower[name, loss] = ratio({unit: [(average(clean[unit]), average(own))] for unit, own in steps.items() if unit in clean})
     p = adjusted(slower)
     names = dict.fromkeys(cell.line for cell in cells)
@@ -229,11 +229,11 @@ def _line(
 ) -> LossyLine:
     cells = [cell for own in by_loss.values() for cell in own]
     of_excess = all(cell.compute_s is None for cell in cells)
-    clean = grouped((cell.unit, cell.step_s) for cell in by_loss.get(0.0, ()))
+    clean = by_unit((cell.unit, cell.step_s) for cell in by_loss.get(0.0, ()))
     spent = {}
     for loss, own in by_loss.items():
         excess = ((cell.unit, cell.step_s - average(clean[cell.unit])) for cell in own if cell.unit in clean)
-        spent[loss] = grouped(excess if of_excess else ((cell.unit, cell.communication_s) for cell in own))
+        spent[loss] = by_unit(excess if of_excess else ((cell.unit, cell.communication_s) for cell in own))
     rtt_s = average_of_known(cell.rtt_s for cell in cells)
     rows = [_at(loss, own, spent, *slower[loss]) for loss, own in by_loss.items()]
     above = {loss for loss, times in spent.items() if times and all(average(own) > 0 for own in times.values())}
@@ -268,7 +268,7 @@ def _at(loss: float, cells: Sequence[TrainedCell], spent: Spent, slowdown: Ratio
     return AtLoss(
         loss=loss,
         blocks=len({cell.unit for cell in cells}),
-        step_s=mean(grouped((cell.unit, cell.step_s) for cell in cells)),
+        step_s=mean(by_unit((cell.unit, cell.step_s) for cell in cells)),
         communication_s=communication,
         slowdown=slowdown,
         p=p,
@@ -328,7 +328,7 @@ def _notes(losses: Sequence[float], rtt_s: float | None, congestion: str) -> Ite
 
 
 def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
-    return of_parts({"lines": [*map(asdict, lines)], "rule": LOSS_RULE}, _lossy(lines), refused)
+    return of_parts({"lines": lines, "rule": LOSS_RULE}, _lossy(lines), refused)
 
 
 def _lossy(lines: Sequence[LossyLine]) -> Iterator[Part]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from analysis.plots.marks import Style
     from analysis.plots.page import Page
     from analysis.plots.scene import Scene
-    from analysis.studies.keys.terms import Term
 
     from .faults import Poisoning
     from .hyper import GridPoint, Hyper
@@ -120,15 +119,15 @@ def _named(names: Iterable[str], levels: Iterable[str]) -> str:
     return ", ".join(f"{name} {level}" for name, level in zip(names, levels, strict=True))
 
 
-def _terms(result: Hyper) -> list[Term]:
+def _terms(result: Hyper) -> list[Any]:
     """Effects with an interval, the largest first; what changes what another does comes last."""
     terms = [] if result.effects is None else [term for term in result.effects.terms if term.gain_low is not None]
     return sorted(terms, key=lambda term: (len(term.factors), -abs(term.effect)))
 
 
-def _levels(result: Hyper, term: Term) -> list[str]:
+def _levels(result: Hyper, term: Any) -> list[str]:
     """From which level to which a single hyper-parameter goes."""
-    (levels,) = (one.levels for one in result.effects.observed.factors if one.name == term.factors[0]) if result.effects else ((),)
+    levels = next(one.levels for one in result.effects.observed.factors if one.name == term.factors[0])
     return [levels[0], term.level or levels[-1]]
 
 
@@ -141,7 +140,7 @@ def _matters(result: Hyper) -> str:
     return f"Soonest: {_named(result.factors, result.best.levels)}" if result.best is not None else jobs_hyper.TITLE
 
 
-def _change(result: Hyper, term: Term) -> MarkRow:
+def _change(result: Hyper, term: Any) -> MarkRow:
     name = f"{term.factors[0]}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
     ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
     word = "interact" if term.verdict == "interacts" else spoken(term.verdict)

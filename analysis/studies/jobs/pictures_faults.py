@@ -32,8 +32,7 @@ from analysis.plots.style import BAND, COLOURS, INK, QUIET, picture
 from analysis.wording import digits, probability, unsigned
 
 from .checkpoints import daly_s, time_per_work, young_s
-from .estimates import figure, number, unit
-from .streams import by_fault, names
+from .estimates import by_fault, figure, names, number, unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

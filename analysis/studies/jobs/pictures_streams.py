@@ -18,10 +18,10 @@ from analysis.plots.style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, 
 from analysis.wording import digits
 
 from . import pictures_faults as faults
-from .estimates import plural
+from .estimates import by_fault, names, plural
 from .pictures_queues import ARRIVALS, DASHED, OTHER, VERDICT_LOOKS, chosen, curves, places_of, reach_of, rows_of, waits_of, words
 from .queue_times import columns
-from .streams import by_fault, called, names
+from .streams import called
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

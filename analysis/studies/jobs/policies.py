@@ -230,7 +230,7 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
         except Refused as error:
             reasons.append(error)
     if not result:
-        raise reasons[0]
+        raise reasons[0] if reasons else Refused(refused[0])
     refused += map(str, reasons)
     return result
 
@@ -344,7 +344,7 @@ def _contrast(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequ
 def simulated(study: PolicyStudy) -> Answer:
     of_policies, source = arms(study), study.source
     about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "baseline": study.baseline, "gap_s": source.gap_s}
-    data = {**about, "source": asdict(source), "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]}
+    data = {**about, "source": source, "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]}
     slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
     about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
     lines = [f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy."]
@@ -382,7 +382,7 @@ def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
 
 
 def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
-    return of_parts({"simulated": False, "places": [*map(asdict, places)]}, _measured(places), refused)
+    return of_parts({"simulated": False, "places": places}, _measured(places), refused)
 
 
 def _measured(places: Sequence[Place]) -> Iterator[Part]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from analysis.answer import Line, bullets, marked, of_parts, text_table
 from analysis.terms import Refused
 
-from .estimates import NONE, average, faster, figure, gain, over_runs, share, table, value_of
+from .estimates import NONE, average, faster, gain, over_runs, share, table, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -235,7 +235,7 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
         ]
         parts.append(text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], shares))
         parts += [*bullets(_lines(system, own, names)), ""]
-    return of_parts({"profile": profiles, "best": [*map(asdict, best)]}, [*parts, *marked(LEGEND, "quiet")], refused)
+    return of_parts({"profile": profiles, "best": best}, [*parts, *marked(LEGEND, "quiet")], refused)
 
 
 def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Iterator[str]:
@@ -250,17 +250,3 @@ def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, s
     yield from (
         f"{names[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}." for row in rows if row.lost
     )
-
-
-def best_sentences(streams: Sequence[Stream]) -> Iterator[str]:
-    """Return of each class which system is soonest and where its time goes there. Raises: Refused, as `profile`."""
-    rows, best = profile(streams)
-    names = short([row.system for row in rows])
-    for system in best:
-        first = next(row for row in rows if row.class_ == system.class_)
-        where = f"{system.class_}: {figure(first.time_s)} s a job"
-        if system.next:
-            than = f"{faster(system.effect, system.why)} {names[system.next]}"
-            where = f"{system.class_}: soonest on {names[system.system]} ({figure(first.time_s)} s a job), {than}"
-        of = "of it" if first.closed else "of the time from submission on"
-        yield f"{where}; there most {of} is {first.bottleneck}{'' if first.share is None else f' ({100 * first.share.value:.0f} %)'}."

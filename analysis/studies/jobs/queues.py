@@ -361,7 +361,7 @@ def _shape(what: str, shape: Shape | None) -> str:
 
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
     """Of each what it is of, the models, and a sentence, in place of the models where there are none."""
-    documents = [{"of": title, "models": [*map(asdict, models)], "said": sentence} for title, models, sentence in answers]
+    documents = [{"of": title, "models": models, "said": sentence} for title, models, sentence in answers]
     return of_parts({"predictions": documents}, _predictions(answers), refused)
 
 
@@ -453,7 +453,7 @@ def _validations(validations: Sequence[WaitValidation]) -> Iterator[Part]:
 
 def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Answer:
     """Mean waits by priority, for each number of servers."""
-    documents = [{"servers": servers, "classes": [*map(asdict, classes)]} for servers, classes in answers]
+    documents = [{"servers": servers, "classes": classes} for servers, classes in answers]
     return of_parts({"preemptive": preemptive, "answers": documents}, _prioritised(answers, preemptive=preemptive))
 
 
@@ -488,4 +488,4 @@ def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> A
         )
         for system in systems
     ]
-    return of_parts({"demands_s": demands_s, "answers": [*map(asdict, systems)]}, [table(heads, rows)])
+    return of_parts({"demands_s": demands_s, "answers": systems}, [table(heads, rows)])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from analysis.arms import times_of
 from analysis.formats.fields import Fields
-from analysis.load import load_each
+from analysis.load import load_each, read_each
 from analysis.machine import Machines
 from analysis.terms import AGAIN, STOCK, Refused, Unreadable
 
@@ -398,13 +398,8 @@ def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
 
     Raises: Refused, for none, and for runs of different machines.
     """
-    every: list[Stream] = []
-    for run in of_one_machine(load_each(names, refused), refused):
-        try:
-            every += streams(run, refused)
-        except Refused as error:
-            refused.append(str(error))
-    return _some(every, names, refused)
+    every = read_each(of_one_machine(load_each(names, refused), refused), lambda run: streams(run, refused), refused)
+    return _some([stream for _, of_run in every for stream in of_run], names, refused)
 
 
 def replicates_of(names: Sequence[str], refused: list[str]) -> list[Stream]:

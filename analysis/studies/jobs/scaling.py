@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis.answer import bullets, marked, of_parts, text_table
 from analysis.formats.fields import Fields
-from analysis.load import find, load, load_each, parsed
+from analysis.load import find, load, load_each, parsed, read_each
 from analysis.stats.effect import interval, paired_effect
 from analysis.terms import Metric, NotComparable, Refused, Unreadable
 from analysis.wording import digits, probability
@@ -224,15 +224,9 @@ class TargetReport:
 
 
 def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
-    every: list[MeasuredStream] = []
-    for run in of_one_machine(load_each(names, refused), refused):
-        if tells_of_jobs(run):
-            every += of_run(run, in_order(streams(run, refused), refused))
-        else:
-            refused.append(f"{run.origin}: no cell of it tells of a stream of jobs.")
-    if not every:
-        raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that tells of jobs.")
-    return every
+    runs = of_one_machine(load_each(names, refused), refused)
+    every = read_each(runs, lambda run: of_run(run, in_order(streams(run, refused), refused)), refused)
+    return [stream for _, of_each in every for stream in of_each]
 
 
 def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
@@ -325,7 +319,7 @@ def fitted(names: Sequence[str]) -> Answer:
         ]
         parts.append(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
         parts += [text_table(["", "value", "95 %"], rows), *(f"  {note}" for note in fit.notes), ""]
-    return of_parts({"fits": [*map(asdict, fits)]}, parts)
+    return of_parts({"fits": fits}, parts)
 
 
 def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
@@ -338,7 +332,7 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
         f"Replicas with which jobs take nearest {target_s:g} s",
         table(["size", "replicas", "predicted s", "within 10 %"], rows),
     ]
-    return of_parts({"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, chosen)]}, parts)
+    return of_parts({"law": law, "target_s": target_s, "choices": chosen}, parts)
 
 
 def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answer:
@@ -347,7 +341,7 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
     for report in result:
         about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
         parts += [f"MEASURED: {about}.", "", *_tables(report.arms), "", *bullets(_report_lines(report)), ""]
-    return of_parts({"simulated": False, "reports": [*map(asdict, result)]}, [*parts, *marked(LEGEND, "quiet")], refused)
+    return of_parts({"simulated": False, "reports": result}, [*parts, *marked(LEGEND, "quiet")], refused)
 
 
 def _report_lines(report: TargetReport) -> Iterator[str]:
@@ -490,4 +484,4 @@ def simulated(study: ScalingStudy) -> Answer:
         f"SIMULATED: {study.nodes} nodes, {jobs}. Time: {takes}; the law that chooses is fitted to 45 jobs at most of a profile.",
         f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.",
     ]
-    return of_parts({"simulated": True, "asked": asdict(study), **asdict(result)}, [*lines, "", *_tables(result.arms)])
+    return of_parts({"simulated": True, "asked": study, **asdict(result)}, [*lines, "", *_tables(result.arms)])

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 from analysis.switched import is_switched
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from analysis.answer import Answer
     from analysis.terms import Run
+
+    from .terms import Effects
 
 ORDER = 30
 TITLE = "Which key"
@@ -25,3 +29,53 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     if not brief:
         return answers.answer(effects_of(run), run)
     return answers.brief([] if run.design.conclusion else effects_of(run), run)
+
+
+def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
+    designed = [run for run in runs if run.design.factors]
+    if not designed:
+        return {}
+    from .effects import effects_of
+
+    return {"effects": {run.origin: effects_of(run) for run in designed}}
+
+
+def effects_of_grid(
+    workload: str,
+    metric: str,
+    factors: Mapping[str, tuple[str, ...]],
+    points: dict[str, tuple[str, ...]],
+    rows: Sequence[tuple[str, tuple[str, ...], str, float]],
+    lost: Sequence[tuple[str, str, tuple[str, ...]]],
+) -> Effects:
+    """Tell hyper-parameters or other factors apart by a metric of which less is better, at the points of a grid.
+
+    `rows` are point, levels, block and value of each cell; `lost` point, reason and blocks of those without a value.
+    """
+    from .effects import of_table
+    from .observed import letters
+    from .terms import DesignFactor, EffectRow, LostPoint, Observed
+
+    (effects,) = of_table(
+        Observed(
+            study="hyper-parameters",
+            workload=workload,
+            profile="",
+            design="table",
+            metric=metric,
+            better="lower",
+            scale="log",
+            margin=None,
+            factors=tuple(DesignFactor(name, letter, factors[name]) for name, letter in zip(factors, letters(len(factors)), strict=True)),
+            points=points,
+            rows=tuple(EffectRow(*row) for row in rows),
+            lost=tuple(LostPoint(*point) for point in lost),
+        )
+    )
+    return effects
+
+
+def effects_answer(effects: Effects) -> Answer:
+    from . import answers
+
+    return answers.answer([effects])

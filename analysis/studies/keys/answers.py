@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
@@ -59,7 +58,7 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
         warnings=[] if run is None else [*warnings_of(run, ()), *(partial(run, compare(run)) if run.design.kind == "turns" else ())],
         legend=[*_questions(result, run), *_legend(result)],
         next="" if run is None else _next(result, run),
-        data={"run": None if run is None else _about(run), "effects": [asdict(effects) for effects in result]},
+        data={"run": None if run is None else _about(run), "effects": result},
         rows=_flat(result),
     )
 
@@ -80,7 +79,7 @@ def brief(result: Sequence[Effects], run: Run) -> Answer:
         findings=[*(Line(f"{name}: {study.question}") for name, study in run.studies.items()), *_sentences(result, run), *checks],
         sections=_candidates(run),
         warnings=list(warnings_of(run, ())),
-        data={"run": _about(run), "effects": [asdict(effects) for effects in result]},
+        data={"run": _about(run), "effects": result},
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analysis.answer import Answer
     from analysis.terms import Run
 
@@ -22,3 +24,20 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     from .study import overheads
 
     return answer_of(run, overheads(run), brief=brief)
+
+
+def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
+    if not any(map(tells_of, runs)):
+        return {}
+    from .study import overheads
+
+    return {"overhead": {run.origin: overheads(run) for run in runs if tells_of(run)}}
+
+
+def unquiet(run: Run) -> dict[str, str]:
+    """Workloads whose two arms without a monitor differ, or agree too loosely to call a cost absent, and the sentence that says so."""
+    if not tells_of(run):
+        return {}
+    from .study import overheads
+
+    return {overhead.workload: overhead.control.sentence for overhead in overheads(run) if overhead.control.state != "quiet"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +54,9 @@ def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
             "gain": goal.gain,
             "power": goal.power,
             **{name: getattr(plan, name) for name in ("blocks", "block_s", "total_s", "days", "on_this_machine", "seen_in_a_day")},
-            "workloads": [asdict(need) for need in plan.needs],
+            "workloads": plan.needs,
             "unplanned": list(plan.unplanned),
-            "looks": looks and asdict(looks),
+            "looks": looks,
         },
     )
 

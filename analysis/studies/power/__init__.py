@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .cells import is_capped as tells_of
-
 if TYPE_CHECKING:
     from analysis.answer import Answer
     from analysis.terms import Run
 
-__all__ = ["ORDER", "TITLE", "answer", "tells_of"]
 ORDER = 20
-TITLE = "Power cap"
+TITLE = "Power"
+REPORTS = frozenset({"iteration", "point"})  # under a cap, and of a profile
+
+
+def tells_of(run: Run) -> bool:
+    return any(not REPORTS.isdisjoint(cell.report) for cell in run.cells)
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Who gets most out of the cap and holds it; `brief` leaves out energy, latency and what stands beside the figures."""
+    """Who gets most out of a cap and holds it, or what partitions, batches and clocks gave.
+
+    `brief` leaves out energy, latency and what stands beside the figures.
+    """
     from dataclasses import replace
 
+    from .cells import is_capped
+
+    if not is_capped(run):
+        from .prediction import profile
+
+        return profile(run)
     from .report import answer as answer_of
     from .study import sides
 

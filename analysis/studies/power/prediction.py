@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import groupby
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Line, marked, of_parts, text_table
+from analysis.answer import Answer, Column, Line, Section, Table, marked, of_parts, text_table
+from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.terms import Refused
+from analysis.wording import digits
 from control.power import catalog
 from control.power.catalog import platforms
 from control.power.models.own import Spans, spans_of
@@ -20,13 +23,14 @@ from control.power.models.reference import Reference
 from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Partition, Setting, pace_of, unit_of
 
 from . import parameters, traces
-from .quality import clock_of, copies_of, lines
+from .quality import clock_of, copies_of, findings, lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from analysis.answer import Answer, Part
+    from analysis.answer import Part
+    from analysis.terms import Run
     from control.power.terms import Model
 
     from .traces import PartitionRow
@@ -210,7 +214,7 @@ def answer(path: Path, requests: Sequence[PredictionRequest]) -> Answer:
         {"network": request.network, "gpu": request.gpu, **in_units(asdict(result), result.cap_unit, result.clock)}
         for request, result in pairs
     ]
-    data = {"parameters": str(path), "predictions": records, "findings": list(map(asdict, copied))}
+    data = {"parameters": str(path), "predictions": records, "findings": copied}
     return of_parts(data, [*_tables(pairs), *lines(copied)])
 
 
@@ -267,3 +271,34 @@ def _row(result: PowerPrediction, notes: Sequence[str]) -> list[str]:
     clocks = [f"{result.setting.sm_mhz:g}", f"{result.setting.mem_mhz:g}"]
     measures = map(decimals, (result.sm_util_percent, result.mem_util_percent, result.throughput_images_per_s))
     return [processes(result.setting.partition), *clocks, *measures, decimals(result.power_w, 1 if result.cap_unit == WATTS else 3), marks]
+
+
+# What a saved profile gave.
+FIGURES: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
+    (Column("images/s", "images_per_s", digits), lambda row: row.throughput_images_per_s),
+    (Column("W", "power_w", digits), lambda row: row.watts),
+    (Column("GPU in use\n%", "gpu_percent", digits), lambda row: row.sm_util_percent),
+    (Column("CPU s\na second", "cpu_s_per_s", digits), lambda row: row.extra.get("cpu_s_per_s")),
+)
+
+
+def profile(run: Run) -> Answer:
+    """Return what each point of a profile gave, the fastest first, and what is wrong with them. Raises: Refused, for a run without any."""
+    refused: list[str] = []
+    rows = traces.rows_of(run, refused)
+    points = [row for row in rows if row.outcome == "measured" and row.network != traces.STATIC]
+    points.sort(key=lambda row: -(row.throughput_images_per_s or 0.0))
+    figures = [(column, value) for column, value in FIGURES if any(value(row) is not None for row in points)]
+    table = Table(
+        [Column("processes", left=True), Column("clock MHz\nor duty", "clock", "{:g}".format), *(column for column, _ in figures)],
+        [[processes(Partition(row.shares, row.batches)), clock_of(row), *(value(row) for _, value in figures)] for row in points],
+    )
+    wrong = findings(rows, "profile")
+    return Answer(
+        title=f"{len(points)} points of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
+        findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
+        sections=[Section("", [table, *marked((finding.mark, finding.what) for finding in wrong)])],
+        next=f"python -m analysis power traces {shlex.quote(run.origin)} -o traces/",
+        data={"points": rows, "findings": wrong},
+        refused=refused,
+    )

@@ -319,7 +319,7 @@ def answer(paths: Iterable[Path]) -> Answer:
     for where in dict.fromkeys(finding.where for finding in result):
         parts += ["", Line(where, tone="strong")]
         parts += marked((finding.mark, finding.what) for finding in result if finding.where == where)
-    data = {"rows": rows_read, "models": len(models), "findings": list(map(asdict, result))}
+    data = {"rows": rows_read, "models": len(models), "findings": result}
     return replace(of_parts(data, parts), exit_code=int(refusing > 0))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import of_parts
 from analysis.files import must_be_a_name, read_whole, write_whole
-from analysis.load import load_each
+from analysis.load import load_each, read_each
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
@@ -334,12 +334,7 @@ def saved_profiles(runs: Sequence[str], folder: Path) -> Answer:
     """
     refused: list[str] = []
     files: dict[Path, list[PartitionRow]] = {}
-    for run in load_each(runs, refused):
-        try:
-            rows = rows_of(run, refused)
-        except Refused as error:
-            refused.append(str(error))
-            continue
+    for _, rows in read_each(load_each(runs, refused), lambda run: rows_of(run, refused), refused):
         for row in rows:
             backend = must_be_a_name(str(row.extra.get("backend", "unknown")), "traces of a back-end")
             name = must_be_a_name(row.network, "traces of a network")

@@ -16,9 +16,9 @@ from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs import pictures_faults as faults
 from analysis.studies.jobs import pictures_queues as queues
 from analysis.studies.jobs.checkpoints import daly_s, young_s
+from analysis.studies.jobs.estimates import names
 from analysis.studies.jobs.pictures_streams import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
-from analysis.studies.jobs.streams import names
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved

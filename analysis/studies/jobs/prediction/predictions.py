@@ -269,7 +269,7 @@ def _table(table: FactorTable) -> Document:
 def _validation(of: CrossValidation) -> Document:
     held = {model.model: {name: getattr(model, name).tolist() for name in ("predicted", "low", "high")} for model in of.held_out}
     plain = ("response", "by", "rows", "groups", "folds", "log", "extrapolated")
-    lists = {"models": [*map(asdict, of.scored)], "measured": of.measured.tolist(), "units": of.units.tolist()}
+    lists = {"models": of.scored, "measured": of.measured.tolist(), "units": of.units.tolist()}
     return {**{name: getattr(of, name) for name in plain}, **lists, "held_out": held}
 
 
@@ -373,7 +373,7 @@ def _trust(of: CrossValidation) -> Iterator[str]:
 
 
 def shown(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Answer:
-    data = {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
+    data = {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": predictions}
     promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"
     parts = [*_head(table), Line(f"{table.response} by {choice.model}, {promised}", tone="strong")]
     for prediction in predictions:
@@ -390,7 +390,7 @@ def shown(table: FactorTable, choice: ModelChoice, predictions: Sequence[Predict
 
 
 def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: Sequence[str]) -> Answer:
-    data = {"model": model, "classes": [*map(asdict, times)], "validation": _validation(of), "notes": list(notes)}
+    data = {"model": model, "classes": times, "validation": _validation(of), "notes": list(notes)}
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
     rows = [
         (

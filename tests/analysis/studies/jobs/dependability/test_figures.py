@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.estimates import FEW, SAME, grouped, mean, ratio
+from analysis.studies.jobs.estimates import FEW, SAME, by_unit, mean, ratio
 from analysis.studies.jobs.records import Fault, Outage
 from analysis.studies.jobs.recovery import (
     ANOTHER,
@@ -244,5 +244,5 @@ def test_what_has_no_interval_says_why(values: list[float], why: str) -> None:
 
 
 def test_nothing_is_nothing_and_not_nought() -> None:
-    assert mean(grouped([(("r", 1), None)])) is None
+    assert mean(by_unit([(("r", 1), None)])) is None
     assert ratio({("r", 1): []}) is None

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.answer import of_parts
 from analysis.render import text
-from analysis.studies.jobs.faults import LOST, arms, poisonings, spared, twin_of
-from analysis.studies.jobs.faults import report as report_parts
+from analysis.studies.jobs.faults import LOST, arms, poisonings, reported, spared, twin_of
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
@@ -131,7 +129,7 @@ def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: S
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    assert text.render(of_parts({}, report_parts([arm], (), (), MARGIN))) == snapshot
+    assert text.render(reported(streams, MARGIN, ())) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
 
@@ -141,7 +139,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert any("3 of 3" in note for note in arm.notes)
-    assert text.render(of_parts({}, report_parts([arm], (), (), MARGIN))) == snapshot
+    assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:
@@ -245,7 +243,7 @@ def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: Snap
     assert one.response is not None
     assert one.response.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
     assert one.p == one.response.p is not None
-    assert text.render(of_parts({}, report_parts((), [one], (), 0.1))) == snapshot
+    assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 
 def test_p_is_holms_over_all_policies_and_faults() -> None:
@@ -262,7 +260,7 @@ def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
     streams = [one for block in range(3) for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))]
     (one,) = spared(streams)
     assert (one.response, one.p, one.why) == (None, None, LOST)
-    assert LOST in " ".join(text.render(of_parts({}, report_parts((), [one], (), 0.1))).split())
+    assert LOST in " ".join(text.render(reported(streams, MARGIN, ())).split())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a run of streams of jobs says at its end and on its page: its own sentences in place of those of tweak sets."""
+"""What a run of streams of jobs says at its end and on its page: the answer of its own question in place of verdicts on tweak sets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.ending import answer_of_run
 from analysis.load import from_json
+from analysis.render import text
 from analysis.report.page import page_of
-from analysis.studies.jobs.streams import gather, of_run
+from analysis.studies.jobs.streams import gather
 from fixtures import studies
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
 from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
@@ -63,22 +65,6 @@ def test_waits_of_streams_with_faults_and_of_closed_ones_are_held_against_no_mod
     assert found(shut).waits == ()
 
 
-def small_memory(block: int, killed: int) -> Report:
-    """Of 20 jobs in each block the first are killed at once; the others find no queue."""
-    made = MadeStream(rate_per_s=9.0, slots=2, jobs=20)
-    jobs = rows(made, block)
-    for row in jobs if killed else ():
-        if row["job"] < killed:
-            row |= {"end_s": row["submit_s"], "admit_s": row["submit_s"], "start_s": row["submit_s"], "outcome": "killed"}
-        else:
-            row["end_s"] = row["submit_s"] + 0.9 * (row["end_s"] - row["submit_s"])
-    fault = {"fault": "little_memory"} if killed else None
-    struck = [{**fault, "at_s": 0.0, "until_s": None, "node": None, "job": None}] if fault else []
-    tried = [{**row, "attempt": 1, "checkpoints": 0, "checkpoint_cost_s": 0.0} for row in jobs]
-    about = {**stream_row(made, block), "nodes": 1, "fault": fault, "checkpoint_s": 0, "retries": 0}
-    return {"job": jobs, "attempt": tried, "fault": struck, "stream": [about]}
-
-
 def closed(block: int, service_s: float) -> Report:
     made = MadeStream(rate_per_s=0.5, service_s=service_s, slots=1, jobs=20)
     about = {**stream_row(made, block), "arrivals": {"kind": "closed", "seed": block}, "fault": None}
@@ -95,30 +81,26 @@ def situations(scheduling: Run) -> dict[str, Run]:
     )
     unread = from_json(streamed_run(MadeStream(jobs=40), runs=4), "made.json")
     del unread.cells[0].report["stream"][0]["slots"]  # type: ignore[attr-defined]  # ours, just made
-    alone = {"job_stream": partial(small_memory, killed=0)}
     return {
         "waits": queueing_run(blocks=3, count=100, loads=(0.5,)),
         "twice as much as can be done": from_json(streamed_run(MadeStream(rate_per_s=20, jobs=100), runs=3), "made.json"),
         "policies, 10 ms a job beyond the simulation": scheduling,
         "three jobs of each of sjf's streams failed": replace(scheduling, cells=lossy),
         "faults": faulty_run(blocks=4, count=50),
-        "15 of 20 jobs killed": run_of({**alone, "job_stream:fault=little_memory": partial(small_memory, killed=15)}, blocks=2),
-        "all jobs killed": run_of({**alone, "job_stream:fault=little_memory": partial(small_memory, killed=20)}, blocks=2),
         "two systems": run_of({f"job_stream:cores={cores}": partial(closed, service_s=0.4 / cores) for cores in (2, 1)}, blocks=6),
         "a cell without slots": unread,
     }
 
 
-def test_sentences(scheduling: Run, snapshot: SnapshotAssertion) -> None:
+def test_a_session_ends_with_the_answer_to_its_question(scheduling: Run, snapshot: SnapshotAssertion) -> None:
     for case, run in situations(scheduling).items():
-        parts = {part: [without_rounding(line) for line in lines] for part, lines in of_run(run, found(run))}
-        assert parts == snapshot(name=case)
+        assert without_rounding(text.render(answer_of_run(run))) == snapshot(name=case)
 
 
 @pytest.mark.slow
 def test_the_page_has_a_section_of_its_own_for_streams(scheduling: Run) -> None:
     page = page_of([scheduling], "python -m analysis report made.json")
-    assert '<h2 id="streams">' in page.html
+    assert '<h2 id="jobs">' in page.html
     assert "No verdict</span>" not in page.html
     drawn = {name for name, missing in page.pictures.items() if missing is None}
     assert {"jobs_overview", "jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies"} <= drawn

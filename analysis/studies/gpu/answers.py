@@ -59,11 +59,11 @@ LEGEND = (
 )
 
 
-def answer(sources: Sources, files: Mapping[str, str]) -> Answer:
-    """Return the answer; `files` are pictures and tables that were written, or why one was not."""
-    whole = together([_of_grid(findings) for findings in sources.grids])
+def answer(sources: Sources, files: Mapping[str, str] | None = None, *, brief: bool = False) -> Answer:
+    """Return the answer; `files` are pictures and tables that were written, or why one was not. `brief` has no figures of single cells."""
+    whole = together([_of_grid(findings, brief=brief) for findings in sources.grids])
     written = [Section("", [Line(f"{name}: {text}") for name, text in files.items()])] if files else []
-    data = {"grids": [_grid(findings) for findings in sources.grids], "pictures": dict(files)}
+    data = {"grids": [_grid(findings) for findings in sources.grids], "pictures": dict(files or {})}
     return replace(
         whole,
         sections=[*whole.sections, *written],
@@ -74,7 +74,7 @@ def answer(sources: Sources, files: Mapping[str, str]) -> Answer:
     )
 
 
-def _of_grid(findings: Findings) -> Answer:
+def _of_grid(findings: Findings, *, brief: bool) -> Answer:
     first, *rest = heading(findings)
     ignored = findings.grid.ignored
     more = [f"and {len(ignored) - LINES} lines more"] if len(ignored) > LINES else []
@@ -86,7 +86,7 @@ def _of_grid(findings: Findings) -> Answer:
         sections=[
             Section("", bullets(others)),
             *(Section("", [table]) for metric in (SMACT, SMOCC) for table in _matrices(findings.over, metric)),
-            *(Section("", [table]) for table in _tables(findings)),
+            *(Section("", [table]) for table in ([] if brief else _tables(findings))),
         ],
         warnings=[f"left out: {line}" for line in [*ignored[:LINES], *more]],
     )
@@ -180,20 +180,20 @@ def _grid(findings: Findings) -> dict[str, object]:
     return {
         "origin": grid.origin,
         "run_id": grid.run.run_id if grid.run is not None else None,
-        "chip": asdict(grid.chip),
+        "chip": grid.chip,
         "notes": grid.notes,
         "ignored": grid.ignored,
         "cells": [_cell(cell) for cell in grid.cells],
         "tables": [_table(table) for table in grid.read],
-        "agreements": [asdict(agreement) for agreement in findings.agreements],
-        "misled": None if findings.misled is None else asdict(findings.misled),
-        "lines": [asdict(line) for line in (*findings.lines, *findings.memory, *findings.by_threads)],
+        "agreements": findings.agreements,
+        "misled": findings.misled,
+        "lines": (*findings.lines, *findings.memory, *findings.by_threads),
         "courses": [{**asdict(course), "dip": course.dip, "table": findings.over.label} for course in findings.courses],
         "spread_of_runs": dict(findings.spread),
-        "bounds": asdict(findings.bounds),
-        "predictions": asdict(findings.predictions),
+        "bounds": findings.bounds,
+        "predictions": findings.predictions,
         "did_not_run_what_others_ran": {
-            "samples": [asdict(odd) for odd in findings.odd],
+            "samples": findings.odd,
             "launches": [{"size": size, "launches": count} for size, count in findings.launches.items()],
             "uneven_logs": [{"place": place, "counts": counts} for place, counts in findings.uneven.items()],
             "nothing_ran": [cell.place for cell in findings.idle],
@@ -214,7 +214,7 @@ def _cell(cell: GridCell) -> dict[str, object]:
         "samples_active": active,
         "samples_after": after,
         "allocated_mib": allocated_mib(cell.size),
-        "work": asdict(cell.work),
+        "work": cell.work,
         "metrics": {metric: statistics(cell, metric) for metric in METRICS if statistics(cell, metric)},
         "missing": dict(cell.missing),
     }
