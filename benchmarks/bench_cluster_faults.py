@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,20 +20,14 @@ if TYPE_CHECKING:
     from fixtures.plugin import Measured
 
 # One customer, so that the crashes of the stream are all of the job that runs: their rate is one job's.
-CHECKPOINTED = "job_stream:arrivals=closed:classes=checkpointed:jobs=20:slots=1"
-CRASHES = "retries=1000:fault=kill:fault_rate_per_s=1"
-INTERVALS_S = ("0", "0.05", "0.2", "0.8")
-NODES = "job_stream:arrivals=poisson:rate_per_s=10:jobs=250:slots=4:nodes=2:retries=3"
-NEIGHBOURS = "job_stream:arrivals=poisson:rate_per_s=2:classes=neighbours:jobs=40:slots=1"
-AROUND = (
-    "fault=cpu_hog:fault_size=2",
-    "fault=memory_hog:fault_size=512",
-    "fault=io_hog:fault_size=64",
-    "fault=few_cores:fault_size=0.5",
-    "fault=little_memory:fault_size=32",
-)
-FLOODED = "job_stream:arrivals=poisson:rate_per_s=6:jobs=200:slots=2"
-FLOOD = "fault=flood:fault_at_s=10:fault_for_s=2:fault_size=60"
+CHECKPOINTED = case("job_stream", arrivals="closed", classes="checkpointed", jobs=20, slots=1)
+CRASHES = {"retries": 1000, "fault": "kill", "fault_rate_per_s": 1}
+INTERVALS_S = (0, 0.05, 0.2, 0.8)
+NODES = case("job_stream", arrivals="poisson", rate_per_s=10, jobs=250, slots=4, nodes=2, retries=3)
+NEIGHBOURS = case("job_stream", arrivals="poisson", rate_per_s=2, classes="neighbours", jobs=40, slots=1)
+AROUND = {"cpu_hog": 2, "memory_hog": 512, "io_hog": 64, "few_cores": 0.5, "little_memory": 32}
+FLOODED = case("job_stream", arrivals="poisson", rate_per_s=6, jobs=200, slots=2)
+FLOOD = {"fault": "flood", "fault_at_s": 10, "fault_for_s": 2, "fault_size": 60}
 POLICIES = ("fifo", "fair_share")
 
 STUDY = Study(
@@ -40,12 +35,12 @@ STUDY = Study(
     question="What do crashes, lost nodes, noisy neighbours, careless limits and a flood cost a stream of jobs, and what helps?",
     workloads=(
         CHECKPOINTED,
-        *(f"{CHECKPOINTED}:checkpoint_s={interval}:{CRASHES}" for interval in INTERVALS_S),
+        *(case(CHECKPOINTED, checkpoint_s=interval, **CRASHES) for interval in INTERVALS_S),
         NODES,
-        f"{NODES}:fault=node:fault_at_s=8:fault_for_s=6",
+        case(NODES, fault="node", fault_at_s=8, fault_for_s=6),
         NEIGHBOURS,
-        *(f"{NEIGHBOURS}:{fault}" for fault in AROUND),
-        *(f"{FLOODED}:policy={policy}{fault}" for policy in POLICIES for fault in ("", f":{FLOOD}")),
+        *(case(NEIGHBOURS, fault=fault, fault_size=size) for fault, size in AROUND.items()),
+        *(case(FLOODED, policy=policy, **fault) for policy in POLICIES for fault in ({}, FLOOD)),
     ),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),

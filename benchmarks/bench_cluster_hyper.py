@@ -12,19 +12,20 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fixtures.plugin import Measured
 
-JOBS = "job_stream:arrivals=closed:classes=hyper:jobs=4:slots=1"
+JOBS = case("job_stream", arrivals="closed", classes="hyper", jobs=4, slots=1)
 BATCHES, RATES, OPTIMISERS = (16, 64), (0.005, 0.02), ("momentum", "adam")
 
 STUDY = Study(
     name="cluster_hyper",
     question="Which batch, learning rate and optimiser reach an accuracy of 95 % soonest?",
-    workloads=tuple(f"{JOBS}:batch={batch}:lr={lr}:optimiser={how}" for batch, lr, how in product(BATCHES, RATES, OPTIMISERS)),
+    workloads=tuple(case(JOBS, batch=batch, lr=lr, optimiser=how) for batch, lr, how in product(BATCHES, RATES, OPTIMISERS)),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,

@@ -12,20 +12,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fixtures.plugin import Measured
 
-LOSS_PERCENT = ("0", "0.1", "0.3", "1", "3")
+LOSS_PERCENT = (0, 0.1, 0.3, 1, 3)
 # A round trip has two delays. Over such a line a step takes up to seconds: less is sent, less often.
-LINES = ("", ":delay_ms=5:hidden=384:steps=20")
+LINES: tuple[dict[str, int], ...] = ({}, {"delay_ms": 5, "hidden": 384, "steps": 20})
 
 STUDY = Study(
     name="cluster_network",
     question="How much longer is a step of data-parallel training over a line that loses and delays packets, and as which law?",
-    workloads=tuple(f"ddp_network:loss_percent={loss}{line}" for line in LINES for loss in LOSS_PERCENT),
+    workloads=tuple(case("ddp_network", loss_percent=loss, **line) for line in LINES for loss in LOSS_PERCENT),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,

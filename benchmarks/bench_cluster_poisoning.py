@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ CLASSES = ("federated", "federated_poisoned", "federated_median", "federated_tri
 STUDY = Study(
     name="cluster_poisoning",
     question="How much accuracy does a federated model lose to poisoned clients, and how much does a robust server keep?",
-    workloads=tuple(f"job_stream:arrivals=closed:classes={classes}:jobs=12:slots=1" for classes in CLASSES),
+    workloads=tuple(case("job_stream", arrivals="closed", classes=classes, jobs=12, slots=1) for classes in CLASSES),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,

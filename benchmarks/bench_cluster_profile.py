@@ -11,25 +11,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fixtures.plugin import Measured
 
-JOBS = "job_stream:arrivals=closed:classes=profile:jobs=12"
-SYSTEMS = (
-    "cores=0.5:slots=1",
-    "cores=1:slots=1",
-    "cores=2:slots=1",
-    "cores=2:memory_mib=512:slots=1",
-    "cores=1:replicas=2:slots=2",
+JOBS = case("job_stream", arrivals="closed", classes="profile", jobs=12)
+SYSTEMS: tuple[dict[str, float], ...] = (
+    {"cores": 0.5, "slots": 1},
+    {"cores": 1, "slots": 1},
+    {"cores": 2, "slots": 1},
+    {"cores": 2, "memory_mib": 512, "slots": 1},
+    {"cores": 1, "replicas": 2, "slots": 2},
 )
 
 STUDY = Study(
     name="cluster_profile",
     question="Where does the time of training and inference jobs go under limits of CPU and memory and with replicas, and what is best?",
-    workloads=tuple(f"{JOBS}:{system}" for system in SYSTEMS),
+    workloads=tuple(case(JOBS, **system) for system in SYSTEMS),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,

@@ -13,7 +13,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from fixtures.terms import Metric, Study
+from fixtures.terms import Case, Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,8 @@ SLOTS, LOADS, MIDDLE = (1, 2), (0.3, 0.6, 0.8), 0.6
 OTHERS = ("deterministic", "mmpp")
 
 
-def _stream(arrivals: str, slots: int, load: float) -> str:
-    return f"job_stream:arrivals={arrivals}:rate_per_s={load * slots / WORK_S:g}:jobs={JOBS}:work={WORK_S}:slots={slots}"
+def _stream(arrivals: str, slots: int, load: float) -> Case:
+    return case("job_stream", arrivals=arrivals, rate_per_s=round(load * slots / WORK_S, 6), jobs=JOBS, work=WORK_S, slots=slots)
 
 
 STUDY = Study(

@@ -12,20 +12,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fixtures.plugin import Measured
 
-JOBS = "job_stream:arrivals=poisson:rate_per_s=1.5:classes=scalable:jobs=30:slots=8"
+JOBS = case("job_stream", arrivals="poisson", rate_per_s=1.5, classes="scalable", jobs=30, slots=8)
 TARGET_S = 0.5
 STATIC = (2, 4, 8)
 
 STUDY = Study(
     name="cluster_scaling",
     question="Do replicas that are chosen for each job make jobs of any size take the same time, and at which cost?",
-    workloads=(f"{JOBS}:target_s={TARGET_S:g}", *(f"{JOBS}:replicas={replicas}" for replicas in STATIC)),
+    workloads=(case(JOBS, target_s=TARGET_S), *(case(JOBS, replicas=replicas) for replicas in STATIC)),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,8 @@ STUDY = Study(
     name="cluster_scheduling",
     question="Which order of waiting jobs serves them best, on identical arrivals?",
     workloads=tuple(
-        f"job_stream:rate_per_s={LOAD * SLOTS / MEAN_S:g}:classes=tenants:jobs={JOBS}:slots={SLOTS}:policy={policy}" for policy in POLICIES
+        case("job_stream", rate_per_s=LOAD * SLOTS / MEAN_S, classes="tenants", jobs=JOBS, slots=SLOTS, policy=policy)
+        for policy in POLICIES
     ),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),

@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ SIZES = sorted({*product(BLOCKS, THREADS), *product(AROUND, (32, 1024))})
 STUDY = Study(
     name="gpu_metrics",
     question="What do a GPU's utilisation, GRACT, SMACT and SMOCC say of a kernel whose blocks and threads are known?",
-    workloads=tuple(f"gpu_grid:blocks={blocks}:threads={threads}" for blocks, threads in SIZES),
+    workloads=tuple(case("gpu_grid", blocks=blocks, threads=threads) for blocks, threads in SIZES),
     tweaks=("stock",),
     primary=Metric("step_time_median_s", "lower"),
     blocks=3,

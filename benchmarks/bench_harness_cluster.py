@@ -26,6 +26,7 @@ from fixtures.kubernetes.watch import watch
 from fixtures.kubernetes.ways import ByAgent, ByOperator
 from fixtures.targets import make
 from fixtures.terms import Cell, Order
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 MAX_BEYOND_S = 3.0
 MAX_REQUESTS_PER_S = 5.0
 PAIRS = int(os.environ.get("DEEPTWEAK_PAIRS", "10"))
-ORDER = Order("cnn_train", steps=10, warmup_steps=2, seed=1)
+ORDER = Order(case("cnn_train"), steps=10, warmup_steps=2, seed=1)
 TWEAKS = "memory-reclaim"
 
 
@@ -120,4 +121,4 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
 
 
 def _cell(tweakset: str, n: int) -> Cell:
-    return Cell("harness_cluster", ORDER.workload, tweakset, n, n, 1)
+    return Cell("harness_cluster", ORDER.case.id, tweakset, n, n, 1)

@@ -31,6 +31,7 @@ from fixtures.studies.io import dataset, pagecache
 from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run
 from fixtures.terms import Order
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,18 +47,19 @@ FILES = 448
 RECORD_BYTES = 16 << 20
 KEPT_BYTES = 240_000  # the part that unet3d keeps: 2 MiB of 147 MB
 TRANSFER_BYTES = 1 << 20
-VARIANT = {
-    "format": "raw",
-    "read_threads": f"{READERS}",
-    "batch_size": f"{BATCH}",
-    "file_shuffle": "off",
-    "sample_shuffle": "off",
-    "transfer_size": f"{TRANSFER_BYTES}",
-    "num_files_train": f"{FILES}",
-    "record_length_bytes": f"{RECORD_BYTES}",
-    "record_length_bytes_stdev": "0",
-    "computation_time": "0",
-}
+VARIANT = case(
+    "io_train",
+    format="raw",
+    read_threads=READERS,
+    batch_size=BATCH,
+    file_shuffle="off",
+    sample_shuffle="off",
+    transfer_size=TRANSFER_BYTES,
+    num_files_train=FILES,
+    record_length_bytes=RECORD_BYTES,
+    record_length_bytes_stdev=0,
+    computation_time=0,
+)
 ARMS = {"fio": None, "loader": KEPT_BYTES, "loader_whole_samples": 0}
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio (apt-get install fio)")
@@ -79,9 +81,8 @@ def prepared() -> Iterator[Prepared]:
         data, links = Path(name) / "datasets", Path(name) / "links"
         if not pagecache.device_of(Path(name)):
             pytest.skip(f"{name} lies on no block device: nothing can be evicted there; set TMPDIR")
-        known = workloads.load(workloads.varied("io_train", VARIANT))
-        workloads.provide([known.name], data, print)
-        spec = Spec.of(known.params)
+        workloads.provide([VARIANT], data, print)
+        spec = Spec.of(VARIANT.params)
         files = dataset.check(data / spec.folder_name, spec).files
         links.mkdir()
         for number, file in enumerate(files):
@@ -106,7 +107,7 @@ def bench_supply(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], No
         cache=cache,
         seed=SEED,
         data_set={"files": FILES, "bytes": FILES * RECORD_BYTES, **pagecache.device_of(prepared.data)},
-        workload=workloads.varied("io_train", VARIANT | {"cache": cache, "record_length_bytes_resize": f"{KEPT_BYTES}"}),
+        workload=case(VARIANT, cache=cache, record_length_bytes_resize=KEPT_BYTES).id,
         min_ratio=MIN_RATIO,
         ratio_to_fio=ratios,
         blocks=measured,
@@ -120,10 +121,10 @@ def by_loader(prepared: Prepared, cache: str, kept_bytes: int) -> dict[str, floa
 
     To start its jobs is no part of fio's figure either.
     """
-    known = workloads.load(workloads.varied("io_train", VARIANT | {"cache": cache, "record_length_bytes_resize": f"{kept_bytes}"}))
-    steps = int(str(known.params["steps"]))
+    known = case(VARIANT, cache=cache, record_length_bytes_resize=kept_bytes)
+    steps = known.params["steps"]
     with tempfile.TemporaryDirectory(dir=prepared.data.parent) as scratch:
-        done = run(Order(known.name, steps, 0, seed=1, scratch=Path(scratch), data=prepared.data), on_start=_prefer)
+        done = run(Order(known, steps, 0, seed=1, scratch=Path(scratch), data=prepared.data), on_start=_prefer)
     assert done.error is None, (done.error, done.last_lines)
     epoch: Any = done.report["epochs"][0]
     seconds = sum(sum(epoch[column]) for column in ("load_s", "compute_s", "barrier_s")) - statistics.mean(epoch["readers_up_s"])

@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +21,17 @@ if TYPE_CHECKING:
     from fixtures.plugin import Measured
 
 FORMATS, READERS, CACHES = ("raw", "npy", "npz", "hdf5", "png"), (0, 2), ("cold", "warm")
-READING = tuple(f"io_train:format={f}:read_threads={r}:cache={c}" for f, r, c in product(FORMATS, READERS, CACHES))
+READING = tuple(case("io_train", format=f, read_threads=r, cache=c) for f, r, c in product(FORMATS, READERS, CACHES))
 # Six checkpoints of 64 MiB in 48 steps; nothing but these goes to the disk.
-WRITING = "io_train:format=raw:read_threads=0:cache=warm:checkpoint=on:steps_between_checkpoints=8:model_size_bytes=67108864"
+WRITING = case(
+    "io_train",
+    format="raw",
+    read_threads=0,
+    cache="warm",
+    checkpoint="on",
+    steps_between_checkpoints=8,
+    model_size_bytes=64 << 20,
+)
 
 STUDY = Study(
     name="io_patterns",

@@ -16,6 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ ALGORITHMS = ("powercap", "directcap", "batchdvfs", "morak", "pctodl", "steady")
 STUDY = Study(
     name="power_cap",
     question="Which algorithm gets the most inference out of a device under a power cap, and how well does it keep to the cap?",
-    workloads=tuple(f"capped_inference:task={task}:algorithm={algorithm}" for task, algorithm in product(TASKS, ALGORITHMS)),
+    workloads=tuple(case("capped_inference", task=task, algorithm=algorithm) for task, algorithm in product(TASKS, ALGORITHMS)),
     tweaks=("stock",),
     primary=Metric("throughput_samples_per_s", "higher"),
     blocks=5,

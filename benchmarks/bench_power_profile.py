@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fixtures import workloads
 from fixtures.studies.power import points
 from fixtures.terms import Metric, Study
+from fixtures.workloads import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STUDY = Study(
     name="power_profile",
     question="How many images per second, and what draw, do partition, batch and clock (or throttle) give?",
-    workloads=tuple(workloads.varied("power_profile", point) for point in points.cpu()),
+    workloads=tuple(case("power_profile", **point) for point in points.cpu()),
     tweaks=("stock",),
     primary=Metric("throughput_samples_per_s", "higher"),
     blocks=1,

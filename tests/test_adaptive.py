@@ -99,6 +99,9 @@ def test_a_cost_is_less_where_more_is_done(
     from fixtures import workloads
     from fixtures.terms import Metric
 
-    rate = workloads.Workload("rate", "", Metric("throughput_samples_per_s", "higher"), {}, 1.0)
-    monkeypatch.setitem(workloads._BROUGHT, "rate", rate)
+    class Rate(workloads.Workload):
+        primary = Metric("throughput_samples_per_s", "higher")
+
+    monkeypatch.setattr(workloads, "_BROUGHT", {})
+    workloads.bring("rate", Rate({}))
     assert cost({"workload": workload, "outcome": outcome, "metrics": metrics}) == costs

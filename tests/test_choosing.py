@@ -16,15 +16,16 @@ from fixtures import cells, targets, workloads
 from fixtures.cells import chosen_workloads
 from fixtures.display import plan_lines
 from fixtures.options import Options
+from fixtures.parameters import Parameter
 from fixtures.plan import RunPlan
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
+from fixtures.workloads import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fixtures.workloads import Workload
     from tests.sessions import Place
 
 STUDY = Study(
@@ -38,26 +39,46 @@ STUDY = Study(
 )
 
 
-def variant(given: Mapping[str, str]) -> dict[str, object]:
-    """A workload of a few parameters that go with each other in any way, but that a zip has no readers."""
-    if given.get("kind") == "zip" and "readers" in given:
-        raise BadInput("a zip has no readers")
-    return {"steps": 10, "warmup_steps": 0, "kind": given.get("kind", "raw"), "readers": given.get("readers", "0")}
+class Made(Workload):
+    """A workload that reads data sets, of which a tar cannot be read here; its parameters go with each other, but a zip has no readers."""
+
+    __module__ = "fixtures.workloads.made"
+    description = "made up"
+    primary = Metric("throughput_samples_per_s", "higher")
+    fixed = {"steps": 10, "warmup_steps": 0}
+    parameters = {"kind": Parameter("raw", "of files", str), "readers": Parameter("0", "how many", str)}
+    essential = ("kind",)
+    typical_cell_s = 1.0
+    finite = "read them twice"
+    reads_data = True
+
+    @classmethod
+    def complete(cls, given: Mapping[str, str]) -> dict[str, Any]:
+        if given.get("kind") == "zip" and "readers" in given:
+            raise BadInput("a zip has no readers")
+        return super().complete(given)
+
+    def unavailable_reason(self) -> str | None:
+        return "no tar here" if self.params["kind"] == "tar" else None
+
+    @staticmethod
+    def outlook(*_: object) -> Iterator[str]:
+        return iter(())
+
+    @staticmethod
+    def data_sets(*_: object) -> None:
+        """They are there."""
 
 
 @pytest.fixture(autouse=True)
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """A workload that reads data sets, of which a tar cannot be read here."""
-    module = ModuleType("fixtures.workloads.made")
-    vars(module).update(DESCRIPTION="made up", PRIMARY=Metric("throughput_samples_per_s", "higher"), variant=variant)
-    vars(module).update(VARIABLE={"kind": "of files", "readers": "how many"}, TYPICAL_CELL_S=1.0, FINITE="read them twice")
-    vars(module).update(unavailable_reason=lambda params: "no tar here" if params["kind"] == "tar" else None, data_sets=lambda *_: None)
-    vars(module).update(outlook=lambda *_: [], ESSENTIAL=("kind",))
+def _made(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = ModuleType(Made.__module__)
+    vars(module).update(Made=Made)
     known = workloads.names()
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))
     workloads._read.cache_clear()
-    yield module
+    yield
     workloads._read.cache_clear()
 
 
@@ -208,11 +229,9 @@ def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_p
     assert lines[-1] == "Expected: about 4 s on 2 cores. Nothing was touched."
 
 
-def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(
-    tmp_path: Path, made: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the variants that will run."""
-    monkeypatch.setattr(made, "outlook", lambda variants, _: [f"{one['kind']} is to be made" for one in variants])
+    monkeypatch.setattr(Made, "outlook", lambda _made, variants, _: [f"{one['kind']} is to be made" for one in variants])
     run = Session(options(tmp_path), Local(tmp_path))
     run.choose(run.declare(STUDY))
     lines = list(plan_lines(run, list(run.cells.values())))
@@ -244,17 +263,15 @@ class Open(Local):
         """Let go of nothing."""
 
 
-def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(
-    tmp_path: Path, made: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not for what is skipped. What the making says is said at once."""
     asked: list[tuple[list[object], Path]] = []
 
-    def data_sets(variants: Sequence[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
+    def data_sets(_made: Workload, variants: Sequence[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
         asked.append(([one["readers"] for one in variants], folder))
         say("half of it")
 
-    monkeypatch.setattr(made, "data_sets", data_sets)
+    monkeypatch.setattr(Made, "data_sets", data_sets)
     run = Session(options(tmp_path, vary=(("readers", ("0", "3")),)), Open(tmp_path))
     run.choose(run.declare(STUDY))
     said: list[str] = []
@@ -263,11 +280,11 @@ def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(
     assert (asked, said) == ([(["0", "3"], tmp_path / "datasets")], ["half of it"])
 
 
-def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def data_sets(*_: object) -> None:
         raise Refused("3 GB are needed and 1 is free")
 
-    monkeypatch.setattr(made, "data_sets", data_sets)
+    monkeypatch.setattr(Made, "data_sets", data_sets)
     run = Session(options(tmp_path), Open(tmp_path))
     run.choose(run.declare(STUDY))
     with pytest.raises(Refused, match="3 GB are needed"):
@@ -277,8 +294,8 @@ def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, 
 
 def test_a_workload_of_a_target_is_no_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that a cluster serves has no parameters of ours, whatever its name."""
-    known: Workload = replace(workloads.load("idle"), name="phi-4", base="", variable={})
-    monkeypatch.setitem(workloads._BROUGHT, "phi-4", known)
+    monkeypatch.setattr(workloads, "_BROUGHT", {})
+    workloads.bring("phi-4", Workload({"steps": 1, "warmup_steps": 0}))
     assert names(tmp_path, target="kubernetes") == ["phi-4"]
     with pytest.raises(BadInput, match=r"--vary kind: no parameter 'kind' of phi-4. There is: nothing"):
         names(tmp_path, vary=(("kind", ("raw",)),))

@@ -55,7 +55,7 @@ def test_list_names_all_that_can_be_named(call: Callable[..., Done]) -> None:
     done = call("list")
     assert done.code == 0
     described = [(tweakset.name, tweakset.description) for tweakset in tweaks.resolve("all")]
-    described += [(name, workloads.load(name).description) for name in workloads.names()]
+    described += [(name, workloads.of(name).description) for name in workloads.names()]
     described += [(name, designs.load(name).DESCRIPTION) for name in designs.names()[1:]]
     assert [pair for pair in described if not any(pair[1] in line for line in done.lines(f"  {pair[0]} "))] == []
     for names in (monitor.names(), arrivals.names(), classes.names(), engines.ENGINES, faults.FAULTS):

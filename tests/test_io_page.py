@@ -27,7 +27,7 @@ def first_column(head: str) -> list[str]:
 
 
 def test_every_parameter_is_explained_in_its_order() -> None:
-    assert first_column("parameter") == list(parameters.VARIABLE)
+    assert first_column("parameter") == list(parameters.PARAMETERS)
 
 
 def test_every_format_is_named() -> None:

@@ -73,7 +73,7 @@ for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
         except ModuleNotFoundError as error:
             if error.name.split(".")[0] in ("fixtures", "control"):
                 raise  # a framework that is not installed here is another matter
-print(*[workloads.load(name).name for name in workloads.names()])
+print(*[workloads.load(name).id for name in workloads.names()])
 """
 MAIN_RUN = "data/runs/2026-11-21_amd-epyc-2cpu.json"
 COMMANDS = (

@@ -9,6 +9,7 @@ import pytest
 from fixtures.kubernetes.agent import AgentLost
 from fixtures.kubernetes.target import Beside
 from fixtures.terms import Order, Refused, WorkloadRun
+from fixtures.workloads import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ class Answers:
 
 
 def order(settings: Mapping[str, str] | None) -> Order:
-    return Order("idle", 5, 1, 1, process=settings or {})
+    return Order(load("idle"), 5, 1, 1, process=settings or {})
 
 
 def cell(

@@ -20,6 +20,7 @@ from fixtures.kubernetes.settings import Shared
 from fixtures.kubernetes.watch import watch
 from fixtures.targets import _process
 from fixtures.terms import Order, WorkloadRun
+from fixtures.workloads import load
 from tests.cluster.line import to_cluster
 from tests.said import SPEAK
 
@@ -55,7 +56,7 @@ class Cells:
         change: Callable[[Json], None] = lambda _: None,
     ) -> WorkloadRun:
         """Run a script that may use the words of `SPEAK`; `change` is given the Job first."""
-        order = Order("fake", 2, 1, 7, start_timeout_s=start_timeout_s, step_timeout_s=step_timeout_s)
+        order = Order(load("idle"), 2, 1, 7, start_timeout_s=start_timeout_s, step_timeout_s=step_timeout_s)
         job = self.job(order)
         container_of(job).update(command=["python", "-S", "-c", SPEAK + script], args=[])
         change(job)
@@ -132,7 +133,7 @@ def error_of(result: WorkloadRun | tuple[WorkloadRun, Json]) -> str:
 @pytest.mark.needs("torch")
 def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, tmp_path: Path) -> None:
     """The same facts, samples and losses; only times differ. Loss: the same arithmetic on the same processor, within 1e-4."""
-    order = Order("cnn_train", steps=4, warmup_steps=1, seed=7, scratch=tmp_path)
+    order = Order(load("cnn_train"), steps=4, warmup_steps=1, seed=7, scratch=tmp_path)
     started: list[Json] = []
     there, here = cells.run(cells.job(order), order, started.append), _process.run(order)
     assert (there.error, here.error) == (None, None)

@@ -19,6 +19,7 @@ from fixtures.kubernetes.settings import Shared
 from fixtures.kubernetes.watch import watch
 from fixtures.targets import _process
 from fixtures.terms import Order, Refused, WorkloadRun
+from fixtures.workloads import load
 from tests.cluster import test_job
 from tests.cluster.operators.fixtures import StandIn, kaito_operator
 from tests.cluster.test_job import PATIENCE_S, RUN_ID, error_of
@@ -71,7 +72,7 @@ class Cells(test_job.Cells):
         return manifests.Spot(RUN_ID, self.node, self.hostname, self.cluster.namespace, None)
 
     def lingers(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        order = Order("fake", 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
+        order = Order(load("idle"), 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
         body = self.workspace(order)
         body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", SPEAK + LINGER + script], args=[])
         return self.run(body, order, on_start, patience_s)
@@ -79,7 +80,7 @@ class Cells(test_job.Cells):
     def measure(self, body: Json, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
         self.n += 1
         placed = kaito.workspace_placed(body, self._spot(), self.n, "study/cell")
-        order = Order("preset", 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
+        order = Order(load("idle"), 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
         return self.run(placed, order, on_start, patience_s)
 
 
@@ -106,7 +107,7 @@ def collector(kubeconfig: Path, node_name: str, image: str, overlay_file: Path, 
     """Kubernetes' garbage collector learns of a new kind of object within half a minute, and until then leaves what a Workspace owned."""
     assert "workspaces.kaito.sh" in crds
     cells = cells_in("default", kubeconfig, node_name, image, overlay_file)
-    owner = apis.create(cells.cluster, apis.WORKSPACES, cells.workspace(Order("fake", 1, 0, 7)))
+    owner = apis.create(cells.cluster, apis.WORKSPACES, cells.workspace(Order(load("idle"), 1, 0, 7)))
     reference = {"apiVersion": kaito.API_VERSION, "kind": "Workspace", **{key: owner["metadata"][key] for key in ("name", "uid")}}
     apis.create(cells.cluster, apis.CONFIGMAPS, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
     apis.delete(cells.cluster, apis.WORKSPACES, owner["metadata"]["name"])
@@ -134,7 +135,7 @@ def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
 @pytest.mark.needs("torch")
 def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, controller: StandIn, tmp_path: Path) -> None:
     """Steps, samples and losses; only times differ. The container lingers, so KAITO starts nothing anew and the log is complete."""
-    order = Order("cnn_train", steps=3, warmup_steps=1, seed=7, scratch=tmp_path)
+    order = Order(load("cnn_train"), steps=3, warmup_steps=1, seed=7, scratch=tmp_path)
     started: list[Json] = []
     there, here = cells.run(cells.workspace(order), order, started.append), _process.run(order)
     assert (there.error, here.error) == (None, None), controller.log
@@ -183,7 +184,7 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: C
     """The run that would have deleted the Workspace was killed, and its finalizer's owner is gone too."""
     journal = Journal(cells.cluster, RUN_ID, cells.node)
     journal.open()
-    body = cells.workspace(Order("idle", 1, 0, 7))
+    body = cells.workspace(Order(load("idle"), 1, 0, 7))
     name = body["metadata"]["name"]
     workload.create(cells.cluster, apis.WORKSPACES, body)
     with watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
@@ -245,7 +246,7 @@ def test_a_serving_preset_is_measured_by_the_line_its_image_prints(cells: Cells,
         "apiVersion": "kaito.sh/v1beta1",
         "kind": "Workspace",
         "metadata": {},
-        "inference": {"preset": {"name": "phi-4"}, "template": cells.workspace(Order("x", 1, 0, 7))["inference"]["template"]},
+        "inference": {"preset": {"name": "phi-4"}, "template": cells.workspace(Order(load("idle"), 1, 0, 7))["inference"]["template"]},
     }
     body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", MEASURES], args=[])
     result = cells.measure(body)

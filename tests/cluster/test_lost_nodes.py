@@ -10,6 +10,7 @@ import pytest
 from fixtures.kubernetes import api as apis
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
+from fixtures.workloads import load
 from tests.cluster import kubelet
 from tests.cluster.streams import LONG_S, Streams, job, left
 from tests.sessions import HOUSE
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:
     """The whole way: planned arrivals, our decider, a node drained in the middle and back, never more than the slots at once."""
     name = "job_stream:engine=jobs:rate_per_s=1:jobs=6:work=1:retries=3:fault=node:fault_at_s=3:fault_for_s=2"
-    result = _process.run(Order(name, 6, 0, 7, scratch=streams.folder, files={"job_cluster": streams.settings()}))
+    result = _process.run(Order(load(name), 6, 0, 7, scratch=streams.folder, files={"job_cluster": streams.settings()}))
     assert result.error is None
     told: Any = result.report
     jobs, attempts = told["job"], told["attempt"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,8 @@ from fixtures.kubernetes import manifests, names, settings
 from fixtures.kubernetes.client import Where
 from fixtures.kubernetes.settings import Overlay, Shared
 from fixtures.terms import Order
-from fixtures.workloads._protocol import _asked
+from fixtures.workloads import load
+from fixtures.workloads._protocol import read
 
 Json = dict[str, Any]
 
@@ -25,7 +27,7 @@ GOLDEN = Path(__file__).parent / "golden"
 RUN_ID, NODE, IMAGE, NAMESPACE = "0123456789ab", "node-1", "registry.example/deeptweak:1", "bench"
 JOURNAL = {"metadata": {"name": names.journal_name(RUN_ID, NODE), "uid": "11111111-2222-3333-4444-555555555555"}}
 SPOT = manifests.Spot(RUN_ID, NODE, NODE, NAMESPACE, None)
-ORDER = Order("cnn_train", steps=40, warmup_steps=5, seed=1)
+ORDER = Order(load("cnn_train"), steps=40, warmup_steps=5, seed=1)
 # The three things that clusters most often ask for, and a volume in the place of ours.
 OVERLAY = Overlay(
     metadata={"labels": {"team": "kernel", names.RUN: "forged"}, "annotations": {"example.com/why": "a benchmark"}},
@@ -114,14 +116,14 @@ def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
 
 def test_a_job_lasts_no_longer_than_its_timeouts_and_is_never_repeated() -> None:
     """600 s to be placed and pulled, 180 s to be ready, then 3 steps of 60 s and as long again to end: 1020 s."""
-    spec = job(order=Order("idle", steps=2, warmup_steps=1, seed=1))["spec"]
+    spec = job(order=Order(load("idle"), steps=2, warmup_steps=1, seed=1))["spec"]
     assert spec["activeDeadlineSeconds"] == 600 + 180 + 4 * 60
     assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
 
 
 def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait_for_all_of_them() -> None:
     """600 + 180 + 4 × 60 = 1020 s for each of three."""
-    order = Order("idle", steps=2, warmup_steps=1, seed=1, slice_steps=1)
+    order = Order(load("idle"), steps=2, warmup_steps=1, seed=1, slice_steps=1)
     spec = job(order=order, arms=3)["spec"]
     [container] = spec["template"]["spec"]["containers"]
     assert spec["activeDeadlineSeconds"] == 3 * 1020
@@ -131,23 +133,24 @@ def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait
 @pytest.mark.parametrize("workload", workloads.names())
 def test_the_program_understands_what_it_is_told(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The arguments are read by the workload's own parser; the command names a module that there is."""
-    [container] = job(order=Order(workload, 40, 5, 7))["spec"]["template"]["spec"]["containers"]
+    [container] = job(order=Order(load(workload), 40, 5, 7))["spec"]["template"]["spec"]["containers"]
     monkeypatch.setattr("sys.argv", ["workload", *container["args"]])
-    asked, linger = _asked()
+    asked, params, linger = read(workloads.class_of(workload))
     assert not linger
     assert (asked.steps, asked.warmup, asked.seed) == (40, 5, 7)
+    assert params == json.loads(json.dumps(load(workload).params))
     assert str(asked.scratch) in {mount["mountPath"] for mount in container["volumeMounts"]}
     assert importlib.util.find_spec(container["command"][-1])
 
 
 def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a name of Kubernetes could not hold (`:`, `=`) stands in arguments and in an annotation, which take any text."""
-    made = job(order=Order("idle:wait_s=0.005", 40, 5, 7))
+    made = job(order=Order(load("idle:wait_s=0.005"), 40, 5, 7))
     [container] = made["spec"]["template"]["spec"]["containers"]
     assert container["command"][-1] == "fixtures.workloads.idle"
     monkeypatch.setattr("sys.argv", ["workload", *container["args"]])
-    asked, _ = _asked(workloads.load("idle").variable)
-    assert asked.given == {"wait_s": "0.005"}
+    _, params, _ = read(workloads.class_of("idle"))
+    assert params["wait_s"] == 0.005
     assert ":" not in "".join([made["metadata"]["name"], *made["metadata"]["labels"].values()])
 
 

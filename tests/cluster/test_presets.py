@@ -198,5 +198,5 @@ def test_a_measurement_that_failed_is_no_step() -> None:
 
 @pytest.mark.parametrize(("workspace", "metric"), [(SERVING, "throughput_tokens_per_s"), (TUNING, "throughput_samples_per_s")])
 def test_the_primary_metric_is_declared_before_the_run(workspace: dict[str, Any], metric: str) -> None:
-    assert declared(workspace).primary.name == metric
-    assert declared(workspace).name == "kaito-phi-4"
+    name, preset = declared(workspace)
+    assert (name, preset.primary.name) == ("kaito-phi-4", metric)

@@ -12,6 +12,7 @@ from fixtures.kubernetes import pods as pod
 from fixtures.kubernetes.client import Where
 from fixtures.kubernetes.settings import Shared
 from fixtures.terms import BadInput, Order
+from fixtures.workloads import load
 
 JOURNAL: dict[str, Any] = {"metadata": {"name": "journal", "uid": "1"}}
 SPOT = manifests.Spot("0123456789ab", "node-1", "host-1", "bench", JOURNAL)
@@ -34,7 +35,7 @@ TUNES = SERVES.replace("inference:", "tuning:").replace("}\n", "}\n", 1) + "  me
 
 def a_job() -> dict[str, Any]:
     chosen = settings.Settings(Where(), "", image="bench:1", gpus=1)
-    return manifests.workload_job(chosen, SPOT, Order("cnn_train", 20, 2, 7), 3, "study/cell", Shared(network=True, ipc=False))
+    return manifests.workload_job(chosen, SPOT, Order(load("cnn_train"), 20, 2, 7), 3, "study/cell", Shared(network=True, ipc=False))
 
 
 def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.kubernetes import manifests
+from fixtures.parameters import digest
 from fixtures.studies.command import spec
-from fixtures.workloads._variants import digest
 
 MODULES = ("fixtures.workloads.command", "fixtures.kernel.process_settings")
 STEPS = 3
@@ -41,7 +41,7 @@ def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path:
     path = tmp_path / "command.json"
     path.write_text(spec.Spec("true", ("true",), ".", {}, spec.RUNS, None, STEPS, 1, image="x").text())
     ordered = (
-        f"--set=run=true-{digest(path)}",
+        f"--params={json.dumps({'run': f'true-{digest(path)}'})}",
         f"--file=command={path}",
         f"--steps={STEPS}",
         "--warmup=1",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from fixtures import workloads
 from fixtures.studies.gpu.workloads import gpu_grid
+from fixtures.studies.gpu.workloads.gpu_grid import GpuGrid
 from fixtures.terms import BadInput
 from tests.gpu.stand_in import HOUSE, built, environment
 
@@ -61,10 +62,7 @@ def run(both: Path, tmp_path: Path) -> Callable[..., Ran]:
             "--warmup=1",
             "--seed=7",
             f"--scratch={tmp_path}",
-            "--set",
-            "blocks=132",
-            "--set",
-            "threads=1024",
+            '--params={"blocks": 132, "threads": 1024}',
         ]
         options += ["--segments=1"] if segments else []
         command = [sys.executable, "-m", "fixtures.workloads.gpu_grid", *options]
@@ -183,26 +181,26 @@ def test_an_error_in_the_midst_ends_the_run(run: Callable[..., Ran]) -> None:
     assert not ran.all("report")
 
 
-SIZES = st.tuples(*(st.integers(least, most) for _, least, most in gpu_grid.SIZES.values()))
+SIZES = st.tuples(*(st.integers(int(one.least), int(one.most)) for one in GpuGrid.parameters.values()))
 
 
 @given(SIZES)
 def test_every_size_that_cuda_takes_has_one_name(size: tuple[int, int]) -> None:
     known = workloads.load(f"gpu_grid:threads={size[1]}:blocks={size[0]}")
     assert (known.params["blocks"], known.params["threads"]) == size
-    assert workloads.load(known.name) == known
+    assert workloads.load(known.id) == known
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("blocks", text) for text in ("0", "-1", "1.5", "2147483648", "x", "1e3", "٣", "9" * 5000)),
-        *(("threads", text) for text in ("0", "1025", "-32", "+8")),
+        *(("blocks", text) for text in ("0", "-1", "1.5", "2147483648", "x", "٣", "9" * 5000)),
+        *(("threads", text) for text in ("0", "1025", "-32", "8 0")),
     ],
 )
 def test_what_is_no_size_is_refused(name: str, value: str) -> None:
-    with pytest.raises(BadInput, match=f"a whole number from 1 to {gpu_grid.SIZES[name][2]} is needed"):
-        gpu_grid.variant({name: value})
+    with pytest.raises(BadInput, match=f"a whole number from 1 to {GpuGrid.parameters[name].most} is needed"):
+        GpuGrid.complete({name: value})
 
 
 @pytest.mark.parametrize(

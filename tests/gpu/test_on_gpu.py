@@ -20,7 +20,7 @@ ROUNDING = 0.002
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 1), (1, 1024), (64, 32), (4096, 256), (131072, 1024)])
 def test_the_metrics_of_a_kernel_keep_to_what_its_size_allows(blocks: int, threads: int, tmp_path: Path) -> None:
     """That every thread squared its own element is checked before anything is measured. 0 ≤ SMOCC ≤ SMACT ≤ GRACT ≤ 1, SMACT ≤ b / SMs."""
-    size = ["--set", f"blocks={blocks}", "--set", f"threads={threads}"]
+    size = ["--params", json.dumps({"blocks": blocks, "threads": threads})]
     command = [sys.executable, "-m", "fixtures.workloads.gpu_grid", "--steps=4", "--warmup=2", "--seed=1", f"--scratch={tmp_path}", *size]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -114,7 +114,7 @@ def test_a_folder_with_a_manifest_of_another_hand_is_not_removed(run: Command, t
 
 WRONG = {
     ("remove",): "remove: name the data sets; python -m fixtures.studies.io list says which there are",
-    ("generate", "fromat=raw"): "No parameter 'fromat'. Did you mean 'format'?",
+    ("generate", "fromat=raw"): "no parameter 'fromat'. Did you mean 'format'?",
     ("generate", "raw"): "'raw': 'raw' is no KEY=VALUE; write io_train:format=raw:sample_scale=4",
     ("generate", "format=raw:format=npy"): "'format=npy' is there twice",
     ("generate", "format=raw:num_files_train=99999:record_length_bytes=1e9"): "GB are free there; nothing was written.",

@@ -66,8 +66,8 @@ def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accel
 def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None:
     params = complete({"model": name})
     assert estimate_bytes([Spec.of(params)]) <= 1e9
-    assert int(str(params["steps_per_epoch"])) >= 40
-    assert int(str(params["steps"])) * float(str(params["computation_time"])) <= 20
+    assert params["steps_per_epoch"] >= 40
+    assert params["steps"] * params["computation_time"] <= 20
 
 
 @pytest.mark.parametrize("name", models.available())

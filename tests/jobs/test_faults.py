@@ -64,13 +64,13 @@ def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
     fault = faults.load(name)
     assert fault.description
     assert set(fault.engines) <= {"pool", "jobs", "kueue"}
-    assert set(fault.takes) <= set(faults.PARAMS)
+    assert set(fault.takes) <= set(faults.PARAMETERS)
     assert all(f"{key}" in fault.description for key in fault.takes)
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -> None:
-    params = faults.checked({"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})})
+    params = faults.complete({"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})})
 
     def times(seed: int) -> list[faults.Strike]:
         return list(islice(faults.load(name).plan(params, np.random.default_rng(seed)), 5))
@@ -83,7 +83,7 @@ def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -
 @pytest.mark.parametrize(
     ("given_params", "sentence"),
     [
-        ({"fault": "kil"}, r"No fault 'kil'\. Did you mean 'kill'\? There are: cpu_hog, .*, none\."),
+        ({"fault": "kil"}, r"fault=kil: no such value\. Did you mean 'kill'\? There are: cpu_hog, .*, none\."),
         ({"fault": "kill"}, "fault=kill: when\\? It needs fault_at_s, or fault_rate_per_s"),
         ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s; not fault_size"),
         ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
@@ -95,23 +95,33 @@ def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -
 )
 def test_what_is_written_wrongly_is_said(given_params: dict[str, object], sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        faults.checked(given_params)
+        faults.complete(given_params)
 
 
-def test_what_an_engine_or_a_stream_cannot_have_is_said() -> None:
-    assert "engine=jobs: pool can" in (faults.unavailable_reason({"fault": "cpu_hog"}, "jobs") or "")
-    assert "arrivals=closed nobody knows" in (faults.unavailable_reason({"fault": "flood", "arrivals": "closed"}, "pool") or "")
-    assert "half of that" in (faults.unavailable_reason({"fault": "memory_hog", "fault_size": 1e9}, "pool") or "")
-    assert "half of that" in (faults.unavailable_reason({"fault": "io_hog", "fault_size": 1e12}, "pool") or "")
-    assert "a CPU, are the most" in (faults.unavailable_reason({"fault": "cpu_hog", "fault_size": 1e6}, "pool") or "")
-    assert "1000000 jobs are the most" in (faults.unavailable_reason({"fault": "flood", "fault_size": 1e7}, "pool") or "")
-    assert "0.01 cores are the least" in (faults.unavailable_reason({"fault": "few_cores", "fault_size": 0.001}, "pool") or "")
-    assert faults.unavailable_reason({"fault": "kill", "fault_at_s": 1}, "kueue") is None
+@pytest.mark.parametrize(
+    ("given_params", "engine", "sentence"),
+    [
+        ({"fault": "cpu_hog"}, "jobs", "engine=jobs: pool can"),
+        ({"fault": "memory_hog", "fault_size": 1e9}, "pool", "half of that"),
+        ({"fault": "io_hog", "fault_size": 1e12}, "pool", "half of that"),
+        ({"fault": "cpu_hog", "fault_size": 1e6}, "pool", "a CPU, are the most"),
+        ({"fault": "flood", "fault_size": 1e7}, "pool", "1000000 jobs are the most"),
+        ({"fault": "few_cores", "fault_size": 0.001}, "pool", "0.01 cores are the least"),
+    ],
+)
+def test_what_an_engine_or_a_machine_cannot_have_is_said(given_params: dict[str, object], engine: str, sentence: str) -> None:
+    assert sentence in (faults.unavailable_reason(faults.complete(given_params), engine) or "")
+
+
+def test_a_fault_that_goes_by_submissions_needs_them() -> None:
+    flood = faults.complete({"fault": "flood"})
+    assert "arrivals=closed nobody knows" in (faults.unavailable_reason({**flood, "arrivals": "closed"}, "pool") or "")
+    assert faults.unavailable_reason(faults.complete({"fault": "kill", "fault_at_s": 1}), "kueue") is None
 
 
 def test_a_kill_hits_one_of_those_that_run() -> None:
     engine = Engine()
-    rows = went(Faults({"fault": "kill", "fault_at_s": 2, "fault_rate_per_s": 1}, 5, engine), 60)
+    rows = went(Faults(faults.complete({"fault": "kill", "fault_at_s": 2, "fault_rate_per_s": 1}), 5, engine), 60)
     assert rows[0]["at_s"] == 2
     assert {row["job"] for row in rows[:2]} == {3, 7}
     assert rows[0]["node"] == {3: "b", 7: "a"}[rows[0]["job"]]
@@ -121,7 +131,7 @@ def test_a_kill_hits_one_of_those_that_run() -> None:
 
 def test_kills_come_at_their_rate() -> None:
     """A Poisson process: 10,000 gaps of mean 1/rate, whose variance is the square of that (5 standard errors: 5 % and 14 %)."""
-    strikes = faults.load("kill").plan(faults.checked({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3))
+    strikes = faults.load("kill").plan(faults.complete({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3))
     times = [0.0, *(one.at_s for one in islice(strikes, 10_000))]
     gaps = np.diff(times)
     assert gaps.mean() == pytest.approx(1 / 4, rel=0.05)
@@ -130,7 +140,7 @@ def test_kills_come_at_their_rate() -> None:
 
 def test_a_node_is_lost_and_comes_back() -> None:
     engine = Engine()
-    fault = Faults({"fault": "node", "fault_at_s": 3, "fault_for_s": 4}, 1, engine)
+    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 3, "fault_for_s": 4}), 1, engine)
     assert (fault.act(2.9), fault.due_s()) == ([], 3)
     assert fault.act(3.2) == []
     assert fault.due_s() == pytest.approx(7.2), "counted from when it was really lost"
@@ -143,22 +153,22 @@ def test_a_node_is_lost_and_comes_back() -> None:
 
 def test_what_is_closed_strikes_no_more_and_ends_nothing_twice() -> None:
     engine = Engine()
-    fault = Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 100}, 1, engine)
+    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 100}), 1, engine)
     fault.act(0)
     assert len(fault.close()) == 1
     assert (fault.close(), fault.due_s(), fault.act(99), len(engine.asked)) == ([], None, [], 2)
 
 
 def test_without_a_fault_nothing_happens() -> None:
-    fault = Faults({"fault": "none"}, 1, Engine())
+    fault = Faults(faults.complete({"fault": "none"}), 1, Engine())
     assert (fault.due_s(), fault.act(99.0), fault.close()) == (None, [], [])
-    assert faults.changed({}, 1, planned()) == planned()
-    assert faults.unavailable_reason({}, "pool") is None
+    assert faults.changed(faults.complete({}), 1, planned()) == planned()
+    assert faults.unavailable_reason(faults.complete({}), "pool") is None
 
 
 def test_a_node_that_is_away_is_not_lost_again() -> None:
     engine = Engine()
-    fault = Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}, 1, engine)
+    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}), 1, engine)
     went(fault, 20)
     assert sorted(engine.asked) == [("lose", "a"), ("lose", "b")]
     rows = fault.close()
@@ -168,7 +178,7 @@ def test_a_node_that_is_away_is_not_lost_again() -> None:
 
 
 def test_nodes_come_back_in_the_order_in_which_they_were_lost() -> None:
-    rows = went(Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 5}, 1, Engine()), 60)
+    rows = went(Faults(faults.complete({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 5}), 1, Engine()), 60)
     lost = [(row["at_s"], row["until_s"]) for row in rows if row["node"]]
     assert lost == sorted(lost)
     assert all(until_s - at_s == pytest.approx(5) for at_s, until_s in lost)
@@ -177,8 +187,8 @@ def test_nodes_come_back_in_the_order_in_which_they_were_lost() -> None:
 def test_the_only_node_must_come_back() -> None:
     """Without it nothing could end; with a time it may be lost, and that is said."""
     with pytest.raises(Refused, match="a is the only node, and without fault_for_s it never comes back"):
-        Faults({"fault": "node", "fault_at_s": 1}, 1, Engine(["a"]))
-    (row,) = went(Faults({"fault": "node", "fault_at_s": 1, "fault_for_s": 2}, 1, Engine(["a"])), 9)
+        Faults(faults.complete({"fault": "node", "fault_at_s": 1}), 1, Engine(["a"]))
+    (row,) = went(Faults(faults.complete({"fault": "node", "fault_at_s": 1, "fault_for_s": 2}), 1, Engine(["a"])), 9)
     assert row["detail"] == "lost, the only one that was left"
 
 
@@ -193,7 +203,7 @@ def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None
                 raise Refused(f"{node}: nobody answers there")
 
     engine = Without()
-    fault = Faults({"fault": "node", "fault_at_s": 1, "fault_for_s": for_s}, 1, engine)
+    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 1, "fault_for_s": for_s}), 1, engine)
     (row,) = [*fault.act(1), *fault.close()]
     assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
     assert (row["until_s"], row["detail"]) == ((None, f"lost; not ended: {row['node']}: nobody answers there") if for_s else (1, "lost"))
@@ -201,7 +211,7 @@ def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None
 
 def test_a_flood_leaves_all_others_as_they_were() -> None:
     own = planned()
-    found = faults.changed({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}, 1, own)
+    found = faults.changed(faults.complete({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}), 1, own)
     assert [one for one in found if one.class_.tenant != "flood"] == own
     burst = [one for one in found if one.class_.tenant == "flood"]
     assert [one.job for one in burst] == list(range(10, 40))
@@ -209,25 +219,25 @@ def test_a_flood_leaves_all_others_as_they_were() -> None:
     assert len({one.seed for one in burst}) == 30
     assert {one.work for one in burst} <= {one.work for one in own}
     assert [one.submit_s for one in found] == sorted(one.submit_s for one in found)
-    assert faults.changed({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}, 1, own) == found
+    assert faults.changed(faults.complete({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}), 1, own) == found
 
 
 def test_a_job_of_a_flood_is_due_as_long_after_its_submission_as_its_model() -> None:
     own = [replace(one, due_s=one.submit_s + 2 * one.work) for one in planned()]
-    for one in faults.changed({"fault": "flood", "fault_at_s": 50, "fault_size": 5}, 1, own)[10:]:
+    for one in faults.changed(faults.complete({"fault": "flood", "fault_at_s": 50, "fault_size": 5}), 1, own)[10:]:
         assert one.due_s == pytest.approx(one.submit_s + 2 * one.work)
 
 
 @given(own=st.none() | st.floats(0.01, 64), size=st.floats(0.01, 64))
 def test_a_careless_limit_is_never_above_the_jobs_own(own: float | None, size: float) -> None:
-    changed = faults.changed({"fault": "few_cores", "fault_size": size}, 1, planned(cores=own))
+    changed = faults.changed(faults.complete({"fault": "few_cores", "fault_size": size}), 1, planned(cores=own))
     assert changed == planned(cores=min(size, own or math.inf))
 
 
 def test_a_limit_of_memory_leaves_cores_alone() -> None:
-    (one, *_) = faults.changed({"fault": "little_memory", "fault_size": 8}, 1, planned())
+    (one, *_) = faults.changed(faults.complete({"fault": "little_memory", "fault_size": 8}), 1, planned())
     assert (one.class_.memory_mib, one.class_.cores) == (8, 1.0)
-    fault = Faults({"fault": "little_memory", "fault_size": 8}, 1, Engine())
+    fault = Faults(faults.complete({"fault": "little_memory", "fault_size": 8}), 1, Engine())
     assert fault.act(0) == []
     assert fault.due_s() is None
     (row,) = fault.close()
@@ -243,7 +253,7 @@ def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeyp
         return started[-1]
 
     monkeypatch.setattr(faults, "Hogs", start)
-    fault = Faults({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}, 1, Engine())
+    fault = Faults(faults.complete({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}), 1, Engine())
     assert fault.act(0) == []
     pids = started[0].pids
     assert len(pids) == (size if name == "cpu_hog" else 1)

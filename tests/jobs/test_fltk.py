@@ -256,7 +256,7 @@ def test_what_stands_in_for_an_optimiser_is_said(tmp_path: Path, optimiser: str,
 
 
 def test_a_duration_in_which_too_many_jobs_come_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fltk, "MOST_JOBS", 100)
+    monkeypatch.setattr(fltk, "_MOST_JOBS", 100)
     with pytest.raises(BadInput, match=r"\d{4} jobs come within FLTK's duration of 360000 s; 100 are the most: give --jobs"):
         read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
 

@@ -43,12 +43,12 @@ def test_a_step_is_a_job() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("policy=lifo", r"policy=lifo: there is none. .*There are: fair_share, fifo"),
-        ("engine=pol", r"engine=pol: there is none. Did you mean 'pool'\? There are: jobs, kueue, pool"),
+        ("policy=lifo", r"policy=lifo: no such value. .*There are: fair_share, fifo"),
+        ("engine=pol", r"engine=pol: no such value. Did you mean 'pool'\? There are: jobs, kueue, pool"),
         ("slots=2:nodes=3", "nodes=3: there are 2 slots, so some nodes would have none"),
         ("patience_s=-1", "patience_s=-1: a number from 0"),
         ("slot=2", "no parameter 'slot'"),
-        ("target_s=1:replicas=2", "Leave one out"),
+        ("target_s=1:replicas=2", "says another"),
         ("replicas=3", "slots=2: a job of class sleep has 3 replicas, a slot each: it could never start. Give slots=3"),
     ],
 )
@@ -70,13 +70,13 @@ def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
 )
 def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(name: str, seconds: float) -> None:
     """Beside 2 s of start-up."""
-    assert workloads.load(f"job_stream:{name}").typical_cell_s == pytest.approx(2.0 + seconds)
+    assert workloads.of(f"job_stream:{name}").cell_s() == pytest.approx(2.0 + seconds)
 
 
 @pytest.mark.parametrize(("bench", "minutes"), [("queueing", 38), ("scheduling", 20)])
 def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> None:
     study = importlib.import_module(f"benchmarks.bench_cluster_{bench}").STUDY
-    lasts_s = study.blocks * sum(workloads.load(name).typical_cell_s for name in study.workloads)
+    lasts_s = study.blocks * sum(workloads.of(name).cell_s() for name in study.workloads)
     assert round(lasts_s / 60) == minutes
     (row,) = [
         line for line in (HOUSE / "docs/running.md").read_text(encoding="utf-8").splitlines() if "/bench_cluster_queueing.py`" in line
@@ -93,7 +93,7 @@ def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(
 
 
 def under(**given: object) -> tuple[str, ...]:
-    return studies.apply(given, STUDY, workloads=None).workloads
+    return tuple(workloads.load(one).id for one in studies.apply(given, STUDY, workloads=None).workloads)
 
 
 def test_options_take_the_place_of_the_study_s_own_values() -> None:
@@ -127,8 +127,8 @@ def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) ->
     assert studies.files(given, STUDY.name) == {"classes_file": own}
     digest = workloads.load(name).params["classes_file"]
     with pytest.raises(AssertionError, match="has changed since the cells were declared"):
-        run("--set=jobs=3", f"--set=classes_file={digest[::-1]}", f"--file=classes_file={own}", folder=tmp_path, steps=3)  # type: ignore[index]
-    rows = run("--set=jobs=3", f"--set=classes_file={digest}", f"--file=classes_file={own}", folder=tmp_path, steps=3)["job"]
+        run(f"--file=classes_file={own}", folder=tmp_path, jobs=3, classes_file=digest[::-1])
+    rows = run(f"--file=classes_file={own}", folder=tmp_path, jobs=3, classes_file=digest)["job"]
     assert {row["class"] for row in rows} == {"a"}
 
 
@@ -182,12 +182,12 @@ def test_options_of_streams_are_those_of_all_their_studies() -> None:
     assert named <= set(jobs.STUDIES)
 
 
-def run(*more: str, folder: Path, steps: int, seed: int = 3) -> dict[str, list[Json]]:
+def run(*files: str, folder: Path, seed: int = 3, **values: object) -> dict[str, list[Json]]:
     """What the process tells, by name; steps under `step`."""
-    plain = ["--warmup=0", f"--steps={steps}", f"--seed={seed}", f"--scratch={folder}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "fixtures.workloads.job_stream", *plain, *more], cwd=HOUSE, capture_output=True, text=True, check=False
-    )
+    stream = workloads.case("job_stream", **values)
+    plain = ["--warmup=0", f"--steps={stream.params['steps']}", f"--seed={seed}", f"--scratch={folder}", *files]
+    command = [sys.executable, "-m", "fixtures.workloads.job_stream", *plain, f"--params={json.dumps(stream.params)}"]
+    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[Json]] = {}
     for event in map(json.loads, done.stdout.splitlines()):
@@ -197,7 +197,7 @@ def run(*more: str, folder: Path, steps: int, seed: int = 3) -> dict[str, list[J
 
 def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) -> None:
     """60 jobs of 20 ms at a load near one, on two slots of two nodes: every one is told, in the order of its end, and is a step."""
-    told = run("--set=jobs=60", "--set=rate_per_s=80", "--set=work=0.02", "--set=nodes=2", folder=tmp_path, steps=60)
+    told = run(folder=tmp_path, jobs=60, rate_per_s=80, work=0.02, nodes=2)
     rows, (stream,) = told["job"], told["stream"]
     assert sorted(row["job"] for row in rows) == list(range(60))
     assert {row["outcome"] for row in rows} == {"done"}
@@ -222,7 +222,7 @@ def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
     """What is planned hangs on the seed and the arrivals, not on who is next."""
 
     def jobs(policy: str) -> dict[int, tuple[float, float]]:
-        told = run("--set=jobs=20", "--set=rate_per_s=200", "--set=work=0.01", f"--set=policy={policy}", folder=tmp_path, steps=20)
+        told = run(folder=tmp_path, jobs=20, rate_per_s=200, work=0.01, policy=policy)
         return {row["job"]: (row["planned_submit_s"], row["work"]) for row in told["job"]}
 
     assert jobs("fifo") == jobs("sjf")
@@ -230,8 +230,8 @@ def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
 
 def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:
     """Jobs of 0.3 s are killed five times a second; they lose what they did since a checkpoint every 20 ms."""
-    fault = ["--set=fault=kill", "--set=fault_rate_per_s=5", "--set=checkpoint_s=0.02", "--set=retries=1000"]
-    told = run("--set=jobs=6", "--set=arrivals=closed", "--set=work=0.3", "--set=classes=sleep", *fault, folder=tmp_path, steps=6)
+    fault: dict[str, Any] = {"fault": "kill", "fault_rate_per_s": 5, "checkpoint_s": 0.02, "retries": 1000}
+    told = run(folder=tmp_path, jobs=6, arrivals="closed", work=0.3, classes="sleep", **fault)
     assert {row["outcome"] for row in told["job"]} == {"done"}
     assert told["fault"]
     again = [row for row in told["attempt"] if row["attempt"] > 1]
@@ -240,13 +240,13 @@ def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> N
 
 def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_for(tmp_path: Path) -> None:
     """Patience of 0.5 s, jobs of hours on two slots; the step is as long as the wait was, and the cell ends well."""
-    told = run("--set=jobs=3", "--set=rate_per_s=100", "--set=work=10000", "--set=patience_s=0.5", folder=tmp_path, steps=3)
+    told = run(folder=tmp_path, jobs=3, rate_per_s=100, work=10000, patience_s=0.5)
     outcomes = sorted(row["outcome"] for row in told["job"])
     assert outcomes[2] == "never started"
     assert set(outcomes[:2]) <= {"never ended", "never started"}  # whether the first two began in time the machine decides
     assert all(row["end_s"] is None for row in told["job"])
     assert all(0.5 <= step["wall_s"] < 10000 for step in told["step"])
-    assert job_stream.told({"job": told["job"]}).endswith("3 of 3 jobs not done")
+    assert job_stream.JobStream.summary({"job": told["job"]}).endswith("3 of 3 jobs not done")
 
 
 def test_steps_that_overlap_have_no_throughput() -> None:

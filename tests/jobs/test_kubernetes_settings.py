@@ -16,6 +16,7 @@ from fixtures.studies.jobs.engines import EngineRequest, cluster, kubernetes
 from fixtures.studies.jobs.engines.cluster import Settings
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
+from fixtures.workloads import load
 
 if TYPE_CHECKING:
     from fixtures.kubernetes.client import Cluster
@@ -117,7 +118,8 @@ def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path
     with pytest.raises(BadInput, match=r"nothing here runs on a cluster. Say --engine=jobs"):
         studies.apply(given, study, workloads=None)
     on_cluster = replace(study, workloads=("job_stream:engine=jobs",))
-    assert studies.apply(given, on_cluster, workloads=None) == on_cluster
+    (stream,) = studies.apply(given, on_cluster, workloads=None).workloads
+    assert load(stream).id == "job_stream:engine=jobs"
     assert studies.files(given, study.name) == {"job_cluster": path}
     path.write_text("nosuch: 1\n")
     with pytest.raises(BadInput, match="no field 'nosuch'"):
@@ -140,7 +142,7 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     for number, one in enumerate(spec["containers"]):
         assert one["resources"] == {"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "500m", "memory": "100Mi"}}
         kind, request, replica = one["args"]
-        told = kinds.read_request(kind, json.loads(request) | {"replica": int(replica)}, print)
+        told = kinds.read_request(json.loads(request) | {"replica": int(replica)}, print)
         assert (kind, told.work, told.from_work, told.seed, told.attempt, told.replicas, told.replica) == (
             "sleep",
             2.5,

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from fixtures import workloads
 from fixtures.studies.jobs import network
 from fixtures.studies.jobs.network import Line, Passing, Relay
+from fixtures.studies.jobs.workloads.ddp_network import DdpNetwork
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
 from tests.waiting import alive, children, doomed, until
@@ -75,18 +76,18 @@ def test_a_relay_loses_packets_at_its_rate_each_by_itself(loss: float, seed: int
         ({"loss_percent": "31"}, "loss_percent=31: a number from 0 to 30 is"),
         ({"delay_ms": "nan"}, "delay_ms=nan: a number from 0"),
         ({"delay_ms": "soon"}, "delay_ms=soon: a number from 0"),
-        ({"mtu": "100"}, "mtu=100: a number from 576"),
+        ({"mtu": "100"}, "mtu=100: a whole number from 576"),
         ({"mtu": "1500.5"}, "mtu=1500.5: a whole number"),
     ],
 )
 def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        workloads.varied("ddp_network", given_params)
+        workloads.case("ddp_network", **given_params)
 
 
 def test_a_line_without_loss_and_delay_is_the_default() -> None:
-    assert workloads.varied("ddp_network", {"loss_percent": "0.0", "delay_ms": "0", "mtu": "1500"}) == "ddp_network"
-    assert workloads.varied("ddp_network", {"loss_percent": "1.50"}) == "ddp_network:loss_percent=1.5"
+    assert workloads.case("ddp_network", loss_percent="0.0", delay_ms="0", mtu="1500").id == "ddp_network"
+    assert workloads.case("ddp_network", loss_percent="1.50").id == "ddp_network:loss_percent=1.5"
 
 
 def test_netem_is_asked_for_what_is_wanted() -> None:
@@ -115,8 +116,8 @@ def test_it_is_told_how_much_was_sent_again() -> None:
         {"segments_out": 150, "segments_retransmitted": 2, "timeouts": 1},
         {"segments_out": 50, "segments_retransmitted": 0, "timeouts": 0},
     ]
-    assert workloads.told("ddp_network", {"network": rows}) == "1 % of the segments sent again, 1 timeouts"
-    assert not workloads.told("ddp_network", {"network": []})
+    assert DdpNetwork.summary({"network": rows}) == "1 % of the segments sent again, 1 timeouts"
+    assert not DdpNetwork.summary({"network": []})
 
 
 def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
@@ -211,7 +212,8 @@ class TestReal:
     @pytest.mark.parametrize("delay", ["0", "5"])
     def test_nothing_outlives_a_run_that_is_killed(self, delay: str, tmp_path: Path) -> None:
         """Neither rank, nor the process between them."""
-        options = ("--steps=1000", "--warmup=1", "--seed=1", f"--scratch={tmp_path}", "--set=hidden=64", f"--set=delay_ms={delay}")
+        params = json.dumps(workloads.case("ddp_network", hidden=64, delay_ms=delay).params)
+        options = ("--steps=1000", "--warmup=1", "--seed=1", f"--scratch={tmp_path}", f"--params={params}")
         with subprocess.Popen(
             (sys.executable, "-m", "fixtures.workloads.ddp_network", *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HOUSE
         ) as process:
@@ -237,9 +239,9 @@ def tried(line: Line) -> dict[str, Any]:
 
 @cache
 def trained(loss: str, delay: str) -> Any:
-    name = workloads.varied("ddp_network", {"hidden": "256", "loss_percent": loss, "delay_ms": delay})
+    case = workloads.case("ddp_network", hidden=256, loss_percent=loss, delay_ms=delay)
     with tempfile.TemporaryDirectory() as scratch:
-        result = run(Order(name, steps=3, warmup_steps=1, seed=5, scratch=Path(scratch)))
+        result = run(Order(case, steps=3, warmup_steps=1, seed=5, scratch=Path(scratch)))
     assert result.error is None, result.last_lines
     return result
 

@@ -15,6 +15,7 @@ from fixtures.kernel.signals import STOPPING, shielded, signal_name, stop_if_ask
 from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.terms import Order
+from fixtures.workloads import load
 from tests.fake_root import FakeRoot, writes
 from tests.programs import python
 
@@ -171,6 +172,7 @@ def test_in_another_thread_it_is_no_shield_and_no_error() -> None:
 TWO_AT_ONCE = """
 import os, signal, sys
 from fixtures.kernel.signals import STOPPING, shielded, stop_like_ctrl_c
+from fixtures.workloads import load
 two = [signal.Signals(int(number)) for number in sys.argv[1:]]
 stop_like_ctrl_c()
 signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
@@ -200,7 +202,7 @@ def test_a_signal_while_a_workload_is_started_ends_the_run(tmp_path: Path) -> No
     def work() -> int:
         stop_like_ctrl_c()
         os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
-        order = Order("idle", 1, 0, 1, tmp_path / "scratch", start_timeout_s=5)
+        order = Order(load("idle"), 1, 0, 1, tmp_path / "scratch", start_timeout_s=5)
         _process.run(order, program=("sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 100"))
         return 0
 

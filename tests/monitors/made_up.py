@@ -17,6 +17,7 @@ import pytest
 from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching, WorkloadRun
+from fixtures.workloads import load
 from tests.waiting import PATIENCE_S, until
 
 BESIDE = 'kind = "beside"\n'
@@ -27,10 +28,11 @@ from pathlib import Path
 from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order
+from fixtures.workloads import load
 made = {{}}
 exec({source!r}, made)
 monitor.classes = lambda: {{"made_up": type("MadeUp", (monitor.Monitor,), made)}}
-order = Order("idle:wait_s=0.01", 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
+order = Order(load("idle:wait_s=0.01"), 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
 _process.run(order, program=(sys.executable, "-c", {workload!r}))
 """
 TRACE = "DEEPTWEAK_TEST_TRACE"
@@ -39,6 +41,7 @@ COMMON = 'name, description = "made_up", "made up"\ndef version(self): return "1
 WORKLOAD = """
 import runpy, sys
 from fixtures.studies.monitors import monitor
+from fixtures.workloads import load
 made = {{}}
 exec({source!r}, made)
 monitor.classes = lambda: {{"made_up": type("MadeUp", (monitor.Monitor,), made)}}
@@ -60,7 +63,7 @@ class Made:
     ) -> WorkloadRun:
         """One cell under it; with `switching` it takes turns."""
         order = Order(
-            f"idle:wait_s={wait_s}",
+            load(f"idle:wait_s={wait_s}"),
             switching.total if switching else steps,
             1,
             7,

@@ -16,6 +16,7 @@ from fixtures import record
 from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, TweakSet
+from fixtures.workloads import load
 from tests.monitors.made_up import TRACE, traced
 from tests.test_run_schema import SCHEMA
 
@@ -83,7 +84,7 @@ def test_its_way_in_is_that_of_its_kind(name: str, tmp_path: Path) -> None:
 
 def run(name: str, folder: Path) -> dict[str, Any]:
     """A cell of two seconds under it, as it is saved."""
-    order = Order("idle:wait_s=0.05", 40, 2, 7, folder, monitored=True, monitor=name, step_timeout_s=120)
+    order = Order(load("idle:wait_s=0.05"), 40, 2, 7, folder, monitored=True, monitor=name, step_timeout_s=120)
     result = _process.run(order)
     assert result.error is None, (result.error, result.last_lines)
     found: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from fixtures.targets._report import Broken, Report
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
 from fixtures.tweaks.local import Plan
+from fixtures.workloads import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +90,7 @@ def test_what_does_not_go_with_monitors_is_refused_with_the_reason(given: dict[s
 
 def report(*events: object, monitored: bool = True) -> Report:
     """Take lines in the name of a workload that was asked for one step."""
-    taken = Report(Order("fake", steps=1, warmup_steps=0, seed=0, scratch=Path(), monitored=monitored))
+    taken = Report(Order(load("idle"), steps=1, warmup_steps=0, seed=0, scratch=Path(), monitored=monitored))
     for event in events:
         taken.take(json.dumps(event).encode())
     return taken
@@ -204,7 +205,7 @@ def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(
 def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> None:
     from fixtures import workloads
 
-    known = workloads.load("idle")
+    known = workloads.of("idle")
     assert record.workload(known, monitored=True)["primary"] is None
     assert record.workload(known)["primary"]
 

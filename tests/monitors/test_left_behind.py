@@ -15,6 +15,7 @@ import pytest
 from fixtures.studies.monitors import processes
 from fixtures.targets import _process
 from fixtures.terms import Order
+from fixtures.workloads import load
 from tests.monitors.made_up import INSIDE, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
 from tests.waiting import PATIENCE_S, state, until
@@ -75,7 +76,7 @@ def test_a_workload_and_its_own_children_are_no_monitors(made: Make) -> None:
     """A process of the workload's group that its parent has left comes to us too."""
     found = made(shell("exec sleep 1001"))
     orphan = "import subprocess; subprocess.run(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 &'])\n"
-    order = Order("idle:wait_s=0.01", 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=PATIENCE_S)
+    order = Order(load("idle:wait_s=0.01"), 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=PATIENCE_S)
     assert _process.run(order, program=(sys.executable, "-c", orphan + found.workload)).error is None
     assert gone(found)
 

@@ -17,6 +17,7 @@ from fixtures.studies.monitors.attend import Attended
 from fixtures.studies.monitors.processes import Lost, Turns
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching
+from fixtures.workloads import load
 from tests import waiting
 from tests.monitors.made_up import BESIDE, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
@@ -74,7 +75,7 @@ def test_what_it_started_stands_still_with_it(made: Make) -> None:
 
 
 def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path: Path) -> None:
-    order = Order("idle:wait_s=0.01", WAY.total, 1, 7, tmp_path, monitored=True, switching=WAY)
+    order = Order(load("idle:wait_s=0.01"), WAY.total, 1, 7, tmp_path, monitored=True, switching=WAY)
     states: list[str] = []
     run = Attended.paused
 
@@ -181,7 +182,7 @@ def test_a_pause_is_no_time_in_which_samples_were_due(made: Make) -> None:
 def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
     """The kernel's SIGKILL ends a stopped process too."""
     found = made(CLOCK + BEGUN)
-    script = found.harness.replace("import Order", "import Order, Switching").replace('", 1000, ', '", 4000, ')
+    script = found.harness.replace("import Order", "import Order, Switching").replace("), 1000, ", "), 4000, ")
     script = script.replace('monitor="made_up")', 'monitor="made_up", switching=Switching(("found", "set"), 1999, 1))')
     with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE) as harness:
         waiting.until(lambda: any(Path(f"/proc/{pid}").exists() and state(pid) == "T" for pid in traced(found.trace)))

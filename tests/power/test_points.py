@@ -15,7 +15,9 @@ from control.power.terms import Tenant
 from fixtures import studies, workloads
 from fixtures.studies.power import points
 from fixtures.studies.power.workloads import power_profile
+from fixtures.studies.power.workloads.power_profile import PowerProfile
 from fixtures.terms import BadInput, Study
+from fixtures.workloads import case
 from tests.conftest import REFERENCE
 
 
@@ -49,9 +51,9 @@ def test_nine_configurations_are_swept() -> None:
 @pytest.mark.parametrize("grid", points.GRIDS)
 def test_every_point_of_every_grid_is_a_workload_of_its_own(grid: str) -> None:
     """None is another's twin, and each comes back from its name."""
-    names = [workloads.varied("power_profile", point) for point in points.GRIDS[grid]()]
+    names = [workloads.case("power_profile", **point).id for point in points.GRIDS[grid]()]
     assert len(set(names)) == len(names)
-    assert all(workloads.load(name).name == name for name in names[:5] + names[-5:])
+    assert all(workloads.load(name).id == name for name in names[:5] + names[-5:])
 
 
 @given(st.lists(st.sampled_from([5.0, 12.5, 25.0, 100.0]), min_size=1, max_size=20))
@@ -84,12 +86,12 @@ def test_a_single_batch_is_everyones() -> None:
 def test_what_means_nothing_is_refused_before_anything_starts(given_: dict[str, str], says: str) -> None:
     """With what would mean something."""
     with pytest.raises(BadInput, match=says):
-        power_profile.variant(given_)
+        PowerProfile.complete(given_)
 
 
 def test_a_point_says_what_is_to_be_set() -> None:
     """A throttle of 1 is none; a clock that is not named stays as it is."""
-    wanted = power_profile.settings(power_profile.variant({"shares": "2x25", "batches": "4", "sm_mhz": "1410"}))
+    wanted = power_profile.settings(PowerProfile.complete({"shares": "2x25", "batches": "4", "sm_mhz": "1410"}))
     assert wanted.tenants == (Tenant(25.0, 4), Tenant(25.0, 4))
     assert (wanted.sm_mhz, wanted.mem_mhz, wanted.throttle) == (1410, None, None)
 
@@ -98,34 +100,34 @@ def test_the_idle_machine_is_a_point_too() -> None:
     """Whatever a grid crosses it with: it is always the same one."""
     idle = workloads.load("power_profile:model=static")
     assert power_profile.settings(idle.params).tenants == ()
-    assert workloads.load("power_profile:model=static:shares=4x25:batches=8:throttle=0.5").name == idle.name
+    assert workloads.load("power_profile:model=static:shares=4x25:batches=8:throttle=0.5").id == idle.id
 
 
 @pytest.mark.needs("torch")
 def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     """The CPUs have no clocks to lock; nothing is started to find that out."""
-    why = power_profile.unavailable_reason(power_profile.variant({"sm_mhz": "1410"}))
+    why = workloads.of(case("power_profile", sm_mhz=1410)).unavailable_reason()
     assert why
     assert why.startswith("power back-end cpu: sm_mhz:")
-    why = power_profile.unavailable_reason(power_profile.variant({"backend": "gpu-full"}))
+    why = workloads.of(case("power_profile", backend="gpu-full")).unavailable_reason()
     assert why
     assert "add --allow-gpu-changes if that is meant" in why
 
 
 def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
     """Every point of it; of the CPUs' too, which that means nothing to."""
-    study = Study("power_profile", "", ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"), ("stock",), power_profile.PRIMARY)
+    study = Study("power_profile", "", ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"), ("stock",), PowerProfile.primary)
     allowed = studies.apply({"allow_gpu_changes": True}, study, workloads=None).workloads
     assert [workloads.load(name).params["gpu_changes"] for name in allowed] == ["allowed", "allowed"]
 
 
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
     """`--profile-grid=pacing,cpu`, each point once; without it the study's own."""
-    study = Study("power_profile", "", ("power_profile",), ("stock",), power_profile.PRIMARY)
+    study = Study("power_profile", "", ("power_profile",), ("stock",), PowerProfile.primary)
     assert studies.apply({}, study, workloads=None) is study
     both = studies.apply({"profile_grid": "pacing, cpu,cpu"}, study, workloads=None).workloads
     assert len(both) == len(set(both)) == len(points.pacing()) + len(points.cpu())
-    assert both[0].startswith("power_profile:backend=gpu-readonly:")
+    assert workloads.load(both[0]).id.startswith("power_profile:backend=gpu-readonly:")
     for wrong, says in (("paceing", "There are: cpu, pacing, partitions, sweep"), (",", "names none")):
         with pytest.raises(BadInput, match=says):
             studies.apply({"profile_grid": wrong}, study, workloads=None)

@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.targets._process import run
 from fixtures.terms import Order
+from fixtures.workloads import load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +88,7 @@ def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
 
 def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
     """From the workload's process, with two tenants that are processes of their own; all of them are gone afterwards, and their files."""
-    order = Order(f"power_profile:model={TINY}:shares=2x25:batches=2:image_size=32:step_s=0.5", 2, 1, 1, tmp_path)
+    order = Order(load(f"power_profile:model={TINY}:shares=2x25:batches=2:image_size=32:step_s=0.5"), 2, 1, 1, tmp_path)
     done = run(order)
     assert done.error is None, done.last_lines
     row: Any = done.report["point"][0]
@@ -106,7 +107,7 @@ def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
 
 def test_a_point_that_does_not_fit_is_told_as_one_that_failed(tmp_path: Path) -> None:
     """With its outcome and reason, and no number that looks like a measurement."""
-    done = run(Order(f"power_profile:model={TINY}:batches=900000:image_size=224", 2, 1, 1, tmp_path))
+    done = run(Order(load(f"power_profile:model={TINY}:batches=900000:image_size=224"), 2, 1, 1, tmp_path))
     assert done.error is not None
     assert done.error.startswith("Point oom: batch 900000 does not fit into memory")
     (row,) = done.report["point"]

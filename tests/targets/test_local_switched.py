@@ -11,6 +11,7 @@ from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Order, Switching, Telemetry, WorkloadRun
+from fixtures.workloads import load
 from tests import fake_root
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 SWAPPINESS = "/proc/sys/vm/swappiness"
 ARMS: tuple[InForce, ...] = ("found", "set", "set", "found")
-ORDER = Order("idle", steps=8, warmup_steps=1, seed=1, switching=Switching(ARMS, steps=1, settle=1))
+ORDER = Order(load("idle"), steps=8, warmup_steps=1, seed=1, switching=Switching(ARMS, steps=1, settle=1))
 CELL = Cell("study", "idle", "one", 1, 1, 1)
 
 

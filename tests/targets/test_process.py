@@ -15,6 +15,7 @@ import pytest
 
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
+from fixtures.workloads import load
 from tests.programs import python
 from tests.said import SPEAK
 from tests.waiting import PATIENCE_S, alive, doomed, until
@@ -24,8 +25,9 @@ import json, sys, tracemalloc
 from pathlib import Path
 from fixtures.targets._process import run
 from fixtures.terms import Order
+from fixtures.workloads import load
 scratch, script = sys.argv[1:]
-order = Order("fake", 2, 1, 7, Path(scratch))
+order = Order(load("idle"), 2, 1, 7, Path(scratch))
 tracemalloc.start()
 result = run(order, program=(sys.executable, "-S", "-c", script))
 print(json.dumps({"error": result.error, "peak_bytes": tracemalloc.get_traced_memory()[1]}))
@@ -44,7 +46,7 @@ def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
         step_timeout_s: float = PATIENCE_S,
         on_start: Callable[[int], None] | None = None,
     ) -> WorkloadRun:
-        order = Order("fake", 2, 1, 7, tmp_path, limits or {}, start_timeout_s, step_timeout_s)
+        order = Order(load("idle"), 2, 1, 7, tmp_path, limits or {}, start_timeout_s, step_timeout_s)
         return run(order, on_start=on_start, program=(sys.executable, "-S", "-c", SPEAK + script))
 
     return play
@@ -70,10 +72,14 @@ def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., Workload
 
 
 def test_the_program_is_told_what_was_ordered(play: Callable[..., WorkloadRun], tmp_path: Path) -> None:
-    """Steps, warm-up, seed and scratch arrive as options; the house is importable; scratch is the working directory."""
+    """Steps, warm-up, seed, scratch and parameters arrive as options; the house is importable; scratch is the working directory."""
     result = play("import fixtures.terms; ready(options=sys.argv[1:], cwd=os.getcwd()); all_steps()")
     assert result.error is None
-    assert result.facts["options"] == ["--steps=2", "--warmup=1", "--seed=7", f"--scratch={tmp_path}"]
+    assert result.facts["options"] == [
+        *("--steps=2", "--warmup=1", "--seed=7"),
+        f"--scratch={tmp_path}",
+        f"--params={json.dumps(load('idle').params)}",
+    ]
     assert result.facts["cwd"] == str(tmp_path)
 
 
@@ -283,22 +289,22 @@ def test_an_on_start_that_fails_leaves_no_process(play: Callable[..., WorkloadRu
     assert gone(started[0])
 
 
-@pytest.mark.parametrize("workload", ["fake", "idle:wait_s=9"])
-def test_a_killed_harness_takes_the_workload_with_it(workload: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [None, ("sh", "-c", "exec sleep 600")], ids=["ours", "another's"])
+def test_a_killed_harness_takes_the_workload_with_it(program: tuple[str, ...] | None, tmp_path: Path) -> None:
     """SIGKILL gives the harness no time for anything: the kernel does it, for another's program and for a workload of ours."""
-    program = ("sh", "-c", "exec sleep 600") if workload == "fake" else None
     harness = f"""
 import os, time
 from pathlib import Path
 from fixtures.targets._process import run
 from fixtures.terms import Order
+from fixtures.workloads import load
 def on_start(pid):
     reader = os.fork()  # keeps the pipes open, so that no broken one ends the workload
     if not reader:
         time.sleep(60)
         os._exit(0)
     print(pid, reader, flush=True)
-run(Order({workload!r}, 99, 0, 0, Path({str(tmp_path)!r})), on_start=on_start, program={program!r})
+run(Order(load("idle:wait_s=9"), 99, 0, 0, Path({str(tmp_path)!r})), on_start=on_start, program={program!r})
 """
     with doomed(harness) as (_, pid, reader):
         pass
@@ -310,7 +316,7 @@ run(Order({workload!r}, 99, 0, 0, Path({str(tmp_path)!r})), on_start=on_start, p
 
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
     """The cell fails with that sentence; the run goes on."""
-    result = run(Order("fake", 1, 0, 0, tmp_path), program=("no-such-program",))
+    result = run(Order(load("idle"), 1, 0, 0, tmp_path), program=("no-such-program",))
     assert (result.error, result.pid) == ("Cannot start 'no-such-program': there is no such program.", 0)
 
 
@@ -318,7 +324,7 @@ def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
     """Not even for root, without an x bit."""
     file = tmp_path / "program"
     file.write_text("#!/bin/sh\n")
-    result = run(Order("fake", 1, 0, 0, tmp_path), program=(str(file),))
+    result = run(Order(load("idle"), 1, 0, 0, tmp_path), program=(str(file),))
     assert result.error == f"Cannot start '{file}': it is not executable for this user."
 
 

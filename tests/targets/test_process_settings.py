@@ -13,6 +13,7 @@ import pytest
 from fixtures.kernel.process_settings import inherited, read
 from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
+from fixtures.workloads import load
 from tests.said import SPEAK
 from tests.sessions import HOUSE
 
@@ -32,7 +33,7 @@ def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
     """Run a script that may use the words of `SPEAK` with these settings."""
 
     def play(script: str, settings: Mapping[str, str]) -> WorkloadRun:
-        order = Order("fake", 2, 1, 7, tmp_path, process=settings)
+        order = Order(load("idle"), 2, 1, 7, tmp_path, process=settings)
         return run(order, program=(sys.executable, "-S", "-c", SPEAK + script))
 
     return play

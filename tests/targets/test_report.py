@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.targets._report import Broken, Report
 from fixtures.terms import Order
+from fixtures.workloads import load
 
 READY = {"event": "ready", "facts": {}}
 STEP: dict[str, object] = {
@@ -26,7 +27,7 @@ STEP: dict[str, object] = {
 
 def report(*events: object) -> Report:
     """Take lines in the name of a workload that was asked for one warm-up step and one measured step."""
-    taken = Report(Order("fake", steps=1, warmup_steps=1, seed=0, scratch=Path()))
+    taken = Report(Order(load("idle"), steps=1, warmup_steps=1, seed=0, scratch=Path()))
     for event in events:
         taken.take(json.dumps(event).encode())
     return taken

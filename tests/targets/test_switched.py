@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.targets._process import run
 from fixtures.terms import Order, Segment, Switching, WorkloadRun
+from fixtures.workloads import load
 from tests.programs import python
 from tests.said import SPEAK
 from tests.waiting import PATIENCE_S, until
@@ -35,7 +36,7 @@ GOOD = "ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); pau
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
     def play(script: str, on_pause: Callable[[int], str | None] = lambda _segment: None, step_timeout_s: float = PATIENCE_S) -> WorkloadRun:
-        order = Order("fake", WAY.total, 1, 7, tmp_path, {}, PATIENCE_S, step_timeout_s, WAY)
+        order = Order(load("idle"), WAY.total, 1, 7, tmp_path, {}, PATIENCE_S, step_timeout_s, WAY)
         return run(order, on_pause=on_pause, program=(sys.executable, "-S", "-c", SPEAK + WELL + script))
 
     return play
@@ -95,11 +96,13 @@ def test_stop_while_it_pauses_kills_it(play: Play) -> None:
 
 WORKLOAD = """
 from contextlib import contextmanager
+from fixtures.workloads import Workload
 from fixtures.workloads._protocol import Done, Job, serve
-@contextmanager
-def prepare(asked):
-    yield Job({"total": asked.total, "batches": asked.batches}, lambda batch: Done(1, batch, 0.0))
-serve(prepare)
+class Made(Workload):
+    @contextmanager
+    def prepare(self, asked):
+        yield Job({"total": asked.total, "batches": asked.batches}, lambda batch: Done(1, batch, 0.0))
+serve(Made)
 """
 
 

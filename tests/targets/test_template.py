@@ -12,7 +12,7 @@ import pytest
 from fixtures.targets import _process
 from fixtures.targets._turns import Template
 from fixtures.terms import Order
-from fixtures.workloads import framework
+from fixtures.workloads import load, of
 from tests.needs import requires
 from tests.waiting import PATIENCE_S, alive, until
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 @requires("torch")
 def template() -> Iterator[Template]:
-    with closing(Template(framework("cnn_train"), {"MALLOC_ARENA_MAX": "1"}, _process.environment())) as template:
+    with closing(Template(of("cnn_train").framework, {"MALLOC_ARENA_MAX": "1"}, _process.environment())) as template:
         yield template
 
 
 def order(folder: Path) -> Order:
     """Two slices of one step each, under a limit, a priority and a variable."""
     settings = {"Nice": "5", "MALLOC_ARENA_MAX": "1"}
-    return Order("cnn_train", 2, 1, 7, folder, {"nofile": (512, 512)}, PATIENCE_S, PATIENCE_S, slice_steps=1, process=settings)
+    return Order(load("cnn_train"), 2, 1, 7, folder, {"nofile": (512, 512)}, PATIENCE_S, PATIENCE_S, slice_steps=1, process=settings)
 
 
 def ended(running: _process.Running) -> WorkloadRun:
@@ -69,8 +69,8 @@ def test_closed_at_a_pause_it_is_gone_and_the_template_forks_on(template: Templa
 @pytest.mark.needs("torch")
 def test_where_the_template_is_killed_its_workload_has_failed_and_is_gone(tmp_path: Path) -> None:
     pids: list[int] = []
-    with closing(Template(framework("cnn_train"), {}, _process.environment())) as template:
-        mine = Order("cnn_train", 2, 1, 7, tmp_path, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S, slice_steps=1)
+    with closing(Template(of("cnn_train").framework, {}, _process.environment())) as template:
+        mine = Order(load("cnn_train"), 2, 1, 7, tmp_path, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S, slice_steps=1)
         running = _process.running(mine, template=template, on_start=pids.append)
         next(running)
         os.kill(template._process.pid, signal.SIGKILL)  # as the kernel does that runs out of memory

@@ -18,6 +18,7 @@ from fixtures.targets import _process
 from fixtures.targets._turns import Arm, Block, OnMachine
 from fixtures.terms import Cell, Order
 from fixtures.tweaks.local import Plan
+from fixtures.workloads import load
 from tests import fake_root
 from tests.said import SPEAK
 from tests.waiting import PATIENCE_S, alive, until
@@ -85,7 +86,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         program = SPEAK + PROGRAM.format(root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile)
         command = (sys.executable, "-S", "-c", program)
         monkeypatch.setattr(_process, "running", partial(_process.running, program=command))
-        order = Order("idle", steps=4, warmup_steps=1, seed=1, slice_steps=2, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S)
+        order = Order(load("idle"), steps=4, warmup_steps=1, seed=1, slice_steps=2, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S)
         made = {
             name: Arm(
                 Cell("study", "idle", name, number, order_in_run, 1),

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from fixtures import workloads
+from fixtures.parameters import split
 from fixtures.tweaks import available, resolve
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import notes, text_of
@@ -199,8 +200,8 @@ EFFECTS: dict[str, dict[str, tuple[str, str]]] = {
 def test_the_workloads_that_a_set_is_for_are_there(name: str) -> None:
     """By name, or by name and parameters."""
     for pattern in SETS[name].workloads:
-        base, _ = workloads.split(pattern)
-        assert workloads.matches(pattern, workloads.load(pattern).name), pattern
+        base, _ = split(pattern)
+        assert workloads.matches(pattern, workloads.load(pattern).id), pattern
         assert base in workloads.names()
 
 

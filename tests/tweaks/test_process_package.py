@@ -21,6 +21,7 @@ from fixtures.tweaks.lint import lint
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
 from fixtures.tweaks.skyhook import packages
+from fixtures.workloads import load
 from tests.cluster.test_manifests import SPOT, job
 
 HEAD = "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata:\n  name: x\n"
@@ -213,7 +214,7 @@ def test_on_a_cluster_a_pod_can_have_what_needs_no_capability(way: ByAgent | ByO
 
 
 def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_workload_begins() -> None:
-    order = Order("idle:wait_s=0.005", 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"})
+    order = Order(load("idle:wait_s=0.005"), 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"})
     (container,) = job(order=order)["spec"]["template"]["spec"]["containers"]
     assert container["env"] == [{"name": "A", "value": "1"}]
     assert container["command"] == ["python", "-m", "fixtures.kernel.process_settings", "Nice=5", "CPUAffinity=0-1,3", "--", "idle"]

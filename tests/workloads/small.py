@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from fixtures import workloads
+from typing import TYPE_CHECKING
+
+from fixtures.workloads import case
+
+if TYPE_CHECKING:
+    from fixtures.terms import Case
 
 RECORD, FILES, BATCH = 1 << 20, 48, 2
 SIZE = RECORD * FILES
 SMALL = {
     "format": "raw",
-    "read_threads": "2",
-    "batch_size": f"{BATCH}",
-    "num_files_train": f"{FILES}",
-    "record_length_bytes": f"{RECORD}",
-    "record_length_bytes_stdev": "0",
+    "read_threads": 2,
+    "batch_size": BATCH,
+    "num_files_train": FILES,
+    "record_length_bytes": RECORD,
+    "record_length_bytes_stdev": 0,
 }
 
 
-def small(varied: str) -> str:
+def small(varied: str) -> Case:
     """48 samples of 1 MiB with these parameters beside: `processes=2:cache=cold`."""
-    return workloads.varied("io_train", SMALL | dict(one.split("=") for one in varied.split(":")))
+    return case("io_train", **{**SMALL, **dict(one.split("=") for one in varied.split(":"))})

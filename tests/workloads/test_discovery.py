@@ -25,8 +25,8 @@ def test_a_workload_is_a_file_without_underscore() -> None:
 @pytest.mark.parametrize("name", workloads.names())
 def test_every_workload_says_what_it_is(name: str) -> None:
     """Contract of the plug-in point: a description, a metric that analysis knows, sizes and default length."""
-    workload = workloads.load(name)
-    assert workload.name == name
+    workload = workloads.of(name)
+    assert workloads.load(name).id == name
     assert workload.description
     assert (workload.primary.name, workload.primary.better) in {
         ("step_time_p10_s", "lower"),
@@ -39,7 +39,7 @@ def test_every_workload_says_what_it_is(name: str) -> None:
     assert steps > 0
     assert isinstance(warmup_steps, int)
     assert warmup_steps >= 0
-    assert 0 < workload.typical_cell_s < 20
+    assert 0 < workload.cell_s() < 20
 
 
 def test_reading_the_facts_imports_no_framework() -> None:

@@ -9,13 +9,17 @@ from fixtures.studies.io.workloads import io_train
 
 
 def lasts(given: str) -> float:
-    return workloads.load(f"io_train{given and ':'}{given}").typical_cell_s
+    return workloads.of(f"io_train{given and ':'}{given}").cell_s()
+
+
+def left_out(*names: str) -> list[str]:
+    return workloads.left_out(map(workloads.load, names))
 
 
 def data_set_s(given: str) -> float:
     """To read the data set from a disk as fast as a plan assumes."""
     params = workloads.load(f"io_train{given and ':'}{given}").params
-    size = [float(str(params[name])) for name in ("num_files_train", "num_samples_per_file", "record_length_bytes")]
+    size = [params[name] for name in ("num_files_train", "num_samples_per_file", "record_length_bytes")]
     return size[0] * size[1] * size[2] / io_train.DISK_BYTES_PER_S
 
 
@@ -38,7 +42,7 @@ def test_without_readers_nothing_is_read_while_it_computes() -> None:
     computing_s = 48 * 2.0
     assert lasts("read_threads=2:computation_time=2") - lasts("read_threads=2") == pytest.approx(computing_s - data_set_s(""))
     none = workloads.load("io_train:read_threads=0").params
-    before_s = float(str(none["steps"])) * float(str(none["computation_time"]))
+    before_s = none["steps"] * none["computation_time"]
     assert lasts("read_threads=0:computation_time=2") - lasts("read_threads=0") == pytest.approx(computing_s - before_s)
 
 
@@ -47,14 +51,12 @@ def test_dlio_takes_longer_to_start() -> None:
 
 
 def test_what_names_leave_out_is_said_of_what_any_of_them_has_and_of_what_matters() -> None:
-    assert workloads.left_out(["io_train"]) == [
-        "What a name of io_train leaves out: model unet3d_h100, format npz, read_threads 4, cache cold."
-    ]
-    said = workloads.left_out(["io_train:model=resnet50", "io_train:processes=2", "idle", "cnn_train"])
+    assert left_out("io_train") == ["What a name of io_train leaves out: model unet3d_h100, format npz, read_threads 4, cache cold."]
+    said = left_out("io_train:model=resnet50", "io_train:processes=2", "idle", "cnn_train")
     assert said == [
         "What a name of io_train leaves out: model unet3d_h100, processes 1, format tfrecord or npz, read_threads 8 or 4, cache cold."
     ]
 
 
 def test_where_all_names_say_it_nothing_is_left_out() -> None:
-    assert workloads.left_out(["idle:wait_s=0.003", "idle:wait_s=0.006"]) == []
+    assert left_out("idle:wait_s=0.003", "idle:wait_s=0.006") == []

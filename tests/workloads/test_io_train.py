@@ -30,10 +30,10 @@ def train(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
 
     @cache
     def once(varied: str, steps: int | None = None) -> WorkloadRun:
-        known = workloads.load(small(varied))
-        workloads.provide([known.name], data, lambda _: None)
+        known = small(varied)
+        workloads.provide([known], data, lambda _: None)
         scratch = tmp_path_factory.mktemp("scratch")
-        done = run(Order(known.name, steps or int(str(known.params["steps"])), 0, seed=3, scratch=scratch, data=data))
+        done = run(Order(known, steps or known.params["steps"], 0, seed=3, scratch=scratch, data=data))
         assert list(scratch.iterdir()) == [], "what a workload wrote it takes away again"
         return done
 
@@ -165,11 +165,11 @@ def test_an_epoch_without_a_step_is_refused() -> None:
 
 
 def test_a_truncated_file_ends_the_cell_before_its_first_step(tmp_path: Path) -> None:
-    known = workloads.load(small("num_files_train=4"))
-    workloads.provide([known.name], tmp_path, lambda _: None)
+    known = small("num_files_train=4")
+    workloads.provide([known], tmp_path, lambda _: None)
     victim = tmp_path / Spec.of(known.params).folder_name / Spec.of(known.params).names()[2]
     os.truncate(victim, RECORD - 1)
-    done = run(Order(known.name, 2, 0, seed=1, scratch=tmp_path / "scratch", data=tmp_path))
+    done = run(Order(known, 2, 0, seed=1, scratch=tmp_path / "scratch", data=tmp_path))
     assert done.error is not None
     assert f"{victim}: truncated, 1048575 bytes instead of 1048576" in done.error
     assert done.steps == ()

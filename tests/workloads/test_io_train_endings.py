@@ -28,12 +28,11 @@ ROOT = Path(__file__).parents[2]
 
 def started(varied: str, data: Path, scratch: Path, preparation: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
     """The process of a variant, after its first step."""
-    known = workloads.load(small(varied))
-    workloads.provide([known.name], data, lambda _: None)
-    base, given = workloads.split(known.name)
+    known = small(varied)
+    workloads.provide([known], data, lambda _: None)
     options = [f"--steps={known.params['steps']}", "--warmup=0", "--seed=1", f"--scratch={scratch}", f"--data={data}"]
     process = subprocess.Popen(
-        [sys.executable, "-m", f"fixtures.workloads.{base}", *options, *(f"--set={k}={v}" for k, v in given.items())],
+        [sys.executable, "-m", "fixtures.workloads.io_train", *options, f"--params={json.dumps(known.params)}"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
@@ -43,7 +42,7 @@ def started(varied: str, data: Path, scratch: Path, preparation: Callable[[], No
     for line in process.stdout:
         if json.loads(line)["event"] == "step":
             return process
-    raise AssertionError(f"{known.name} ended before its first step")
+    raise AssertionError(f"{known.id} ended before its first step")
 
 
 @pytest.mark.parametrize(

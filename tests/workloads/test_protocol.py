@@ -21,29 +21,31 @@ ROOT = Path(__file__).parents[2]
 WORKLOAD = """
 import os, subprocess, sys, time
 from contextlib import contextmanager
+from fixtures.workloads import Workload
 from fixtures.workloads._protocol import Done, Job, serve
 
 def burn(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end: pass
 
-@contextmanager
-def prepare(asked):
-    print("a library greets")
-    os.write(1, b"so does its C part\\n")
-    subprocess.run(["echo", "and its child"])
-    peer = os.fork()
-    if peer == 0:
-        while True: time.sleep(60)
-    def step(index):
-        print("epoch", index)
-        burn(0.05)
-        time.sleep(0.05)
-        return Done(samples=asked.seed, tokens=index, loss=float("nan") if index == 2 else 0.5)
-    yield Job({"scratch": str(asked.scratch), "offline": os.environ["HF_HUB_OFFLINE"]}, step, peers=(peer,))
-    os.kill(peer, 9)
-    print("closed")
-serve(prepare)
+class Made(Workload):
+    @contextmanager
+    def prepare(self, asked):
+        print("a library greets")
+        os.write(1, b"so does its C part\\n")
+        subprocess.run(["echo", "and its child"])
+        peer = os.fork()
+        if peer == 0:
+            while True: time.sleep(60)
+        def step(index):
+            print("epoch", index)
+            burn(0.05)
+            time.sleep(0.05)
+            return Done(samples=asked.seed, tokens=index, loss=float("nan") if index == 2 else 0.5)
+        yield Job({"scratch": str(asked.scratch), "offline": os.environ["HF_HUB_OFFLINE"]}, step, peers=(peer,))
+        os.kill(peer, 9)
+        print("closed")
+serve(Made)
 """
 
 
@@ -121,7 +123,7 @@ def test_a_lingering_workload_stays_after_an_error_too() -> None:
 def test_the_cpu_time_of_peers_is_added() -> None:
     """Here the peer burns a core while the workload itself sleeps, until that has taken 50 ms."""
     begun = "clock = (~peer << 3) | 2; until = time.clock_gettime(clock) + 0.05"  # as clock_getcpuclockid(3) makes it
-    rests = f"{begun}\n        while time.clock_gettime(clock) < until: time.sleep(0.01)"
+    rests = f"{begun}\n            while time.clock_gettime(clock) < until: time.sleep(0.01)"
     script = WORKLOAD.replace("while True: time.sleep(60)", "burn(600)").replace("burn(0.05)", rests)
     step = json.loads(serve(script).stdout.splitlines()[-2])
     assert step["cpu_s"] > 0.02
@@ -139,27 +141,29 @@ def test_a_failing_step_ends_without_an_end() -> None:
 TELLS = """
 import time
 from contextlib import contextmanager
+from fixtures.workloads import Workload
 from fixtures.workloads._protocol import Done, Job, serve
 
-@contextmanager
-def prepare(asked):
-    def step(index):
-        asked.report("epochs", {"step": index, "given": dict(asked.given), "data": str(asked.data)})
-        return Done(samples=1, tokens=0, loss=0.5, timed=(7.0, 2.5) if index == 1 else None)
-    yield Job({}, step)
-    asked.report("io", {"last": True})
-serve(prepare, {"size": "how much"})
+class Made(Workload):
+    @contextmanager
+    def prepare(self, asked):
+        def step(index):
+            asked.report("epochs", {"step": index, "params": self.params, "data": str(asked.data)})
+            return Done(samples=1, tokens=0, loss=0.5, timed=(7.0, 2.5) if index == 1 else None)
+        yield Job({}, step)
+        asked.report("io", {"last": True})
+serve(Made)
 """
 
 
 def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
     """And what is told at the close comes before the end; parameters and the folder of data sets reach the workload."""
-    options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere", "--set", "size=a=b", "--data=/data")
+    options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere", '--params={"size": "a=b"}', "--data=/data")
     process = python(TELLS, *options)
     events = [json.loads(line) for line in process.stdout.splitlines()]
     assert [one["event"] for one in events] == ["ready", "step", "report", "step", "report", "report", "end"]
     told = [(one["name"], one["value"]) for one in events if one["event"] == "report"]
-    beside = {"given": {"size": "a=b"}, "data": "/data"}
+    beside = {"params": {"size": "a=b"}, "data": "/data"}
     assert told == [("epochs", {"step": 0, **beside}), ("epochs", {"step": 1, **beside}), ("io", {"last": True})]
 
 

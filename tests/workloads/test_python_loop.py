@@ -53,7 +53,7 @@ def test_the_checksum_is_adler_32(rows: list[bytes]) -> None:
 
 def test_a_step_has_the_samples_and_words_that_it_was_given(tmp_path: Path) -> None:
     """8 texts of at least 16 words each; the same seed gives the same work in another process."""
-    small = workloads.varied("python_loop", {"batch_size": "8", "words": "16"})
+    small = workloads.case("python_loop", batch_size=8, words=16)
     first, again = (run(Order(small, steps=3, warmup_steps=1, seed=2, scratch=tmp_path)) for _ in range(2))
     assert first.error is None, first.last_lines
     assert {step.samples for step in first.steps} == {8}
@@ -69,8 +69,8 @@ def test_it_needs_no_framework(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from fixtures.studies.monitors.workloads import python_loop
-from fixtures.workloads._protocol import Asked
-with python_loop.prepare(Asked(1, 0, 1, Path({str(tmp_path)!r}), given={{"batch_size": "1", "words": "4"}})) as job:
+from fixtures.workloads._protocol import Request
+with python_loop.PythonLoop({{"batch_size": 1, "words": 4}}).prepare(Request(1, 0, 1, Path({str(tmp_path)!r}))) as job:
     job.step(0)
 sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules.keys())))
 """
@@ -81,11 +81,11 @@ sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules
 @pytest.mark.parametrize("wrong", ["words=0", "words=1.5", "words=-3", "batch_size=4097", "batch_size=ten", "batch_size=٣"])
 def test_a_size_that_is_none_is_refused(wrong: str) -> None:
     with pytest.raises(BadInput, match="a whole number from 1 to 4096 is needed"):
-        python_loop.variant(dict([wrong.split("=")]))
+        workloads.load(f"python_loop:{wrong}")
 
 
 def test_more_words_take_longer_by_the_plan() -> None:
     """In proportion, beyond its start."""
-    usual, twice = (workloads.load(name).typical_cell_s for name in ("python_loop", "python_loop:words=768"))
-    start = python_loop.TYPICAL_CELL_S({"batch_size": 0, "words": 0})
+    usual, twice = (workloads.of(name).cell_s() for name in ("python_loop", "python_loop:words=768"))
+    start = python_loop.PythonLoop({"batch_size": 0, "words": 0, "steps": 1, "warmup_steps": 0}).cell_s()
     assert twice - start == pytest.approx(2 * (usual - start))

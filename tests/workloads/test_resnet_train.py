@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from fixtures import workloads
-from fixtures.studies.monitors.workloads import resnet_train
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order
 
@@ -20,8 +19,8 @@ def test_it_is_resnet_50_on_images_of_the_size_asked_for(tmp_path: Path, monkeyp
     """Smallest sizes: two images of 32 x 32, whose last feature map is a single pixel."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    small = workloads.varied("resnet_train", {"image_size": "32", "batch_size": "2"})
-    assert small == "resnet_train:batch_size=2:image_size=32"
+    small = workloads.case("resnet_train", image_size=32, batch_size=2)
+    assert small.id == "resnet_train:batch_size=2:image_size=32"
     done = run(Order(small, steps=2, warmup_steps=0, seed=3, scratch=tmp_path))
     assert done.error is None, done.last_lines
     assert [step.samples for step in done.steps] == [2, 2]
@@ -32,8 +31,8 @@ def test_it_is_resnet_50_on_images_of_the_size_asked_for(tmp_path: Path, monkeyp
 def test_imagenets_sizes_can_be_asked_for() -> None:
     """As on a GPU; the plan knows that it is far more than the default."""
     known = workloads.load("resnet_train:image_size=224:batch_size=64")
-    assert (known.name, known.params["batch_size"], known.params["image_size"]) == ("resnet_train:batch_size=64:image_size=224", 64, 224)
-    assert known.typical_cell_s > workloads.load("resnet_train").typical_cell_s
+    assert (known.id, known.params["batch_size"], known.params["image_size"]) == ("resnet_train:batch_size=64:image_size=224", 64, 224)
+    assert workloads.of(known).cell_s() > workloads.of("resnet_train").cell_s()
 
 
 @pytest.mark.parametrize(
@@ -47,4 +46,4 @@ def test_imagenets_sizes_can_be_asked_for() -> None:
 )
 def test_a_size_that_it_cannot_have_is_refused(wrong: str, says: str) -> None:
     with pytest.raises(BadInput, match=f"a whole number {says} is needed"):
-        resnet_train.variant(dict([wrong.split("=")]))
+        workloads.load(f"resnet_train:{wrong}")

@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import workloads
+from fixtures.parameters import Parameter, canonical, joined, spelled
 from fixtures.terms import BadInput, Metric
-from fixtures.workloads import _variants
+from fixtures.workloads import Workload
 
 ROOT = Path(__file__).parents[2]
 SIZES = {"small": 8, "large": 64}
-VARIABLE = {"size": "how much", "readers": "how many", "batch": "how much at once"}
 
 
-def variant(chosen: Mapping[str, str]) -> dict[str, object]:
+class Made(Workload):
     """A workload whose batch follows from its size, and whose readers have no say in a small one."""
-    size = chosen.get("size", "small")
-    if size not in SIZES:
-        raise BadInput(f"size={size}: there are {', '.join(SIZES)}.")
-    if size == "small" and chosen.get("readers", "0") != "0":
-        raise BadInput("readers: a small one is read by itself")
-    batch = float(chosen.get("batch", SIZES[size]))
-    return {"steps": 10, "warmup_steps": 0, "size": size, "readers": int(chosen.get("readers", 0)), "batch": batch}
+
+    __module__ = "fixtures.workloads.made"
+    description = "made up"
+    primary = Metric("step_time_p10_s", "lower")
+    parameters = {
+        "size": Parameter("small", "how much", words=tuple(SIZES)),
+        "readers": Parameter(0, "how many", int),
+        "batch": Parameter(None, "how much at once", usual="the size's"),
+    }
+
+    @classmethod
+    def complete(cls, given: Mapping[str, str]) -> dict[str, Any]:
+        params = {"steps": 10, "warmup_steps": 0, **super().complete(given)}
+        if params["size"] == "small" and params["readers"]:
+            raise BadInput("readers: a small one is read by itself")
+        return {**params, "batch": float(params["batch"] or SIZES[params["size"]])}
+
+    def cell_s(self) -> float:
+        return float(self.params["batch"] / 2)
+
+    def unavailable_reason(self) -> str | None:
+        return "no" if self.params["readers"] else None
 
 
 @pytest.fixture(autouse=True)
 def _one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A workload `made` beside those of the folder."""
-    module = ModuleType("fixtures.workloads.made")
-    vars(module).update(DESCRIPTION="made up", PRIMARY=Metric("step_time_p10_s", "lower"), VARIABLE=VARIABLE, variant=variant)
-    vars(module).update(
-        TYPICAL_CELL_S=lambda params: params["batch"] / 2, unavailable_reason=lambda params: "no" if params["readers"] else None
-    )
+    module = ModuleType(Made.__module__)
+    vars(module).update(Made=Made)
     known = workloads.names()
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))
@@ -62,8 +76,8 @@ def _one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_variant_has_one_name(written: str, name: str) -> None:
     """Parameters in the order in which the workload declares them, and none that says what the others imply."""
-    assert workloads.load(written).name == name
-    assert workloads.load(name).name == name
+    assert workloads.load(written).id == name
+    assert workloads.load(name).id == name
     assert workloads.load(name).params == workloads.load(written).params
 
 
@@ -72,13 +86,13 @@ def test_however_it_is_written_it_is_the_same(parts: list[tuple[str, str]], take
     chosen = dict(parts[:taken])
     if chosen.get("readers") and "size" not in chosen:
         chosen["size"] = "large"
-    names = {workloads.load(_variants.joined("made", dict(order))).name for order in (chosen.items(), reversed(chosen.items()))}
+    names = {workloads.load(joined("made", dict(order))).id for order in (chosen.items(), reversed(chosen.items()))}
     assert len(names) == 1
 
 
 def test_what_makes_another_parameter_possible_stays_in_the_name() -> None:
     """Without its size, `readers` would be refused: nothing is left out that cannot be."""
-    assert workloads.load("made:size=large:readers=1").name == "made:size=large:readers=1"
+    assert workloads.load("made:size=large:readers=1").id == "made:size=large:readers=1"
 
 
 def test_of_two_that_imply_each_other_the_first_declared_is_said() -> None:
@@ -87,15 +101,15 @@ def test_of_two_that_imply_each_other_the_first_declared_is_said() -> None:
     def either(chosen: Mapping[str, str]) -> dict[str, object]:
         return {"kind": "tar", "code": 7} if {"kind", "code"} & chosen.keys() else {"kind": "raw", "code": 1}
 
-    said, params = _variants.canonical({"code": "7", "kind": "tar"}, ["kind", "code"], either)
+    said, params = canonical({"code": "7", "kind": "tar"}, ["kind", "code"], either)
     assert (said, params) == ({"kind": "tar"}, {"kind": "tar", "code": 7})
 
 
 def test_all_parameters_are_known_and_what_follows_from_them() -> None:
     known = workloads.load("made:size=large")
     assert known.params == {"steps": 10, "warmup_steps": 0, "size": "large", "readers": 0, "batch": 64.0}
-    assert (known.base, known.typical_cell_s, list(known.variable)) == ("made", 32.0, list(VARIABLE))
-    reasons = [workloads.unavailable_reason(name) for name in ("made", "made:size=large:readers=1", "idle")]
+    assert (known.module, workloads.of(known).cell_s()) == ("made", 32.0)
+    reasons = [workloads.of(name).unavailable_reason() for name in ("made", "made:size=large:readers=1", "idle")]
     assert reasons == [None, "no", None]
 
 
@@ -103,7 +117,7 @@ def test_all_parameters_are_known_and_what_follows_from_them() -> None:
     ("name", "says"),
     [
         ("made:sise=large", r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, readers, batch"),
-        ("made:size=huge", "'made:size=huge': size=huge: there are small, large"),
+        ("made:size=huge", "'made:size=huge': size=huge: no such value. There are: small, large"),
         ("made:size", r"'size' is no parameter and its value: write made:NAME=VALUE"),
         ("made:", "is no parameter and its value"),
         ("made:size=large:size=small", "size is there twice"),
@@ -125,14 +139,14 @@ def test_whatever_is_written_it_is_a_workload_or_refused(text: str) -> None:
             known = workloads.load(name)
         except BadInput:
             continue
-        assert workloads.load(known.name).name == known.name
+        assert workloads.load(known.id).id == known.id
 
 
 @pytest.mark.parametrize("value", ["a b", "1/2", "a:b", "a=b", "a,b", ""])
 def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
     """A name is part of an id, a column and an option with commas."""
     with pytest.raises(BadInput, match="cannot stand in a name"):
-        _variants.text(value)
+        spelled(value)
 
 
 @pytest.mark.parametrize(
@@ -160,36 +174,32 @@ def test_a_pattern_of_a_parameter_that_does_not_exist_means_nothing_and_is_refus
 
 def test_a_name_and_more_parameters_make_a_name() -> None:
     """What is given takes the place of what was there."""
-    assert workloads.varied("made:size=large:readers=2", {"readers": "1"}) == "made:size=large:readers=1"
-    assert workloads.varied("made", {}) == "made"
+    assert workloads.case("made:size=large:readers=2", readers=1).id == "made:size=large:readers=1"
+    assert workloads.case("made", readers=1, size="large") is workloads.load("made:readers=1:size=large")
 
 
 def test_data_sets_of_all_variants_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """So that whether the disk holds them is known before the first is written."""
     asked = []
 
-    def data_sets(variants: list[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
+    def data_sets(_made: Workload, variants: list[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
         say("made")
         asked.append(([one["size"] for one in variants], folder))
 
-    monkeypatch.setattr(sys.modules["fixtures.workloads.made"], "data_sets", data_sets, raising=False)
-    workloads._read.cache_clear()
+    monkeypatch.setattr(Made, "data_sets", data_sets)
+    monkeypatch.setattr(Made, "reads_data", True)
     said: list[str] = []
-    workloads.provide(["made", "idle", "made:size=large"], tmp_path, said.append)
+    workloads.provide(map(workloads.load, ["made", "idle", "made:size=large"]), tmp_path, said.append)
     assert (asked, said) == ([(["small", "large"], tmp_path)], ["made"])
-    assert workloads.load("made").reads_data
-    assert not workloads.load("idle").reads_data
 
 
-def test_a_process_takes_its_own_parameters_and_no_others() -> None:
-    """As its target starts it."""
+def test_a_process_is_given_all_its_parameters_or_has_its_own() -> None:
+    """As its target starts it; what is given was checked before, and is not checked again."""
 
-    def started(*options: str) -> subprocess.CompletedProcess[str]:
+    def started(*options: str) -> list[str]:
         fixed = ("--steps=2", "--warmup=0", "--seed=1", "--scratch=/somewhere")
         command = (sys.executable, "-m", "fixtures.workloads.idle", *fixed, *options)
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return [json.loads(line)["event"] for line in done.stdout.splitlines()]
 
-    assert started("--set=wait_s=0.001").returncode == 0
-    refused = started("--set=wait=0.001")
-    assert refused.returncode == 2
-    assert "--set wait: no such parameter. There are: wait_s" in refused.stderr
+    assert started() == started('--params={"wait_s": 0.001}') == ["ready", "step", "step", "report", "end"]

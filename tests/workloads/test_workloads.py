@@ -17,6 +17,7 @@ import pytest
 from fixtures import workloads
 from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
+from fixtures.workloads import load
 from tests.waiting import alive, children, until
 
 pytestmark = pytest.mark.needs("torch")
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.needs("torch")
 STRETCHES = ("capped_inference", "power_profile")
 # One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is tried in tests/gpu, jobs in tests/jobs.
 ELSEWHERE = {"gpu_grid", "job_stream", *STRETCHES}
-ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data and name not in ELSEWHERE]
+ALONE = [name for name in workloads.names() if not workloads.of(name).reads_data and name not in ELSEWHERE]
 # All but the one that only waits, which the harness uses to measure itself, and the one that only prepares samples.
 TRAINING = [name for name in ALONE if name not in {"idle", "python_loop"}]
 
@@ -45,10 +46,10 @@ def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
 
     What cannot run here (a line of its own needs root) is skipped with its reason.
     """
-    if why := workloads.unavailable_reason(name):
+    if why := workloads.of(name).unavailable_reason():
         pytest.skip(why)
     with tempfile.TemporaryDirectory() as scratch:
-        first, again, other = (run(Order(name, steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch))) for seed in (5, 5, 6))
+        first, again, other = (run(Order(load(name), steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch))) for seed in (5, 5, 6))
         assert list(Path(scratch).iterdir()) == [], "what a workload wrote it takes away again"
     return first, again, other
 
@@ -87,7 +88,7 @@ def test_a_training_workload_names_its_batch(name: str) -> None:
 
 def test_24_steps_of_lora_finetune_are_one_shuffled_deck(tmp_path: Path) -> None:
     """Tokens differ from step to step, and their sum does not differ from seed to seed."""
-    result = run(Order("lora_finetune", steps=24, warmup_steps=1, seed=1, scratch=tmp_path))
+    result = run(Order(load("lora_finetune"), steps=24, warmup_steps=1, seed=1, scratch=tmp_path))
     tokens = [step.tokens for step in result.steps[1:]]
     # 9 steps of 32 tokens, 6 of 48, 4 of 64, 2 of 96, 2 of 128, 1 of 192, in batches of 4.
     deck = [128] * 9 + [192] * 6 + [256] * 4 + [384] * 2 + [512] * 2 + [768]
@@ -120,6 +121,6 @@ def test_a_workload_names_the_gpus_it_may_use(tmp_path: Path, monkeypatch: pytes
     """As nvidia-smi does, so that a pod's can be found among its node's."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout
-    result = run(Order("cnn_train", steps=1, warmup_steps=1, seed=1, scratch=tmp_path))
+    result = run(Order(load("cnn_train"), steps=1, warmup_steps=1, seed=1, scratch=tmp_path))
     assert result.error is None, result.last_lines
     assert result.facts["gpu_uuids"] == re.findall(r"UUID: (GPU-[0-9a-f-]+)", listed)

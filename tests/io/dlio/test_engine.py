@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pytest
 from fixtures.studies.io import dlio, dlio_engine, parameters
 from fixtures.studies.io.dataset import Spec, ensure
 from fixtures.studies.io.parameters import PARAMETERS
-from fixtures.studies.io.workloads.io_train import _engine
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
-from fixtures.workloads._protocol import Asked, Done
+from fixtures.workloads import load
+from fixtures.workloads._protocol import Done, Request
 from tests.io.dlio.recorded import COPY, program
 from tests.sessions import HOUSE
 from tests.waiting import until
@@ -46,7 +47,7 @@ def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
         scratch = tmp_path / "a folder, with signs={of hydra}"
         scratch.mkdir(exist_ok=True)
-        asked = Asked(steps or int(str(params["steps"])), 0, 1, scratch, data=tmp_path / "sets")
+        asked = Request(steps or params["steps"], 0, 1, scratch, data=tmp_path / "sets")
         try:
             with dlio_engine.prepare(asked, params) as job:
                 done = [job.step(index) for index in range(asked.total)]
@@ -210,7 +211,7 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
     name = ":".join(["io_train", *(f"{key}={value}" for key, value in {**given, "processes": processes}.items())])
     params = parameters.complete({**given, "processes": f"{processes}"})
     ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
-    ran = _process.run(Order(name, int(str(params["steps"])), 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"))
+    ran = _process.run(Order(load(name), params["steps"], 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"))
     assert ran.error is None, (ran.error, ran.last_lines)
     assert len(ran.steps) == 24 // 2 // processes
     (io,) = ran.report["io"]
@@ -224,7 +225,7 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", PARAMETERS["engine"].words)
 def test_every_engine_says_whether_it_can_run(name: str) -> None:
     params = parameters.complete({"engine": name})
-    engine = _engine(params)
+    engine = import_module(f"fixtures.studies.io.{name}_engine")
     assert callable(engine.prepare)
     reason = engine.unavailable_reason(params)
     assert reason is None or reason
@@ -234,7 +235,7 @@ def test_an_engine_is_asked_without_what_it_runs_on() -> None:
     """`--plan` works, and quickly, where there is no torch."""
     ask = (
         "import sys; from fixtures.studies.io.workloads import io_train; "
-        "[io_train.unavailable_reason(io_train.variant({'engine': name})) for name in ('torch', 'dlio')]; "
+        "[io_train.IoTrain(io_train.complete({'engine': name})).unavailable_reason() for name in ('torch', 'dlio')]; "
         "sys.exit(str(sorted({'torch', 'numpy', 'h5py'} & set(sys.modules))))"
     )
     done = subprocess.run((sys.executable, "-c", ask), cwd=HOUSE, capture_output=True, text=True, check=False)

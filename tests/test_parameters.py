@@ -1,0 +1,68 @@
+"""Values of parameters as somebody wrote them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.parameters import Parameter
+from fixtures.terms import BadInput
+
+INTERVAL, WORDS = Parameter(least=0.001, most=60), Parameter(kind=int, least=1, most=8)
+
+
+@given(st.floats(0.001, 60))
+def test_a_number_is_its_own_name(value: float) -> None:
+    """Written down and given again it means the same, and whole numbers have no point."""
+    found = INTERVAL.read("interval_s", str(value))
+    assert found == value
+    assert INTERVAL.read("interval_s", str(found)) == found
+    assert isinstance(found, int) == value.is_integer()
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "0", "61", "0x1"])
+def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=rf"interval_s={text}: a number from 0\.001 to 60 is needed\."):
+        INTERVAL.read("interval_s", text)
+    with pytest.raises(BadInput, match=rf"interval_s={text}: a number above 0 and at most 60 is needed\."):
+        Parameter(above=True, most=60).read("interval_s", text)
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "-1"])
+def test_a_range_without_an_end_has_finite_numbers_only(text: str) -> None:
+    with pytest.raises(BadInput, match=rf"lag_s={text}: a number from 0 on is needed\."):
+        Parameter().read("lag_s", text)
+    with pytest.raises(BadInput, match=rf"lag_s={text}: a number above 0 is needed\."):
+        Parameter(above=True).read("lag_s", text)
+
+
+@pytest.mark.parametrize("text", ["8", "08", "8.0"])
+def test_a_whole_number_is_written_in_digits(text: str) -> None:
+    assert WORDS.read("words", text) == 8
+
+
+@pytest.mark.parametrize("text", ["", "0", "9", "8 ", "1.5", "2k", "٣", "9" * 5000])
+def test_what_is_no_whole_number_of_that_range_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=f"words={text}: a whole number from 1 to 8 is needed"):
+        WORDS.read("words", text)
+
+
+def test_a_word_is_one_of_those_there_are() -> None:
+    shuffle = Parameter("off", "order of the files", words=("off", "seed"))
+    assert shuffle.read("shuffle", "seed") == "seed"
+    with pytest.raises(BadInput, match=r"shuffle=sed: no such value\. Did you mean 'seed'\? There are: off, seed\."):
+        shuffle.read("shuffle", "sed")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "text"),
+    [
+        (Parameter(0.5, "seconds"), "seconds (default: 0.5)"),
+        (Parameter(0, "how often"), "how often (default: 0)"),
+        (Parameter(None, "the cap"), "the cap"),
+        (Parameter(None, "the clock", usual="as it is"), "the clock (default: as it is)"),
+    ],
+)
+def test_its_help_has_its_default(parameter: Parameter, text: str) -> None:
+    assert parameter.text == text
