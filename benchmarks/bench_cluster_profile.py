@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from fixtures.plugin import Measured
 
-JOBS = case("job_stream", arrivals="closed", classes="profile", jobs=12)
+JOBS = case("job_stream", arrivals="closed", classes="profile", jobs=12, slots=1)
 SYSTEMS: tuple[dict[str, float], ...] = (
-    {"cores": 0.5, "slots": 1},
-    {"cores": 1, "slots": 1},
-    {"cores": 2, "slots": 1},
-    {"cores": 2, "memory_mib": 512, "slots": 1},
+    {"cores": 0.5},
+    {"cores": 1},
+    {"cores": 2},
+    {"cores": 2, "memory_mib": 512},
     {"cores": 1, "replicas": 2, "slots": 2},
 )
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import workloads
 from fixtures.kernel import lock
 from fixtures.kernel.state_dirs import state_dir
 from fixtures.process.child import Child, ask
@@ -31,7 +30,7 @@ from fixtures.studies.io import dataset, pagecache
 from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run
 from fixtures.terms import Order
-from fixtures.workloads import case
+from fixtures.workloads import case, provide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +80,7 @@ def prepared() -> Iterator[Prepared]:
         data, links = Path(name) / "datasets", Path(name) / "links"
         if not pagecache.device_of(Path(name)):
             pytest.skip(f"{name} lies on no block device: nothing can be evicted there; set TMPDIR")
-        workloads.provide([VARIANT], data, print)
+        provide([VARIANT], data, print)
         spec = Spec.of(VARIANT.params)
         files = dataset.check(data / spec.folder_name, spec).files
         links.mkdir()

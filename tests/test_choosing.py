@@ -7,7 +7,6 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +21,7 @@ from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
 from fixtures.workloads import Workload
+from tests.workloads.made import beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,15 +71,9 @@ class Made(Workload):
 
 
 @pytest.fixture(autouse=True)
-def _made(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    module = ModuleType(Made.__module__)
-    vars(module).update(Made=Made)
-    known = workloads.names()
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))
-    workloads._read.cache_clear()
-    yield
-    workloads._read.cache_clear()
+def _made() -> Iterator[None]:
+    with beside(Made):
+        yield
 
 
 def options(folder: Path, **given: Any) -> Options:

@@ -10,6 +10,7 @@ from fixtures.parameters import Parameter
 from fixtures.terms import BadInput
 
 INTERVAL, WORDS = Parameter(least=0.001, most=60), Parameter(kind=int, least=1, most=8)
+BYTES = Parameter(kind=int, above=True, unit="bytes")
 
 
 @given(st.floats(0.001, 60))
@@ -35,6 +36,34 @@ def test_a_range_without_an_end_has_finite_numbers_only(text: str) -> None:
         Parameter().read("lag_s", text)
     with pytest.raises(BadInput, match=rf"lag_s={text}: a number above 0 is needed\."):
         Parameter(above=True).read("lag_s", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1048576", 1048576),
+        ("1Mi", 1048576),
+        ("64k", 64000),
+        ("64Ki", 65536),
+        ("1.5Mi", 1572864),
+        ("2GB", 2 * 10**9),
+        ("10MiB", 10485760),
+        ("1e6", 10**6),
+    ],
+)
+def test_sizes_are_read_as_kubernetes_writes_them(text: str, size: int) -> None:
+    assert BYTES.read("transfer_size", text) == size
+
+
+@pytest.mark.parametrize("text", ["1Zi", "0", "-1Mi", "1e30", "1/0"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=f"transfer_size={text}: a size such as 1048576, 1Mi or 64k above 0 is needed"):
+        BYTES.read("transfer_size", text)
+
+
+def test_a_value_is_shown_in_one_line() -> None:
+    with pytest.raises(BadInput, match=r"words='3\\n': a whole"):
+        WORDS.read("words", "3\n")
 
 
 @pytest.mark.parametrize("text", ["8", "08", "8.0"])

@@ -14,7 +14,6 @@ import pytest
 
 from fixtures.studies.monitors import monitor
 from fixtures.studies.monitors.catalogue.python import TRACE
-from fixtures.terms import BadInput
 
 ROOT = Path(__file__).parents[2]
 STEPS = 3
@@ -74,12 +73,6 @@ def test_kernels_of_a_gpu_are_in_its_trace(tmp_path: Path, monkeypatch: pytest.M
     told, events = profiled("cnn_train", "torch_profiler", tmp_path, monkeypatch, gpu=True)
     assert told["activities"] == ["CPU", "CUDA"]
     assert any(one.get("cat") == "kernel" for one in events)
-
-
-@pytest.mark.parametrize("wrong", ["with_stack=yes", "record_shapes=1", "with_stack=On"])
-def test_a_switch_is_off_or_on(wrong: str) -> None:
-    with pytest.raises(BadInput, match="There are: off, on"):
-        monitor.load(f"torch_profiler:{wrong}")
 
 
 def test_both_switches_are_off_unless_said() -> None:

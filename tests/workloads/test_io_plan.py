@@ -20,7 +20,7 @@ def data_set_s(given: str) -> float:
     """To read the data set from a disk as fast as a plan assumes."""
     params = workloads.load(f"io_train{given and ':'}{given}").params
     size = [params[name] for name in ("num_files_train", "num_samples_per_file", "record_length_bytes")]
-    return size[0] * size[1] * size[2] / io_train.DISK_BYTES_PER_S
+    return float(size[0] * size[1] * size[2] / io_train.DISK_BYTES_PER_S)
 
 
 REAL = "sample_scale=1:record_scale=1"

@@ -19,7 +19,7 @@ from fixtures.process import proc
 from fixtures.studies.io import pagecache
 from tests.unlocked import without_locked_memory
 from tests.waiting import alive, until
-from tests.workloads.small import small
+from tests.workloads.made import small
 
 pytestmark = pytest.mark.needs("torch")
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from fixtures import workloads
 from fixtures.parameters import Parameter, canonical, joined, spelled
 from fixtures.terms import BadInput, Metric
 from fixtures.workloads import Workload
+from tests.workloads.made import beside
 
 ROOT = Path(__file__).parents[2]
 SIZES = {"small": 8, "large": 64}
@@ -50,16 +50,9 @@ class Made(Workload):
 
 
 @pytest.fixture(autouse=True)
-def _one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A workload `made` beside those of the folder."""
-    module = ModuleType(Made.__module__)
-    vars(module).update(Made=Made)
-    known = workloads.names()
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))
-    workloads._read.cache_clear()
-    yield
-    workloads._read.cache_clear()
+def _one_more() -> Iterator[None]:
+    with beside(Made):
+        yield
 
 
 @pytest.mark.parametrize(
