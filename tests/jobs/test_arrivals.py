@@ -210,7 +210,6 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
         ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Leave it out"),
         ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes nothing"),
         ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: a number from 1e-09"),
-        ("mmpp", {"burst": "0.5"}, "burst=0.5: a number from 1 "),
         ("trace", {}, "arrivals=trace: it needs trace"),
     ],
 )
