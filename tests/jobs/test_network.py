@@ -75,8 +75,6 @@ def test_a_relay_loses_packets_at_its_rate_each_by_itself(loss: float, seed: int
     [
         ({"loss_percent": "31"}, "loss_percent=31: a number from 0 to 30 is"),
         ({"delay_ms": "nan"}, "delay_ms=nan: a number from 0"),
-        ({"delay_ms": "soon"}, "delay_ms=soon: a number from 0"),
-        ({"mtu": "100"}, "mtu=100: a whole number from 576"),
         ({"mtu": "1500.5"}, "mtu=1500.5: a whole number"),
     ],
 )
