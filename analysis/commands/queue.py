@@ -66,7 +66,7 @@ def fit(
     whether the data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal
     conditions are each other's replicates. What is wrong with a job's times is named.
     """
-    from analysis.studies.jobs.queues import fitted
+    from analysis.studies.jobs.queue_fits import fitted
 
     refused: list[str] = []
     return fitted(_fits(runs, servers, refused), refused)
@@ -207,8 +207,9 @@ def _counted(servers: int) -> str:
 def _of_runs(
     runs: Sequence[str], counts: Sequence[int] | None, percentiles: Sequence[float], within: Sequence[float], refused: list[str]
 ) -> list[Prediction]:
+    from analysis.studies.jobs.queue_fits import CLOSED
     from analysis.studies.jobs.queue_formulas import Unstable
-    from analysis.studies.jobs.queues import CLOSED, chosen, predicted, tails
+    from analysis.studies.jobs.queues import chosen, predicted, tails
 
     answers: list[Prediction] = []
     for fitted in _fits(runs, None if counts is None else counts[0], refused):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.answer import text_table
+from analysis.labels import shorten
 from analysis.stats.adjust import holm
 from analysis.stats.effect import ROUNDING, moments, paired_effect
 from analysis.terms import Metric, NotComparable
@@ -207,6 +208,14 @@ def constants(arms: Sequence[FaultArm]) -> Iterator[str]:
         labels = [arm.label.split(" ") for arm in arms if arm.label.split(" ")[0] == fault]
         if shared := [word for word in labels[0][1:] if all(word in label for label in labels)]:
             yield f"{fault}: {', '.join(shared).replace('=', ' ')}"
+
+
+def called_apart(workloads: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Name workloads by what differs between them, without what they are all made of; and say what they have in common."""
+    names, common = shorten(workloads)
+    if len({name.partition(":")[0] for name in names.values()}) > 1 or len(names) < 2:
+        return names, common
+    return {workload: name.partition(":")[2].replace(":", ", ") or "as it stands" for workload, name in names.items()}, common
 
 
 def names(arms: Iterable[FaultArm]) -> list[str]:

@@ -9,24 +9,29 @@ units: a run in which much came by chance had long waits *and* a high rate, and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.stats
 
+from analysis.answer import Line, bullets, of_parts, text_table
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
+from analysis.wording import tiny
 
-from .estimates import Figure
+from .estimates import NONE, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
 from .queue_times import columns, cycles, little, most_held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from analysis.answer import Answer, Part
+
+    from .estimates import Document
     from .queue_times import Columns, Little
     from .records import Stream
 
@@ -35,6 +40,11 @@ if TYPE_CHECKING:
 RUNS, CYCLES, BATCHES = 3, 30, 20
 MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
 LEVEL = 0.95
+ROUNDING = 1e-9
+CLOSED = (
+    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
+    "`python -m analysis queue closed` has one for such systems."
+)
 WHYS = {
     "runs": "from {} runs, which are the replicates",
     "busy cycles": "from {} busy cycles, independent under renewal arrivals",
@@ -379,3 +389,67 @@ def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
         return 0.0, 1.0
     correlation = scipy.stats.spearmanr(before, after)
     return float(correlation.statistic), float(correlation.pvalue)
+
+
+def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
+    return of_parts({"fits": [*map(document, fits)]}, _fits(fits), refused)
+
+
+def document(fit: Fit) -> Document:
+    return {
+        **asdict(replace(fit, units=replace(fit.units, sums={}))),
+        "units": {"kind": fit.units.kind, "count": fit.units.count, "why": fit.units.why},
+    }
+
+
+def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
+    for fit in fits:
+        yield from headline(fit)
+        scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
+        rows = [
+            ("rate λ", figure(fit.rate_per_s), "jobs/s"),
+            ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
+            ("service time E[S]", figure(fit.service_s, scale), name),
+            ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
+            ("load λ·E[S]/slots", figure(fit.load), ""),
+            ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
+            ("jobs that waited", figure(fit.p_wait), "share"),
+            ("wait", figure(fit.wait_s, scale), name),
+            ("response", figure(fit.response_s, scale), name),
+        ]
+        yield text_table(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
+        lines = [f"Intervals {fit.units.why}.", _shape_sentence("Poisson arrivals", fit.arrivals)]
+        lines += [_shape_sentence("Exponential service times", fit.services)] if fit.services is not None else []
+        lines += [little_sentence(fit.laws)] if any(fit.laws) else []
+        if fit.closed:
+            lines.append(CLOSED)
+        elif fit.load is not None and fit.load.value >= 1:
+            lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
+        yield from bullets((*lines, *fit.findings))
+        yield ""
+
+
+def headline(fit: Fit) -> Iterator[Part]:
+    yield Line(fit.group, tone="strong")
+    slots = "slots unknown" if fit.servers is None else plural(fit.servers, "slot")
+    known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
+    yield f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}"
+    if fit.simulated:
+        yield Line("SIMULATED: no job of these ever ran.", "•", "open")
+
+
+def little_sentence(laws: Sequence[Little | None]) -> str:
+    off, part = max((law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws)
+    if off < ROUNDING:
+        runs = sum(of_run is not None for of_run in laws)
+        return (
+            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N and λW differ by {off:.0e} of N at most."
+        )
+    return f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: times were recorded wrongly."
+
+
+def _shape_sentence(what: str, shape: Shape | None) -> str:
+    if shape is None:
+        return f"{what}: too few to test."
+    tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
+    return f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: {tested} (Holm)."

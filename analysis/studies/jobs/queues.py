@@ -10,31 +10,31 @@ The interval is of the ratio measured ÷ predicted, over the units of the fit, i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from analysis.answer import Line, bullets, marked, of_parts, text_table
-from analysis.wording import tiny, unsigned
+from analysis.answer import Answer, Column, Line, Section, bullets, of_parts, table_of
+from analysis.answer import Word as Mark
+from analysis.wording import unsigned
 
 from . import queue_formulas as formulas
-from .estimates import NONE, Figure, figure, number, plural, table, unit, value_of
-from .queue_fits import RUNS, estimate, inputs_of, mean
+from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
+from .queue_fits import CLOSED, RUNS, document, estimate, headline, inputs_of, little_sentence, mean
 from .queue_formulas import Inputs, PriorityClass, Unstable
 from .queue_times import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from analysis.answer import Answer, Part
+    from analysis.answer import Part
 
-    from .estimates import Document
-    from .queue_fits import Fit, Shape, Sums
+    from .queue_fits import Fit, Sums
     from .queue_formulas import ClosedSystem, PriorityWaits, Queue
-    from .queue_times import Little
     from .records import Job, Stream
 
 ROUNDING = 1e-9
@@ -45,10 +45,6 @@ RULE = (
     "open: neither is shown; in runs too short to settle, only waits that are too long differ. Each setting is judged by itself."
 )
 OF_EACH = "no verdict on all jobs together: some go before others; each priority has its own."
-CLOSED = (
-    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
-    "`python -m analysis queue closed` has one for such systems."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,70 +291,6 @@ def _notes(fit: Fit) -> list[str]:
     return notes
 
 
-def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
-    return of_parts({"fits": [*map(_document, fits)]}, _fits(fits), refused)
-
-
-def _document(fit: Fit) -> Document:
-    return {
-        **asdict(replace(fit, units=replace(fit.units, sums={}))),
-        "units": {"kind": fit.units.kind, "count": fit.units.count, "why": fit.units.why},
-    }
-
-
-def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
-    for fit in fits:
-        yield from _headline(fit)
-        scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
-        rows = [
-            ("rate λ", figure(fit.rate_per_s), "jobs/s"),
-            ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
-            ("service time E[S]", figure(fit.service_s, scale), name),
-            ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
-            ("load λ·E[S]/slots", figure(fit.load), ""),
-            ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
-            ("jobs that waited", figure(fit.p_wait), "share"),
-            ("wait", figure(fit.wait_s, scale), name),
-            ("response", figure(fit.response_s, scale), name),
-        ]
-        yield text_table(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
-        lines = [f"Intervals {fit.units.why}.", _shape("Poisson arrivals", fit.arrivals)]
-        lines += [_shape("Exponential service times", fit.services)] if fit.services is not None else []
-        lines += [little_sentence(fit.laws)] if any(fit.laws) else []
-        if fit.closed:
-            lines.append(CLOSED)
-        elif fit.load is not None and fit.load.value >= 1:
-            lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
-        yield from bullets((*lines, *fit.findings))
-        yield ""
-
-
-def _headline(fit: Fit) -> Iterator[Part]:
-    yield Line(fit.group, tone="strong")
-    slots = "slots unknown" if fit.servers is None else plural(fit.servers, "slot")
-    known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
-    yield f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}"
-    if fit.simulated:
-        yield Line("SIMULATED: no job of these ever ran.", "•", "open")
-
-
-def little_sentence(laws: Sequence[Little | None]) -> str:
-    off, part = max((law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws)
-    if off < ROUNDING:
-        runs = sum(of_run is not None for of_run in laws)
-        return (
-            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N and λW differ by {off:.0e} of N at most."
-        )
-    return f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: times were recorded wrongly."
-
-
-def _shape(what: str, shape: Shape | None) -> str:
-    if shape is None:
-        return f"{what}: too few to test."
-    tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
-    return f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: {tested} (Holm)."
-
-
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
     """Of each what it is of, the models, and a sentence, in place of the models where there are none."""
     documents = [{"of": title, "models": models, "said": sentence} for title, models, sentence in answers]
@@ -413,42 +345,78 @@ def _tails(prediction: PredictedWaits, scale: float, name: str) -> str:
     )
 
 
-def validated(validations: Sequence[WaitValidation], refused: Sequence[str]) -> Answer:
-    documents = [{**asdict(validation), "fit": _document(validation.fit)} for validation in validations]
-    return of_parts({"rule": RULE, "validations": documents}, _validations(validations), refused)
+WORDS: Mapping[str, Mark] = {
+    "agrees": Mark("agrees", "good"),
+    "differs": Mark("is off", "bad"),
+    "open": Mark("can't tell", "open"),
+    "not judged": Mark("no verdict", "quiet"),
+}
 
 
-def _validations(validations: Sequence[WaitValidation]) -> Iterator[Part]:
-    for validation in validations:
-        fit = validation.fit
-        yield from _headline(fit)
-        scale, name = unit([value_of(validation.wait_s)])
-        yield f"measured wait {figure(validation.wait_s, scale)} {name}, {fit.units.why}"
-        if validation.unstable:
-            yield Line(f"UNSTABLE: {validation.unstable}", "•", "open")
-        if validation.growth_s is not None:
-            yield Line(f"each job waited {number(validation.growth_s * scale)} {name} longer than the one before it, on average.", "•")
-        if validation.held:
-            yield table(
-                ("model", f"wait {name}", "measured/predicted [95 %]", "z", "verdict", ""),
-                [
-                    (
-                        _called(check) + ("" if check.priority is None else f", priority {check.priority}"),
-                        check.predicted_s * scale,
-                        check.ratio,
-                        NONE if check.z is None else f"{check.z:+.1f}",
-                        check.verdict,
-                        "*" if check.chosen else "",
-                    )
-                    for check in validation.held
-                ],
-            )
-            yield Line(f"margin ±{unsigned(validation.margin)}. * {validation.why}.", "•")
-        lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
-        lines += [little_sentence(fit.laws)] if any(fit.laws) else []
-        yield from bullets((*lines, *validation.notes, *fit.findings))
-        yield ""
-    yield from marked([("•", RULE)], "quiet")
+def validated(validations: Sequence[WaitValidation], refused: Sequence[str], *, brief: bool = False) -> Answer:
+    """Return the model that the data leave standing in each setting; then all models, setting by setting, but of several not `brief`."""
+    names, common = called_apart([validation.fit.group for validation in validations])
+    words = Counter(_verdict(validation).text for validation in validations)
+    every = f", in {len(validations)} settings" if len(validations) > 1 else ""
+    counts = ", ".join(f"{count} {word}" if every else word for word, count in words.items())
+    several = [_settings(validations, names)] if len(validations) > 1 else []
+    sections = [_setting(validation, names[validation.fit.group]) for validation in validations]
+    return Answer(
+        title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
+        findings=[Line(f"All rows: {common}", tone="quiet")] if common else [],
+        sections=several if brief and several else [*several, *sections],
+        legend=[("agrees", RULE)],
+        data={"rule": RULE, "validations": [{**asdict(validation), "fit": document(validation.fit)} for validation in validations]},
+        refused=refused,
+    )
+
+
+def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -> Section:
+    scale, name = unit([value_of(validation.wait_s) for validation in validations])
+    columns: list[tuple[Column, Callable[[WaitValidation], object]]] = [
+        (Column("setting", left=True), lambda validation: names[validation.fit.group]),
+        (Column("load", write=number, spare=2), lambda validation: value_of(validation.fit.load)),
+        (Column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale)), lambda validation: validation.wait_s),
+        (Column("model", left=True), lambda validation: validation.chosen and _called(validation.chosen)),
+        (
+            Column(f"says\n{name}", "predicted", number, spare=1),
+            lambda validation: validation.chosen and validation.chosen.predicted_s * scale,
+        ),
+        (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda validation: validation.chosen and validation.chosen.ratio),
+        (Column("", "verdict", left=True), _verdict),
+    ]
+    return Section("", [table_of(columns, validations)])
+
+
+def _verdict(validation: WaitValidation) -> Mark:
+    if validation.unstable:
+        return Mark("UNSTABLE", "open")
+    return WORDS[validation.chosen.verdict if validation.chosen else "not judged"]
+
+
+def _setting(validation: WaitValidation, title: str) -> Section:
+    fit = validation.fit
+    scale, name = unit([value_of(validation.wait_s)])
+    _, *about = headline(fit)
+    parts = [*about, f"measured wait {figure(validation.wait_s, scale)} {name}, {fit.units.why}"]
+    if validation.unstable:
+        parts.append(Line(f"UNSTABLE: {validation.unstable}", "•", "open"))
+    if validation.growth_s is not None:
+        parts.append(Line(f"each job waited {number(validation.growth_s * scale)} {name} longer than the one before it, on average.", "•"))
+    columns: list[tuple[Column, Callable[[ModelCheck], object]]] = [
+        (Column("model", left=True), lambda check: _called(check) + ("" if check.priority is None else f", priority {check.priority}")),
+        (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
+        (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),
+        (Column("z", write="{:+.1f}".format), lambda check: check.z),
+        (Column("", "verdict", left=True), lambda check: WORDS[check.verdict]),
+        (Column("", "chosen", left=True), lambda check: "*" if check.chosen else None),
+    ]
+    if validation.held:
+        parts += [table_of(columns, validation.held), Line(f"margin ±{unsigned(validation.margin)}. * {validation.why}.", "•")]
+    lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
+    lines += [little_sentence(fit.laws)] if any(fit.laws) else []
+    parts += bullets((*lines, *validation.notes, *fit.findings))
+    return Section(title, [Line(part) if isinstance(part, str) else part for part in parts])
 
 
 def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Answer:

@@ -90,7 +90,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     Raises: Refused, where nothing of it can be used.
     """
     refused: list[str] = []
-    questions = [*_questions(run, refused)]
+    questions = [*_questions(run, refused, brief=brief)]
     if not questions:
         raise Refused(refused[0])
     result = questions[0][1]()
@@ -102,7 +102,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     return replace(result, next=result.next or command)
 
 
-def _questions(run: Run, refused: list[str]) -> Iterator[tuple[str, Callable[[], Answer]]]:
+def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[str, Callable[[], Answer]]]:
     """Commands that have an answer for the run, the most special first, and how each is come by."""
     from . import checkpoints, faults, hyper, network, policies, profile, scaling
 
@@ -125,7 +125,7 @@ def _questions(run: Run, refused: list[str]) -> Iterator[tuple[str, Callable[[],
     if any(stream.closed for stream in every):
         yield "jobs profile", lambda: profile.answer(in_order(every, refused), refused)
     if not all(stream.closed for stream in every):
-        yield "queue validate", lambda: validate_groups(grouped_alike(every, refused), refused, MARGIN)
+        yield "queue validate", lambda: validate_groups(grouped_alike(every, refused), refused, MARGIN, brief=brief)
 
 
 def _learns(every: Sequence[Stream]) -> bool:
@@ -142,6 +142,8 @@ def validate_groups(
     margin: float,
     servers: int | None = None,
     planned: tuple[float, float] | None = None,
+    *,
+    brief: bool = False,
 ) -> Answer:
     """Hold the waits of streams against models, group by group; `planned` is a rate and a mean service time.
 
@@ -157,7 +159,7 @@ def validate_groups(
             refused.append(str(error))
     if not validations:
         raise Refused(refused[0])
-    return validated(validations, refused)
+    return validated(validations, refused, brief=brief)
 
 
 def gather(run: Run) -> Gathered | None:

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.studies.jobs.queue_fits import little_sentence as said
 from analysis.studies.jobs.queue_times import Columns, LawPart, Little, columns, cycles, little, most_held
-from analysis.studies.jobs.queues import little_sentence as said
 from analysis.studies.jobs.records import Job, Stream
 
 if TYPE_CHECKING:
