@@ -271,5 +271,5 @@ def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None
     verdict, reason = judge(draft, effect, p_adjusted)
     notes = draft.notes
     if verdict in {"improved", "regressed"} and inside_margin(effect, draft.margin):
-        notes = (*notes, f"smaller than the margin of {unsigned(draft.margin)}: real, but perhaps not worth having.")
+        notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
     return replace(draft, verdict=verdict, reason=reason, notes=notes)

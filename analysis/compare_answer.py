@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
 from .checks import LEVEL, disturbances, warnings_of
-from .labels import amount, headline, label_of, shorten
+from .labels import amount, headline, label_of, provenance, shorten
 from .switched import outlasts
 from .verdict import unseen, without_guards
-from .wording import number, probability, size, unsigned
+from .wording import SPOKEN, number, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 CLAIMS = ("improved", "regressed")
 FEW = 8  # contrasts that all have a row
-ROWS = 15  # claims in the table, and names in a list, before the rest is counted
+ROWS = 15  # names in a list, before the rest is counted
 NAMED = 6  # claims in the sentence that answers
-REASONS = 3
 ADJUSTED = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "BH", "by": "BY"}
 SPEED = ("step_time", "throughput", "samples_per_s", "mb_per_s", "duration", "latency", "wall")
 UNITS = {
@@ -73,18 +72,12 @@ class Names:
             return self._workloads[comparison.workload]
         return self._stems[comparison.candidate_run] if head == "run" else comparison.tweakset
 
-    def by_name(self, comparisons: Iterable[Comparison], what: Getter | None = None) -> dict[str, list[str]]:
-        """Return the last part of each name → the other parts, in brackets after what is said of each, if anything is."""
-        result: dict[str, list[str]] = {}
+    def listed(self, comparisons: Iterable[Comparison]) -> str:
+        """Write `thp-always (cnn, lora), tcp-cubic (ddp)`."""
+        names: dict[str, list[str]] = {}
         for comparison in comparisons:
             *where, name = (self.part(comparison, head) for head in self.heads)
-            place = ", ".join(where)
-            text = place if what is None else f"{what(comparison)} ({place})" if place else str(what(comparison))
-            result.setdefault(name, []).extend([text] if text else [])
-        return result
-
-    def listed(self, comparisons: Iterable[Comparison]) -> str:
-        names = self.by_name(comparisons)
+            names.setdefault(name, []).extend([", ".join(where)] if where else [])
         return ", ".join(_some([f"{name} ({', '.join(_some(where))})" if where else name for name, where in names.items()]))
 
 
@@ -110,26 +103,34 @@ def answer_of(
         title, *more = [f"Nothing to compare: {none}."]
     else:
         title, *more = [nothing.sentence] if nothing else _findings(contrasts)
-    facts = headline(runs).splitlines()
-    if contrasts and (common := Names(contrasts).common):
-        facts.append(f"All rows: {common}")
+    apart, agree = _guards(comparisons)
     studies = dict.fromkeys(comparison.study for comparison in contrasts)
     sections: list[Section] = []
     for study in studies:
         own = [comparison for comparison in contrasts if comparison.study == study]
-        sections += _study(study if len(studies) > 1 else "", own, every=every)
+        sections.append(_study(study if len(studies) > 1 else "", own, every=every))
+    lines = [Line(text, "run", "quiet") for text in headline(runs).splitlines()]
+    if len(sections) == 1:  # no blank line between its groups and this
+        sections[0] = Section(sections[0].title, [*sections[0].parts, *lines])
+    else:
+        sections.append(Section("", lines))
     if opinions:
         sections.append(Section("Without assuming a distribution (primary metric, Hodges-Lehmann gain and interval)", bullets(opinions)))
     return Answer(
         title=title,
         findings=[
-            *(Line(text) for text in [*more, *_guards(comparisons)]),
-            *(Line(text, tone="open") for text in disturbed),
-            *(Line(text, tone="quiet") for text in facts),
+            *map(Line, more),
+            *(Line(text, tone="open") for text in [*apart, *disturbed]),
         ],
         sections=sections,
         warnings=[line for line in warnings if line not in disturbed],
-        legend=[*((name, study.question) for run in runs for name, study in run.studies.items()), *_legend(contrasts)],
+        legend=[
+            *provenance(runs),
+            *(("A/A", text) for text in agree),
+            *(("baseline", name) for name in dict.fromkeys(comparison.baseline for comparison in contrasts)),
+            *((name, study.question) for run in runs for name, study in run.studies.items()),
+            *_legend(contrasts),
+        ],
         next=f"python -m analysis {'plan' if nothing else 'report'} {shlex.quote(source)}" if source and contrasts else "",
         data={
             "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
@@ -146,22 +147,24 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
     names, claims, words = Names(contrasts), _claims(contrasts), _words(contrasts)
     sentences = []
     for verdict, word in zip(CLAIMS, words, strict=True):
-        own = [claim for claim in claims if claim.verdict == verdict]
-        if own:
-            # Those of one tweak set together: `a 21.5 % (cnn_train), 3.4 % (lora_finetune); b 8 % (ddp_train)`.
-            texts = names.by_name(own[:NAMED], lambda claim: unsigned(abs(claim.primary.gain)) if claim.primary else "").items()
-            effects = "; ".join(f"{name} {', '.join(places)}" for name, places in texts)
-            more = f" and {len(own) - NAMED} more" if len(own) > NAMED else ""
-            sentences.append(f"{word.capitalize()}: {effects}{more}.")
+        gains: dict[str, list[float]] = {}
+        for claim in claims:
+            if claim.verdict == verdict and claim.primary:
+                gains.setdefault(names.part(claim, names.heads[-1]), []).append(abs(claim.primary.gain))
+        if gains:  # of one tweak set together: `a 3.4 to 21.5 %, b 8 %`
+            effects = [f"{name} {_span(own)}" for name, own in gains.items()]
+            more = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
+            sentences.append(f"{word.capitalize()}: {', '.join(effects[:NAMED])}{more}.")
     counts = Counter[str](comparison.verdict for comparison in contrasts)
-    meanings = dict(zip(CLAIMS, words, strict=True)) | {
-        "equivalent": f"the same within {_margins(contrasts)}",
-        "inconclusive": "undecided",
-        "not comparable": "not comparable",
-    }
+    meanings = {**SPOKEN, **dict(zip(CLAIMS, words, strict=True)), "equivalent": f"same (within {_margins(contrasts)})"}
     text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])
     total = f"{len(contrasts)} contrast{'s' if len(contrasts) != 1 else ''} {_relation(contrasts)}: {text}."
     return [" ".join(sentences) or f"Nothing is shown to be {' or '.join(words)}.", total]
+
+
+def _span(gains: Sequence[float]) -> str:
+    least, most = unsigned(min(gains)), unsigned(max(gains))
+    return most if least == most else f"{least.removesuffix(' %')} to {most}"
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
@@ -173,66 +176,61 @@ def _margins(comparisons: Iterable[Comparison]) -> str:
     return ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons))
 
 
-def _guards(comparisons: Sequence[Comparison]) -> list[str]:
-    """One sentence on equal arms: how far apart they are, where they may be told apart."""
+def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
+    """Say of equal arms that they differ; or how far apart they are at most."""
     guards = [comparison for comparison in comparisons if (comparison.guard or comparison.untouched) and comparison.primary]
     failed = [guard.workload for guard in guards if guard.verdict == "not comparable"]
     if failed:
-        return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: nothing is concluded there."]
+        return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: nothing is concluded there."], []
     gains = [(abs(guard.primary.gain), guard.workload) for guard in guards if guard.primary and guard.primary.p >= LEVEL]
     if not guards or len(gains) < len(guards):  # a warning says that
-        return []
+        return [], []
     gain, workload = max(gains, key=lambda entry: entry[0])
     under = f" ({workload})" if len({guard.workload for guard in guards}) > 1 else ""
-    return [f"Untouched arms agree: {unsigned(gain)} apart at most{under}."]
+    return [], [f"Untouched arms agree: {unsigned(gain)} apart at most{under}."]
 
 
-def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Iterable[Section]:
+def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:
+    """Return a table of what is claimed, and a line for each group of the others."""
     names, claims = Names(contrasts), _claims(contrasts)
-    if every or len(contrasts) <= FEW:
-        shown, rest = [*claims, *(comparison for comparison in contrasts if comparison.verdict not in CLAIMS)], []
-    else:
-        shown = claims[:ROWS]
-        rest = [comparison for comparison in contrasts if comparison not in shown]
-    parts: list[Line | Table] = [_shown_table(shown, names)] if shown else []
-    if rest and len(claims) > ROWS:
-        parts.append(Line(f"… and {len(claims) - ROWS} more that are faster or slower (--all)."))
+    rest = [comparison for comparison in contrasts if comparison.verdict not in CLAIMS]
+    shown, rest = ([*claims, *rest], []) if every or len(contrasts) <= FEW else (claims, rest)
+    parts: list[Line | Table] = [Line(f"All rows: {names.common}")] if names.common else []
+    parts += [_shown_table(shown, names)] if shown else []
     notes: dict[str, list[Comparison]] = {}
     for comparison in shown:
         for note in dict.fromkeys(_notes(comparison)):
             notes.setdefault(note, []).append(comparison)
-    parts += bullets([note if 1 < len(of) == len(contrasts) else f"{names.listed(of)}: {note}" for note, of in notes.items()])
-    if parts:
-        yield Section(title, parts)
-    if same := [comparison for comparison in rest if comparison.verdict == "equivalent"]:
-        yield Section(f"The same within {_margins(contrasts)}", bullets(_by_workload(same, names)))
-    if undecided := [comparison for comparison in rest if comparison.verdict == "inconclusive"]:
-        alone = all(comparison.observed is not None for comparison in undecided)
-        title = "Undecided: one run against one" if alone else "Can't tell; in brackets the smallest difference that would have been seen"
-        yield Section(title, bullets(_by_workload(undecided, names, mde=True)))
-    if refused := [comparison for comparison in rest if comparison.verdict == "not comparable"]:
-        yield Section("Not comparable", bullets(_by_reason(refused, names)))
+    parts += bullets([note if 1 < len(of) == len(contrasts) else f"{names.listed(of)}: {note}" for note, of in notes.items()], "note")
+    for verdict in ("equivalent", "inconclusive"):
+        if own := [comparison for comparison in rest if comparison.verdict == verdict]:
+            parts.append(Line(_by_workload(own, names), spoken(verdict)))
+    refused = [comparison for comparison in rest if comparison.verdict == "not comparable"]
+    return Section(title, [*parts, *bullets(_by_reason(refused, names), "not comparable")])
 
 
-def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool = False) -> list[str]:
+def _by_workload(comparisons: Sequence[Comparison], names: Names) -> str:
+    """Write `cnn: a, b; lora: c`; of what is not decided with the smallest difference that all of them would have shown."""
     heads = names.heads[1:] if names.heads[0] == "workload" and len(names.heads) > 1 else names.heads
-    lists: dict[str, list[str]] = {}
+    lists: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
-        suffix = f" ({size(comparison.mde)} %)" if mde and comparison.mde is not None else ""
-        text = ", ".join(names.part(comparison, head) for head in heads)
-        lists.setdefault(names.part(comparison, "workload"), []).append(f"{text}{suffix}")
-    if len(lists) > ROWS or heads is names.heads:
-        return [", ".join(_some([text for texts in lists.values() for text in texts]))]
-    return [f"{workload}: {', '.join(_some(texts))}" for workload, texts in lists.items()]
+        lists.setdefault("" if heads is names.heads else names.part(comparison, "workload"), []).append(comparison)
+    if len(lists) > ROWS:
+        heads, lists = names.heads, {"": [*comparisons]}
+    texts = []
+    for workload, own in lists.items():
+        listed = ", ".join(_some([", ".join(names.part(comparison, head) for head in heads) for comparison in own]))
+        mdes = [comparison.mde for comparison in own if comparison.verdict == "inconclusive" and comparison.mde is not None]
+        seen = f" ({size(max(mdes))} % would show)" if mdes else ""
+        texts.append(f"{workload}: {listed}{seen}" if workload else f"{listed}{seen}")
+    return "; ".join(texts)
 
 
 def _by_reason(comparisons: Sequence[Comparison], names: Names) -> list[str]:
     reasons: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
         reasons.setdefault(comparison.reason, []).append(comparison)
-    common = sorted(reasons.items(), key=lambda entry: -len(entry[1]))[:REASONS]
-    left = [f"{len(reasons) - REASONS} other reasons (--all)."] if len(reasons) > REASONS else []
-    return [*(f"{names.listed(of)}: {reason}" for reason, of in common), *left]
+    return [f"{names.listed(of)}: {reason}" for reason, of in sorted(reasons.items(), key=lambda entry: -len(entry[1]))]
 
 
 def _some(texts: Sequence[str]) -> list[str]:
@@ -243,7 +241,8 @@ def _relation(comparisons: Sequence[Comparison]) -> str:
     comparison = comparisons[0]
     if len({other.baseline for other in comparisons}) > 1:
         return f"of each with its like in {comparison.baseline_run}"
-    return f"with {comparison.baseline}" + ("" if comparison.baseline_run == comparison.candidate_run else f" of {comparison.baseline_run}")
+    own = comparison.baseline_run == comparison.candidate_run
+    return f"with {comparison.baseline.removesuffix(' + stock-again')}{'' if own else f' of {comparison.baseline_run}'}"
 
 
 def _table(columns: Iterable[tuple[Column, Getter]], comparisons: Sequence[Comparison]) -> Table:
@@ -260,12 +259,12 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
         *((Column(name, name.replace(" ", "_"), left=True), partial(names.part, head=name)) for name in names.heads),
         *([(Column("metric", "primary_metric", left=True), _primary_label)] if len(primaries) > 1 else []),
         (Column(head, "effect", left=True), _verdict),
-        (Column(f"95 % interval\n+ is {_words(shown)[0]}", "gain", _interval), FIELDS["gain"]),
-        *([(Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=3), FIELDS["second_gain"])] if second else []),
-        (Column("baseline", "baseline_value", spare=2), _baseline),
-        (Column(f"p\n{ADJUSTED[shown[0].adjustment]}", "p_adjusted", probability), FIELDS["p_adjusted"]),
-        (Column("would\nsee %", "mde", size, spare=4), FIELDS["mde"]),
-        (Column("n", "units", spare=1), _units),
+        (Column("95 % interval", "gain", _interval), FIELDS["gain"]),
+        *([(Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=4), FIELDS["second_gain"])] if second else []),
+        (Column("baseline", "baseline_value", spare=3), _baseline),
+        (Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1), FIELDS["p_adjusted"]),
+        (Column("would\nsee %", "mde", size, spare=5), FIELDS["mde"]),
+        (Column("n", "units", spare=2), _units),
     ]
     return _table([(column, read) for column, read in columns if any(read(comparison) is not None for comparison in shown)], shown)
 
@@ -361,7 +360,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         ("faster, slower", f"more or less work per second than the baseline; shown with p below 0.05.{paired}"),
         ("same", f"shown to be equal: the 90 % interval lies inside ±{_margins(comparisons)}."),
         ("can't tell", "neither a difference nor equality is shown; more blocks are needed. It does not mean 'no change'."),
-        ("95 % interval", "of this contrast alone."),
+        ("95 % interval", f"of this contrast alone; + is {_words(comparisons)[0]}."),
         ("p", f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together."),
         ("would see", "the smallest difference that this run would have shown with 80 % probability (MDE)."),
         *(("n", text) for design, text in UNITS.items() if design in designs),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from control.names import undigested
 
-from .plain import one_line
+from .plain import moment, one_line
 from .wording import blocks_of, place_of, unit_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from .terms import Metric, Run, Workload
 
-HEADLINES = 3  # runs named one by one
 MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}
 # A metric's short name, and how its value is written.
 LABELS = {
@@ -72,18 +71,21 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    lines = [_counts(run) for run in runs[:HEADLINES]]
-    if len(runs) > HEADLINES:
-        lines.append(f"… and {len(runs) - HEADLINES} runs more")
-    return "\n".join([*lines, *list(dict.fromkeys(machine_of(run) for run in runs))[:HEADLINES]])
+    """Write a line a run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; of several each with its file."""
+    return "\n".join(f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs)
 
 
 def _counts(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
-    if not run.replicated:
-        return f"{run.origin}: {measured} of {len(run.cells)} measured, no replicates"
-    planned = len(run.design.order) or len(run.cells)
-    return f"Run {run.run_id}: {measured} of {planned} cells measured, {blocks_of(run)}, seed {run.design.seed}"
+    started = moment(run.started_utc)
+    cells = f"{measured} of {len(run.design.order) or len(run.cells)} cells" if run.replicated else f"{measured} measured, no replicates"
+    return ", ".join([*run.studies, *([f"{started:%-d %b %Y}"] if started else []), cells])
+
+
+def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return where runs come from, for `--explain`: run, blocks, seed, machine."""
+    facts = [("run", f"{run.run_id}: {blocks_of(run)}, seed {run.design.seed}") for run in runs if run.replicated]
+    return [*facts, *(("machine", line) for machine in dict.fromkeys(map(machine_of, runs)) for line in machine.splitlines())]
 
 
 def machine_of(run: Run) -> str:

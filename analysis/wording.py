@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
     from .terms import Effect, Run
 
-SPOKEN = {"improved": "faster", "regressed": "slower", "equivalent": "same", "inconclusive": "can't tell"}
+SPOKEN = {
+    "improved": "faster",
+    "regressed": "slower",
+    "equivalent": "same",
+    "inconclusive": "can't tell",
+    "not comparable": "not comparable",
+    "undecided": "can't tell",
+    "underpowered": "can't tell",
+    "NOT SHOWN": "CAN'T TELL",
+}
 UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
@@ -104,6 +113,7 @@ def exactly(fraction: float) -> str:
 
 
 def spoken(verdict: str) -> str:
+    """Say a stored verdict, or a gate's ruling, in the one vocabulary of all answers; other words as they are."""
     return SPOKEN.get(verdict, verdict)
 
 

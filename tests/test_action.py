@@ -148,7 +148,7 @@ def test_undecided(site: Site) -> None:
     site.has(Made(blocks=2))
     job = site.gate()
     assert (job.exit_code, job.outputs["ruling"], job.outputs["exit-code"]) == (3, "undecided", "3")
-    assert "## ❔ Undecided" in job.summary
+    assert "## ❔ Can't tell" in job.summary
 
 
 def test_a_damaged_file_is_refused_and_named(site: Site) -> None:

@@ -39,7 +39,7 @@ def test_a_limits_file_gates_the_tweak_sets_of_the_run(place: Place, tmp_path: P
     assert "Pass: 1 contrast" in done.out
     done = run(place, "--blocks=1", gate_file(tmp_path, "max_regression: 40%\n"))
     assert done.code == 3, done.out
-    assert "Undecided: 1 of 1" in done.out
+    assert "Can't tell: 1 of 1" in done.out
 
 
 def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(place: Place, tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_a_gate_and_a_comparison_with_a_saved_run_work(spread: tuple[Place, Done
     assert done.lines("Pass: 1 contrast compared")
     assert len(done.lines("(0001_exp)")) == len(done.lines("(NOW)")) == 3 * BLOCKS
     done = place.run(*options(place, "-n", "2", f"--gate={gate}", "-k", "b1"))
-    assert (done.code, len(done.lines("Undecided: 1 of 1 contrast"))) == (3, 1), done.out
+    assert (done.code, len(done.lines("Can't tell: 1 of 1 contrast"))) == (3, 1), done.out
 
 
 # -- what is asked for

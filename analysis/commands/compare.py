@@ -15,6 +15,7 @@ from analysis.wording import parse_names, percent, probability
 from control.t_test import ALPHA
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from analysis.answer import Answer
@@ -44,6 +45,7 @@ Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be use
 
 @signature
 def run(
+    args: argparse.Namespace,
     base: str = option("BASE", "what to compare with"),
     candidates: list[str] = option("CAND", "what to compare", nargs="*"),
     *,
@@ -60,7 +62,6 @@ def run(
         default="holm",
     ),
     robust: bool = option("", "a second opinion that assumes no distribution: sign-flip or rank test"),
-    every: bool = option("", "every row, also where there are hundreds", "--all"),
 ) -> Answer:
     refused: list[str] = []
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
@@ -69,7 +70,7 @@ def run(
         comparisons = _compare(base_arm, arms, baseline, options)
         runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())
         opinions = tuple(_robust(comparisons)) if robust else ()
-        return answer_of(comparisons, runs, every=every, opinions=opinions, refused=refused, source=base)
+        return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=base)
 
 
 arguments = run.arguments

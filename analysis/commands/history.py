@@ -56,7 +56,6 @@ def run(
     fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
     recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
     plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=_picture),
-    every: bool = option("", "list every change and every refused file", "--all"),
 ) -> Answer:
     from analysis.studies.history.answer import acknowledge, answer, read
     from analysis.studies.history.history import gather, judge, regressions
@@ -65,12 +64,12 @@ def run(
     refused: list[str] = []
     gathered = gather(load_each(runs, refused), metric, relative_to)
     if not gathered.runs:
-        for line in _shown(refused, every=every):
+        for line in _shown(refused, every=args.all):
             print("refused:", line, file=sys.stderr)
         raise Refused(f"{', '.join(runs)}: no run could be used, so there is no history.")
     history = acknowledge(judge(gathered, refused), entries)
     worse = regressions(history, recent)
-    result = answer(history, worse, recent=recent if fail_on_regression else None, every=every, plain=_only_ascii())
+    result = answer(history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii())
     exit_code = result.exit_code
     if plot:
         try:
@@ -78,7 +77,7 @@ def run(
         except Refused as error:  # what was found is told even where it cannot be drawn
             complain(error)
             exit_code = NOT_DRAWN
-    return replace(result, refused=refused if args.json else _shown(refused, every=every), exit_code=exit_code)
+    return replace(result, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
 
 
 arguments = run.arguments

@@ -118,14 +118,12 @@ class Fields:
         return self._number(name, self._get(name), above=0)
 
     def up_to(self, name: str, most: float) -> float | None:
-        """Return a number from 0 to the most that can be, None where it is absent."""
         value = self.number(name) if self.has(name) else None
         if value is not None and not 0 <= value <= most:
             self._wrong(name, value, f"a number from 0 to {most:g}")
         return value
 
     def time(self, name: str) -> float:
-        """Return a time in seconds, as a clock gives it."""
         return self._time(name, self._get(name), zero=False)
 
     def times(self, name: str, *, zero: bool = False) -> tuple[float, ...]:

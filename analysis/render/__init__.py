@@ -15,24 +15,23 @@ FORMATS = {"json": "JSON, for programs", "csv": "the tables as CSV, raw values",
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add how an answer is to be written."""
-    group = parser.add_argument_group("how it is written").add_mutually_exclusive_group()
+    page = parser.add_argument_group("how it is written")
+    page.add_argument("--all", action="store_true", help="all of it, however long")
+    group = page.add_mutually_exclusive_group()
     for name, meaning in FORMATS.items():
         group.add_argument(f"--{name}", action="store_true", help=meaning)
     group.add_argument("--explain", action="store_true", help="say what words and columns mean, too")
 
 
 def write(answer: Answer, options: argparse.Namespace) -> str:
-    """Write an answer in the format that was asked for; text, where none was."""
     for name in FORMATS:
         if getattr(options, name, False):
             module = import_module(f"analysis.render.{'data' if name == 'json' else name}")
             return str(module.render(answer))
     from .text import for_stdout
 
-    return for_stdout(answer, explain=getattr(options, "explain", False))
+    return for_stdout(answer, explain=getattr(options, "explain", False), whole=getattr(options, "all", True))
 
 
 def heads(columns: Sequence[object]) -> list[str]:
-    """Heads on one line."""
     return [str(getattr(column, "head", column)).replace("-\n", "-").replace("\n", " ").strip() for column in columns]

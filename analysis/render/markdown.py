@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Line, Table, Word
 from analysis.plain import SENTENCE, inert, one_line
+from analysis.wording import spoken
 
 from . import heads
 
@@ -70,9 +71,8 @@ def _table(table: Table) -> Iterator[str]:
 def _cell(value: object, write: Callable[[object], str]) -> str:
     if value is None:
         return ""
-    return safe(value.text if isinstance(value, Word) else write(value))
+    return safe(spoken(value.text) if isinstance(value, Word) else write(value))
 
 
 def safe(text: object) -> str:
-    """Text that Markdown shows as it stands."""
     return SPECIAL.sub(r"\\\1", one_line(text, SENTENCE))

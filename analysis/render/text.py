@@ -1,62 +1,41 @@
-"""An answer on a terminal: as wide as it is, colour where it means something."""
+"""An answer on a terminal: as wide as it is, colour where it means something, no word broken."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
 import sys
-from io import StringIO
+from dataclasses import dataclass
+from itertools import chain, groupby, repeat, zip_longest
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
-
-from analysis.answer import Line, Table, Word
+from analysis.answer import Interval, Line, Table, Word
 from analysis.plain import SENTENCE, inert, one_line
+from analysis.wording import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
-    from rich.console import RenderableType
+    from analysis.answer import Answer, Column, Section, Tone
 
-    from analysis.answer import Answer, Section, Tone
+    Cell = tuple[str, Tone]
 
-STYLES: Mapping[Tone, str] = {"": "", "good": "green", "bad": "bold red", "open": "yellow", "quiet": "dim", "strong": "bold"}
+STYLES: Mapping[Tone, str] = {"": "", "good": "32", "bad": "1;31", "open": "33", "quiet": "2", "strong": "1"}
 WIDTH = 100  # columns, where nothing else is known
 NARROWEST, WIDEST = 60, 160
-NAME = 40  # columns a name may take before it folds
-
-
-def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool = False) -> str:
-    """Write the parts one below the other, no line longer than `width` unless it may not be wrapped, without blanks at line ends."""
-    out = StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        height=WIDTH,  # with both given, rich asks neither COLUMNS nor TERM
-        color_system="standard" if color else None,
-        force_terminal=color,
-        no_color=not color,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
-    for part in parts:
-        console.print(part, crop=False)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
-
-
-def in_lines(name: str, width: int = WIDTH) -> str:
-    lines = [""]
-    for part in re.split(r"(?=:)", name):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
-            lines.append("  ")
-        lines[-1] += part
-    return "\n".join(lines)
+LONGEST = 40  # lines of an answer, before the rest waits for --all
+LEAST = 8  # lines of a section that is shown in part
+GAP = 2
+NOTHING: Cell = ("", "")
+# A number and its unit, `p` and its value, and the two ends of an interval stay on one line.
+GLUED = re.compile(r"(\d) (?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))|(\bp|[\[(][-+.\d]+,) (?=[-+<.\d]+)")
+BREAKS = (":/", "=_-.,")  # after these a name may be broken; the first are better
+BAR, BAR_FROM = 24, 120  # columns of a bar, and of the page that has room for it
+BAR_MARKS = (("│", "─", "●"), ("|", "-", "o"))  # zero, interval, value; the second where a stream knows no more than ASCII
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -73,128 +52,200 @@ def width_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
     return min(max(int(asked) if asked.isdecimal() else own, NARROWEST), WIDEST)
 
 
-def for_stdout(answer: Answer, *, explain: bool = False) -> str:
-    """Write it as standard output wants it."""
-    return render(answer, width_of(sys.stdout), explain=explain, color=wants_color(sys.stdout))
+def for_stdout(answer: Answer, *, explain: bool = False, whole: bool = True) -> str:
+    simple = not (sys.stdout.encoding or "").lower().startswith("utf")
+    return render(answer, width_of(sys.stdout), explain=explain, color=wants_color(sys.stdout), whole=whole, simple=simple)
 
 
-def render(answer: Answer, width: int = WIDTH, *, explain: bool = False, color: bool = False) -> str:
-    """Write it as text, no line longer than `width`."""
-    parts = [on_page(_parts(answer, width), width, color=color)]
+def render(
+    answer: Answer, width: int = WIDTH, *, explain: bool = False, color: bool = False, whole: bool = True, simple: bool = False
+) -> str:
+    """Write it as text, no line longer than `width`. Unless `whole`, what is beyond 40 lines is named and left out."""
+    page = _Page(width, color, BAR_MARKS[simple])
+    blocks = [[*page.title(answer.title), *page.lines(answer.findings)]]
+    sections = [(section, page.section(section)) for section in answer.sections]
+    blocks += [lines for _, lines in sections] if whole else _shortened(sections, LONGEST - len(blocks[0]), width)
+    blocks.append(page.lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)]))
+    blocks = [block for block in blocks if any(block)] or [[]]
     if answer.next:
-        parts.append(f"next: {_clean(answer.next)}\n")  # to be pasted: it is not broken
-    if explain and answer.legend:
-        parts.append(on_page(_lines([Line(text, word, "quiet") for word, text in answer.legend]), width, color=color))
-    return inert("\n".join(parts))  # a name out of a file must be no command to a CI runner that reads the log
+        blocks[-1].append(f"next: {clean(answer.next)}")  # to be pasted: it is not broken
+    if explain:
+        blocks.append(page.lines([Line(text, word, "quiet") for word, text in answer.legend]))
+    text = "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
+    return inert(text + "\n")  # a name out of a file must be no command to a CI runner that reads the log
 
 
-def _parts(answer: Answer, width: int) -> Iterator[RenderableType]:
-    if answer.title:
-        yield _title(answer.title, width)
-    yield from _lines(answer.findings)
-    for at, section in enumerate(answer.sections):
-        if at or answer.title or answer.findings:
-            yield ""
-        yield from _section(section, width)
-    if answer.warnings:
-        yield ""
-        yield from _lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)])
-
-
-def _section(section: Section, width: int) -> Iterator[RenderableType]:
-    if section.title:
-        yield _title(section.title, width)
-    together: list[Line] = []
-    for at, part in enumerate(section.parts):
-        if isinstance(part, Line):
-            together.append(part)
+def _shortened(sections: Sequence[tuple[Section, list[str]]], room: int, width: int) -> list[list[str]]:
+    """Return the sections that have room, and a line that names the others; what a command has written comes last, and stays."""
+    shown: list[list[str]] = []
+    last = [lines for section, lines in sections[-1:] if not section.title and len(lines) < LEAST]
+    room -= sum(map(len, last))
+    sections = sections[: len(sections) - len(last)]
+    for at, (_, lines) in enumerate(sections):
+        room -= len(lines) + 1
+        if room >= 0:
+            shown.append(lines)
             continue
-        yield from _lines(together)
-        if at or (section.title and part.title):
-            yield ""
-        together = []
-        yield from table(part, width)
-    if together and len(together) < len(section.parts):
-        yield ""
-    yield from _lines(together)
+        part = lines[: room + len(lines)]
+        part = part[: next((end for end in range(len(part) - 1, LEAST, -1) if not part[end]), len(part) * (len(part) > LEAST))]
+        titles = [re.split("[:;,]", title)[0] for section, _ in sections[at + bool(part) :] if (title := clean(section.title))]
+        left = sum(len(lines) for _, lines in sections[at:]) - len(part)
+        more = f"… {left} more lines with --all{': ' if titles else '.'}{', '.join(titles)}"
+        return [*shown, part, wrap(more, width)[:2], *last]
+    return [*shown, *last]
 
 
-def _title(text: str, width: int) -> Text:
-    """A sentence wraps as ever; a name that is wider than the page is broken between its parameters."""
-    clean = _clean(text)
-    return Text(clean if " " in clean else in_lines(clean, width), "bold")
-
-
-def _lines(lines: Sequence[Line]) -> Iterator[RenderableType]:
-    """Neighbours with marks share a grid, so that they are wrapped under themselves."""
-    marked: list[Line] = []
-    for line in lines:
-        if line.mark:
-            marked.append(line)
-            continue
-        yield from _marked(marked)
-        marked = []
-        yield Text(_clean(line.text), STYLES[line.tone])
-    yield from _marked(marked)
-
-
-def _marked(lines: Sequence[Line]) -> Iterator[RenderableType]:
-    if not lines:
-        return
-    grid = Grid.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for line in lines:
-        grid.add_row(Text(_clean(line.mark), STYLES[line.tone]), Text(_clean(line.text), STYLES[line.tone]))
-    yield grid
-
-
-def table(result: Table, width: int = WIDTH) -> Iterator[RenderableType]:
-    """Lay out a table; where it is too wide, the columns that can be spared go, the most dispensable first."""
-    if result.title:
-        yield Text(_clean(result.title), "bold")
-    shown = list(range(len(result.columns)))
-    while True:
-        grid = _grid(result, shown)
-        dispensable = [at for at in shown if result.columns[at].spare]
-        if not dispensable or _natural(grid) <= width:
-            break
-        shown.remove(max(dispensable, key=lambda at: result.columns[at].spare))
-    yield grid
-
-
-def _grid(result: Table, shown: Sequence[int]) -> Grid:
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, header_style="")
-    lines = max((result.columns[at].head.count("\n") for at in shown), default=0)
-    for at in shown:
-        column = result.columns[at]
-        head = "\n" * (lines - column.head.count("\n")) + column.head
-        if column.left:
-            grid.add_column(head, overflow="fold", max_width=None if at == shown[-1] else NAME)
-        else:
-            grid.add_column(head, justify="right", no_wrap=True)
-    for row in result.rows:
-        grid.add_row(*(cell_text(row[at], result.columns[at].write) for at in shown))
-    return grid
-
-
-def _natural(grid: Grid) -> int:
-    return Console(width=10_000, height=WIDTH).measure(grid).maximum
-
-
-def cell_text(value: object, write: object) -> Text:
-    """A cell as rich has it."""
-    if value is None:
-        return Text("")
-    if isinstance(value, Word):
-        return Text(_clean(value.text), STYLES[value.tone])
-    return Text(_clean(write(value) if callable(write) else str(value)))
-
-
-def _clean(text: object) -> str:
+def clean(text: object) -> str:
     return one_line(text, SENTENCE)
 
 
-def join(answers: Iterable[Answer], width: int = WIDTH, *, color: bool = False) -> str:
-    """Several answers, one below the other."""
-    return "\n".join(render(answer, width, color=color) for answer in answers)
+def cells(text: str) -> int:
+    """Columns a text takes."""
+    return len(text) if text.isascii() else sum(0 if combining(one) else 1 + (east_asian_width(one) in "WF") for one in text)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break a text between words, a word that is wider than the page between its parts."""
+    lines: list[str] = []
+    for word in _words(text):
+        for part in _parts(word, width):
+            if lines and cells(lines[-1]) + 1 + cells(part) <= width:
+                lines[-1] += f" {part}"
+            else:
+                lines.append(part)
+    return [line.replace("\xa0", " ") for line in lines] or [""]
+
+
+def _words(text: str) -> list[str]:
+    return GLUED.sub("\\1\\2\xa0", text).split(" ")
+
+
+def _parts(word: str, width: int) -> Iterator[str]:
+    while cells(word) > width:
+        at = next(at for at in range(len(word), 0, -1) if cells(word[:at]) <= width or at == 1)
+        at = next(filter(None, (max(word.rfind(mark, 1, at) + 1 for mark in marks) for marks in BREAKS)), at)
+        yield word[:at]
+        word = word[at:]
+    yield word
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    width: int
+    color: bool
+    marks: tuple[str, str, str]
+
+    def paint(self, text: str, tone: Tone) -> str:
+        return f"\x1b[{STYLES[tone]}m{text}\x1b[0m" if self.color and tone and text else text
+
+    def title(self, text: str) -> list[str]:
+        return self.lines([Line(text, tone="strong")] if text else [])
+
+    def section(self, section: Section) -> list[str]:
+        lines, together = self.title(section.title), list[Line]()
+        for at, part in enumerate(section.parts):
+            if isinstance(part, Line):
+                together.append(part)
+                continue
+            blank = at or (section.title and part.title)
+            lines += [*self.lines(together), *[""] * bool(blank), *self.table(part)]
+            together = []
+        return [*lines, *[""] * (0 < len(together) < len(section.parts)), *self.lines(together)]
+
+    def lines(self, lines: Iterable[Line]) -> list[str]:
+        """Neighbours with marks share a margin, and are wrapped under themselves."""
+        written: list[str] = []
+        for marked, group in groupby(lines, lambda line: bool(line.mark)):
+            neighbours = [(clean(line.mark), clean(line.text), line.tone) for line in group]
+            indent = max(cells(mark) for mark, _, _ in neighbours) + marked
+            for mark, text, tone in neighbours:
+                margins = chain([mark + " " * (indent - cells(mark))], repeat(" " * indent))
+                written += [self.paint(margin + line, tone) for margin, line in zip(margins, wrap(text, self.width - indent), strict=False)]
+        return written
+
+    def table(self, table: Table) -> list[str]:
+        """Lay out a table; where it is too wide, columns that can be spared go, names are wrapped, the last columns go below."""
+        heads: list[list[Cell]] = [[(line, "") for line in column.head.split("\n")] for column in table.columns]
+        left, spare = [column.left for column in table.columns], [float(column.spare) for column in table.columns]
+        rows: list[list[Cell]] = [[_cell(value, column) for value, column in zip(row, table.columns, strict=True)] for row in table.rows]
+        if bars := self._bars(table):
+            heads, left, spare = [*heads, [(bars[0], "")]], [*left, False], [*spare, 0.5]
+            rows = [[*row, (bar, "")] for row, bar in zip(rows, bars[1:], strict=True)]
+        columns = [[text for text, _ in [*heads[at], *(row[at] for row in rows)]] for at in range(len(left))]
+        natural = [max(map(cells, texts)) for texts in columns]
+        least = [
+            min(max(cells(word) for text in texts for word in _words(text)), self.width // 2) if to_left else width
+            for texts, to_left, width in zip(columns, left, natural, strict=True)
+        ]
+        shown = list(range(len(left)))
+        while _across(natural[at] for at in shown) > self.width and any(spare[at] for at in shown):
+            shown.remove(max(shown, key=lambda at: spare[at]))
+        lines = self.title(table.title)
+        for number, block in enumerate(_blocks(shown, least, left, self.width)):
+            widths = _widths(block, natural, least, self.width)
+            depth = max(len(heads[at]) for at in block)
+            top = [[NOTHING] * (depth - len(head)) + head for head in heads]
+            lines += [""] * bool(number)
+            for row in [*([head[at] for head in top] for at in range(depth)), *rows]:
+                lines += self._row([(*row[at], widths[at], left[at]) for at in block])
+        return lines
+
+    def _row(self, row: Sequence[tuple[str, Tone, int, bool]]) -> Iterator[str]:
+        wrapped = [wrap(text, width) if to_left else [text] for text, _, width, to_left in row]
+        for texts in zip_longest(*wrapped, fillvalue=""):
+            blanks = [" " * (width - cells(text)) for text, (_, _, width, _) in zip(texts, row, strict=True)]
+            line = [
+                self.paint(text, tone) + blank if to_left else blank + self.paint(text, tone)
+                for text, blank, (_, tone, _, to_left) in zip(texts, blanks, row, strict=True)
+            ]
+            yield (" " * GAP).join(line).rstrip()
+
+    def _bars(self, table: Table) -> list[str]:
+        """Return a mark for zero and below it a bar of each row's first interval, on one axis; nothing, where there is no room or need."""
+        intervals = [next((value for value in row if isinstance(value, Interval)), None) for row in table.rows]
+        ends = [(one.low, one.value, one.high) if one else () for one in intervals]
+        ends = [triple if all(isinstance(end, int | float) and math.isfinite(end) for end in triple) else () for triple in ends]
+        least, most = (choose([0, *(end for triple in ends for end in triple)]) for choose in (min, max))
+        if self.width < BAR_FROM or sum(map(bool, ends)) < 2 or least == most:
+            return []
+        zero, across, dot = self.marks
+        start, *places = [[round((end - least) / (most - least) * (BAR - 1)) for end in triple] for triple in [(0,), *ends]]
+        bars = [(" " * start[0] + "0").ljust(BAR)]
+        for place in places:
+            bar = [" "] * BAR
+            bar[start[0]] = zero
+            for low, value, high in [place] if place else []:
+                bar[low : high + 1] = across * (high + 1 - low)
+                bar[value] = dot
+            bars.append("".join(bar))
+        return bars
+
+
+def _across(widths: Iterable[int]) -> int:
+    return sum(width + GAP for width in widths) - GAP
+
+
+def _blocks(shown: Sequence[int], least: Sequence[int], left: Sequence[bool], width: int) -> list[list[int]]:
+    """Return the columns that stand side by side: all of them, or those that fit beside the names, and the others below."""
+    names = next((at for at, column in enumerate(shown) if not left[column]), 1) or 1
+    while names > 1 and _across([*(least[at] for at in shown[:names]), max(least[at] for at in shown)]) > width:
+        names -= 1
+    blocks = [[*shown[:names]]]
+    for column in shown[names:]:
+        if len(blocks[-1]) > names and _across(least[at] for at in [*blocks[-1], column]) > width:
+            blocks.append([*shown[:names]])
+        blocks[-1].append(column)
+    return blocks
+
+
+def _widths(block: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int) -> dict[int, int]:
+    widths = {at: natural[at] for at in block}
+    for at in sorted(block, key=lambda at: least[at] - natural[at]):
+        widths[at] -= min(max(_across(widths.values()) - width, 0), natural[at] - least[at])
+    return widths
+
+
+def _cell(value: object, column: Column) -> Cell:
+    if isinstance(value, Word):
+        return spoken(clean(value.text)), value.tone
+    return NOTHING if value is None else (clean(column.write(value)), "")

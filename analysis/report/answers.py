@@ -45,7 +45,6 @@ def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]
 
 
 def counted(comparisons: Sequence[Comparison]) -> dict[Verdict, int]:
-    """Count comparisons by verdict, those words left out that were not said."""
     counts = {word: sum(comparison.verdict == word for comparison in comparisons) for word in VERDICTS}
     return {word: count for word, count in counts.items() if count}
 
@@ -112,7 +111,6 @@ def trust(run: Run, comparisons: Sequence[Comparison]) -> list[Trust]:
 
 
 def nothing_compared(run: Run, comparisons: Sequence[Comparison]) -> str:
-    """Say why a run has no verdict on any tweak set."""
     if comparisons:
         return f"The run has no tweak set: {run.baseline}, the untouched machine, was compared with itself."
     if not run.replicated:

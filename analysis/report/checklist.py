@@ -47,17 +47,14 @@ class Subject:
 
     @property
     def compared(self) -> list[tuple[Comparison, Effect]]:
-        """The comparisons that have an effect, with it."""
         return [(comparison, comparison.primary) for comparison in self.comparisons if comparison.primary is not None]
 
     @property
     def nothing(self) -> str:
-        """Say why a rule about effects has nothing to look at."""
         return "no comparison has an effect to look at." if self.comparisons else "nothing was compared."
 
     @property
     def measured(self) -> list[Cell]:
-        """The cells that were measured."""
         return [cell for cell in self.run.cells if cell.outcome == "measured"]
 
 
@@ -80,7 +77,6 @@ def paired_values(run: Run, comparison: Comparison, metric: Metric) -> tuple[lis
 
 
 def by_workload(cells: list[Cell]) -> Iterator[tuple[str, list[Cell]]]:
-    """Cells of each workload, in order of first appearance."""
     for workload in dict.fromkeys(cell.workload for cell in cells):
         yield workload, [cell for cell in cells if cell.workload == workload]
 
@@ -393,7 +389,6 @@ class ReportRule:
 
 
 def checklist(subject: Subject) -> list[ReportRule]:
-    """Evaluate all twelve rules for one run."""
     rules = []
     for number, (says, evaluate) in enumerate(RULES, 1):
         state, reason = evaluate(subject)

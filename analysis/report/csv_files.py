@@ -136,7 +136,6 @@ def as_csv(rows: Rows) -> str:
 
 
 def field(value: object) -> object:
-    """Return a value as a field: no formula, and empty where it is missing."""
     if isinstance(value, str) and value.startswith(FORMULA):
         return f"'{value}"
     return "" if value is None else value

@@ -39,8 +39,6 @@ COMMIT = 12  # digits are enough to find it by
 
 @dataclass(frozen=True, slots=True)
 class RunEntry:
-    """A run in the index; `href` is where its report is."""
-
     name: str
     href: str
     origin: str

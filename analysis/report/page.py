@@ -64,8 +64,6 @@ SECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Later runs against the first: tables, or why there are none."""
-
     tables: Sequence[VerdictTable]
     comparisons: Sequence[Comparison]
     verdicts: Mapping[Verdict, int]
@@ -84,8 +82,6 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that can be taken from the page."""
-
     name: str
     href: str
     says: str
@@ -223,7 +219,6 @@ def _slug(name: str) -> str:
 
 
 def question_of(runs: Sequence[Run]) -> str:
-    """What the studies of some runs ask."""
     questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
     return " ".join(questions) or "What do these measurements say?"
 
@@ -290,7 +285,6 @@ def pictures_of(scene: Scene) -> list[Picture]:
 
 
 def _effects_text(scene: Scene, module: Module) -> str:
-    """Say what a picture of a design shows, in the sentences of its effects."""
     if not hasattr(module, "DESIGNS"):
         return ""
     lines = [f"{effects.observed.workload}: {effects.sentence} " for run in scene.runs for effects in scene.effects.get(run.origin, ())]

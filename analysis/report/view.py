@@ -178,7 +178,6 @@ def _keys(run: Run, effects: Sequence[Effects]) -> Markup | str:
 
 
 def machine_of(run: Run) -> str:
-    """The machine in one line, from what the run knows of it."""
     facts = run.machine
     memory, gpus = facts.get("mem_total_bytes"), facts.get("gpus")
     parts = [
@@ -197,7 +196,6 @@ def machine_of(run: Run) -> str:
 
 
 def counts_of(run: Run) -> str:
-    """How many cells were measured, of how many."""
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     if not run.replicated:
         return f"{measured} of {len(run.cells)} cells measured, no replicates"

@@ -295,7 +295,7 @@ def test_no_key_is_called_where_the_guard_fails(shift: float, baseline: Sequence
 def test_every_answer_names_the_baseline() -> None:
     run = read(replace(SIX, margin=0.1, seed=2))
     found = compare(run)
-    assert f" with {NAME}: " in render(answer_of(found, [run]))
+    assert f"baseline       {NAME}\n" in render(answer_of(found, [run]), explain=True)
     assert answers(run, found)[0].sentence == f"The same as {NAME} within 10 %: mine and other."
     assert "stock-again changes nothing, and no difference from stock" in (control(run, found) or "")
     words = [row.verdict for row in rows_of([run], found) if row.workload == "cnn_train"]

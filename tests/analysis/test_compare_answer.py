@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.answer import Table
+from analysis.answer import Line, Table
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import amount
@@ -135,13 +135,9 @@ def test_numbers_are_written_for_people() -> None:
 
 def test_claims_come_first_and_the_others_are_listed_by_what_is_known_of_them() -> None:
     shown = answer_of(*judged(EVERYTHING))
-    assert shown.title.startswith("Faster: thp-always 13.3 % (a_workload_with_a_long_name_too), ")
-    assert [section.title for section in shown.sections] == [
-        "",
-        "The same within 3 %",
-        "Can't tell; in brackets the smallest difference that would have been seen",
-        "Not comparable",
-    ]
+    assert shown.title.startswith("Faster: thp-always 10.6 to 13.3 %. Slower: ")
+    marks = [part.mark for section in shown.sections for part in section.parts if isinstance(part, Line)]
+    assert marks == ["same", "can't tell", "not comparable", "not comparable", "run"]
     every = answer_of(*judged(EVERYTHING), every=True)
     table = next(part for section in every.sections for part in section.parts if isinstance(part, Table))
     assert len(table.rows) == len([one for one in compare(judged(EVERYTHING)[1][0]) if not one.guard])
@@ -157,7 +153,7 @@ def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree
     """Where they can, a warning tells it, and no finding says the opposite."""
     comparisons, runs = judged(Made(arms=(STOCK, AGAIN, Arm("fast", 0.1, {"vm.swappiness": "1"}))))
     changed = [replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one for one in comparisons]
-    assert any("Untouched arms agree" in line.text for line in answer_of(changed, runs).findings) == agree
+    assert any("Untouched arms agree" in text for _, text in answer_of(changed, runs).legend) == agree
 
 
 def test_csv_has_every_contrast() -> None:
@@ -268,5 +264,5 @@ def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
     assert place_of(from_json(saved_run(Made()), "here")) == ""
 
 
-def test_the_table_has_it_below_the_machine() -> None:
-    assert "Node a of" in render(answer_of([], [on_cluster("a")]))
+def test_the_place_is_explained_with_the_machine() -> None:
+    assert "Node a of" in render(answer_of([], [on_cluster("a")]), explain=True)

@@ -173,21 +173,6 @@ def test_markdown_has_a_table_for_each_workload_and_one_across(rows: list[Summar
     ]
 
 
-def test_text_fits_a_terminal_whatever_the_names_are() -> None:
-    name = "a-very-long-name-of-a-tweak-set-that-nobody-would-choose-but-somebody-will"
-    made = Made(arms=(STOCK, Arm(name, gain=0.2, requested={f"vm.x{at}": "1" for at in range(12)}, scripts=1)), blocks=4)
-    run = from_json(saved_run(made), "run.json")
-    wide = [
-        replace(row, gpu_util_percent=99.9, gpu_power_w=312.5, energy_j_per_sample=1234.5, memory_used_gib=21.5)
-        for row in rows_of([run], compare(run))
-    ]
-    text = as_text.render(answer(wide))
-    assert max(map(len, text.splitlines())) <= 100
-    assert "improved" in text
-    assert "…" not in text  # folded, not cut
-    assert f"faster: cnn_train {name[:20]}" in text
-
-
 def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path) -> None:
     """A script is what it changed; one that nobody saw doing anything still counts as one."""
     run = load(directory(tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table
-from analysis.labels import MACHINE
+from analysis.labels import machine_of
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
 from analysis.wording import number, unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
@@ -151,12 +151,11 @@ def _simulated(calibration: Calibration) -> list[Section]:
 
 def _real(real: RealNoise, calibration: Calibration) -> Iterator[Section]:
     run = real.run
-    machine = ", ".join(form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)) or "machine unknown"
     rates = (
-        f"{machine}. Every call is a false alarm. Swapped: {calibration.trials:,} draws a workload, seed {calibration.seed}, of up to "
-        f"{BLOCKS} blocks, in each a coin for which cell is the candidate; then any of the workloads at once. A then B: each stretch of up "
-        f"to {2 * BLOCKS} cells that follow each other in time, its first half against its second. An empty cell: the rule needs more "
-        "runs, or is not for families."
+        f"{machine_of(run)}. Every call is a false alarm. Swapped: {calibration.trials:,} draws a workload, seed {calibration.seed}, of "
+        f"up to {BLOCKS} blocks, in each a coin for which cell is the candidate; then any of the workloads at once. A then B: each "
+        f"stretch of up to {2 * BLOCKS} cells in a row, its first half against its second. An empty cell: the rule needs more runs, "
+        "or is not for families."
     )
     arms = (
         f"The arms of this run that change nothing, in {calibration.trials:,} draws: two of them are the baseline, and so many blocks were "

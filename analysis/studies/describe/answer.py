@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
+from analysis.labels import headline, provenance
 from analysis.stats.within import naive_alarms
 from analysis.verdict import ONE_RUN
 from analysis.wording import duration, measures, number, percent, probability, tiny, unit_of, unsigned
@@ -44,22 +45,16 @@ LEGEND = {
 def answer(result: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str] = ()) -> Answer:
     described = [workload for _, workloads in result for workload in workloads]
     return Answer(
-        title=_title(result[0][0]) if len(result) == 1 else f"{len(result)} runs",
+        title=headline([result[0][0]]) if len(result) == 1 else f"{len(result)} runs",
         findings=[Line(BLOCKS if any(one.repeated for one in described) else ONCE), *_most_shared(described)],
         sections=[section for run, workloads in result for section in _sections(run, workloads, alone=len(result) == 1)],
         warnings=[line for run, _ in result for line in run.warnings],
-        legend=list(LEGEND.items()),
+        legend=[*provenance([run for run, _ in result]), *LEGEND.items()],
         next=f"python -m analysis compare {result[0][0].origin}" if len(result) == 1 and any(one.repeated for one in described) else "",
         data={"runs": [_data(run, workloads) for run, workloads in result]},
         rows=_flat(result),
         refused=refused,
     )
-
-
-def _title(run: Run) -> str:
-    measured = sum(cell.outcome == "measured" for cell in run.cells)
-    sets = f"{len(run.tweaksets)} tweak set{'s' if len(run.tweaksets) != 1 else ''}"
-    return f"Run {run.run_id}: {measured} of {len(run.cells)} cells measured, {sets} ({run.origin})"
 
 
 def _most_shared(described: Sequence[Described]) -> Iterator[Line]:
@@ -96,7 +91,7 @@ def _flat(result: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
 
 def _sections(run: Run, workloads: Sequence[Described], *, alone: bool) -> Iterator[Section]:
     if not alone:
-        yield Section(_title(run))
+        yield Section(f"{run.origin}: {headline([run])}")
     for workload in workloads:
         if workload.cells:
             yield _of_blocks(workload) if workload.repeated else _of_runs(workload)
@@ -137,8 +132,6 @@ def _times(scale: float) -> Columns:
 
 
 def _levels(scale: float, baseline: str) -> Columns:
-    """Columns of an arm over its blocks."""
-
     def figures(arm: Repeated) -> tuple[str, ...]:
         return tuple(measures(arm.mean_s * scale, arm.half_width_s * scale, arm.naive_half_width_s * scale))
 

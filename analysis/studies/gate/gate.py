@@ -23,7 +23,7 @@ from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Metric, Refused
-from analysis.wording import exactly, number, percent, probability, speed
+from analysis.wording import exactly, interval, number, percent, probability, speed
 from control.names import first_few
 from control.t_test import ALPHA, POWER, t_quantile
 
@@ -129,7 +129,7 @@ def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit:
         missing = comparison.reason if comparison.primary is None else f"{metric.name} was not measured in both arms."
         return Ruled(comparison, metric, limit, "undecided", missing)
     loss, high = -effect.gain, -effect.low90
-    result = f"{speed(effect.gain)} by {metric.name} (95 % loss {number(-effect.high)} to {percent(-effect.low)})"
+    result = f"{speed(effect.gain)} by {metric.name} (95 % {interval(effect)})"
     if comparison.verdict == "not comparable" or outlasts(comparison):
         return Ruled(comparison, metric, limit, "undecided", comparison.reason, loss, high)
     if comparison.failed and not (p < ALPHA and loss > limit):
@@ -290,7 +290,7 @@ def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
 
 
 TONES: dict[Ruling, Tone] = {"regression": "bad", "undecided": "open", "pass": "good"}
-SHOWN = 40
+DOUBT = "neither is shown: that the change is within what is allowed, nor that it is beyond. It is no pass."
 MOST_DECIMALS = 4
 
 
@@ -302,31 +302,28 @@ def headline(gate: Gate) -> str:
     if gate.ruling == "pass":
         return f"Pass: {of} compared, none slower than allowed."
     if not gate.rulings:
-        return "Undecided: nothing was compared, so nothing was shown."
-    return f"Undecided: {count['undecided']} of {of} not shown to be within the limit, none shown to be beyond it."
+        return "Can't tell: nothing was compared, so nothing was shown."
+    return f"Can't tell: {count['undecided']} of {of} not shown to be within the limit, none shown to be beyond it."
 
 
 def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> Answer:
     ordered = [ruling for word in TONES for ruling in gate.rulings if ruling.ruling == word]
     marks: dict[str, int] = {}
-    rows = [_row(ruling, marks) for ruling in ordered[:SHOWN]]
+    rows = [_row(ruling, marks) for ruling in ordered]
     columns = (
         *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
         Column("n"),
-        *(Column(name) for name in ("loss\n%", "at most\n%", "limit\n%")),
+        *(Column(name) for name in ("change\n%", "at worst\n%", "allowed\n%")),
         Column("ruling", left=True),
         Column("see", left=True),
     )
     notes = [Line(line, f"({mark})") for line, mark in marks.items()]
-    if len(ordered) > SHOWN:
-        notes.insert(0, Line(f"… and {len(ordered) - SHOWN} more, which stand in --json and --junit."))
-    if rows:
-        notes.append(Line("loss: how much slower the candidate is, below 0 it is faster; at most: its one-sided 95 % upper bound."))
     return Answer(
         headline(gate),
         findings=[Line(f"{gate.candidate} against {gate.baseline}"), *(_of_promotion(promotion, target) if promotion else ())],
         sections=[Section("", [*([Table(columns, rows)] if rows else []), *notes])] if rows or notes else [],
         warnings=gate.warnings,
+        legend=[("change", "+ is faster, - slower."), ("at worst", "the one-sided 95 % bound of the change."), ("can't tell", DOUBT)],
     )
 
 
@@ -349,15 +346,15 @@ def subject(ruled: Ruled) -> str:
 
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:
-    """Write loss, its upper bound and the limit in percent, to as many decimals as show which is larger; empty where unknown."""
+    """Write the change, its lower bound and the one allowed in percent, with decimals that show which is larger; empty where unknown."""
     amounts = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
     for decimals in range(1, MOST_DECIMALS + 1):
         limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *amounts))
         exact = math.isclose(limit, 100 * ruled.limit, rel_tol=1e-9)
         if exact and all(short != limit or value == ruled.limit for short, value in zip(rounded, amounts, strict=True)):
             break
-    loss, high = ("" if value is None else number(value, decimals) for value in (ruled.loss, ruled.loss_high))
-    return loss, high, number(ruled.limit, decimals).lstrip("+")
+    change, worst = ("" if value is None else number(-value, decimals) for value in (ruled.loss, ruled.loss_high))
+    return change, worst, number(-ruled.limit, decimals)
 
 
 def units(ruled: Ruled) -> str:

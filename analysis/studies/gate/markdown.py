@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
 
+from analysis.labels import machine_of
 from analysis.plain import one_line
+from analysis.wording import spoken
 
 from .gate import figures, headline, subject, units
 
@@ -29,18 +31,17 @@ LONGEST_BYTES = 65_536
 FOLDED = 10  # more passes than this are folded away
 LONGEST_NAME, LONGEST_SENTENCE = 120, 600
 SIGNS = {"regression": "❌", "undecided": "❔", "pass": "✅"}
-HEAD = "| workload | tweak set | metric | picture | loss | at most | limit | ruling | n |\n|---|---|---|---|--:|--:|--:|---|--:|"
+HEAD = "| workload | tweak set | metric | picture | change | at worst | allowed | ruling | n |\n|---|---|---|---|--:|--:|--:|---|--:|"
 RUNS = "### Runs\n\n| run | commit | started | machine |\n|---|---|---|---|"
 LEGEND = (
-    "Loss: how much slower the candidate is; below 0 it is faster. At most: its one-sided 95 % upper bound. "
-    "Picture: from two limits faster to two limits slower; │ no loss, ┊ the limit, ● the loss, ━ up to its bound. "
+    "Change: + is faster, - slower. At worst: its one-sided 95 % bound. "
+    "Picture: from two limits slower to two limits faster; │ no change, ┊ what is allowed, ● the change, ━ down to its bound. "
     "n: blocks complete in both arms, of those planned; where the arms share none, how many cells or runs each has (8+6)."
 )
 PLACES = 17  # of a picture
 KEY = re.compile(r"[^\w./]+", re.ASCII)  # what could end an HTML comment
 COMMIT = re.compile(r"(?<=[0-9a-f]{12})[0-9a-f]+")  # twelve digits of a commit are enough to find it by
 DIGITS = re.compile(r"[0-9a-f]{7,64}")
-MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}
 PLAIN_NAME = re.compile(r"[\w.+/:*-]+", re.ASCII)
 # Whatever Markdown or HTML reads as more than text; then what GitHub makes mentions, references and links of.
 MARKS = re.compile(r"^[-+]|^\d+(?=[.)]\s)|[&<>\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])|[@#]|://|www\.", re.IGNORECASE)
@@ -121,8 +122,8 @@ def code(name: object) -> str:
 def _row(ruled: Ruled) -> str:
     comparison = ruled.comparison
     names = (code(comparison.workload), code(comparison.tweakset), code(ruled.metric.name), _picture(ruled))
-    loss, high, limit = (f"{figure} %" if figure else "not known" for figure in figures(ruled))
-    numbers = (loss, high, limit.replace(".0 %", " %"), ruled.ruling, units(ruled))
+    change, worst, limit = (f"{figure} %" if figure else "not known" for figure in figures(ruled))
+    numbers = (change, worst, limit.replace(".0 %", " %"), spoken(ruled.ruling), units(ruled))
     return f"| {' | '.join((*names, *numbers))} |"
 
 
@@ -130,13 +131,13 @@ def _picture(ruled: Ruled) -> str:
     if ruled.loss is None or not ruled.limit:
         return ""
 
-    def place(share: float) -> int:
-        return min(PLACES - 1, max(0, round((share / (2 * ruled.limit) + 1) / 2 * (PLACES - 1))))
+    def place(loss: float) -> int:
+        return min(PLACES - 1, max(0, round((1 - loss / (2 * ruled.limit)) / 2 * (PLACES - 1))))
 
     line = ["·"] * PLACES
     line[place(0)], line[place(ruled.limit)] = "│", "┊"
     high = ruled.loss if ruled.loss_high is None else ruled.loss_high
-    line[place(ruled.loss) : place(high) + 1] = "━" * (place(high) + 1 - place(ruled.loss))
+    line[place(high) : place(ruled.loss) + 1] = "━" * (place(ruled.loss) + 1 - place(high))
     line[place(ruled.loss)] = "●"
     return f"`{''.join(line)}`"
 
@@ -156,15 +157,11 @@ def _notes(rulings: Iterable[Ruled]) -> list[str]:
 
 
 def _run(run: Run, site: Site | None) -> str:
-    machine = (
-        ", ".join(text(form.format(run.machine[fact]), LONGEST_NAME) for fact, form in MACHINE.items() if run.machine.get(fact))
-        or "not known"
-    )
     commit = code(COMMIT.sub("", run.commit)) if run.commit else "not known"
     whole = (run.commit or "").removesuffix("+dirty")
     if site and DIGITS.fullmatch(whole):
         commit = f"[{commit}]({site.repository}/commit/{whole})"
-    return f"| {code(run.run_id)} | {commit} | {text(run.started_utc, LONGEST_NAME)} | {machine} |"
+    return f"| {code(run.run_id)} | {commit} | {text(run.started_utc, LONGEST_NAME)} | {text(machine_of(run), 3 * LONGEST_NAME)} |"
 
 
 def _fitted(fixed: Sequence[str], parts: Sequence[_Part]) -> str:
@@ -262,7 +259,7 @@ def workflow_commands(gate: Gate) -> list[str]:
     """
     lines = [(LEVELS[gate.ruling], "Gate", headline(gate))]
     lines += [
-        (LEVELS[ruling.ruling], f"{ruling.ruling.capitalize()}: {subject(ruling)}", ruling.reason)
+        (LEVELS[ruling.ruling], f"{spoken(ruling.ruling).capitalize()}: {subject(ruling)}", ruling.reason)
         for ruling in gate.rulings
         if ruling.ruling != "pass"
     ]

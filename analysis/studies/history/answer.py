@@ -28,34 +28,28 @@ if TYPE_CHECKING:
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
 
 
-SHOWN = 15
 SPARK = 20
 RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 Event = tuple["LevelChange", ...]  # what happened to a workload at one time, in one metric or in both alike
 
 
-def answer(
-    history: History, worse: Sequence[LevelChange], *, recent: int | None = None, every: bool = False, plain: bool = False
-) -> Answer:
+def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None = None, plain: bool = False) -> Answer:
     """Make the answer; `worse` are changes for the worse in the last `recent` runs, which fail a build where `recent` is given.
 
-    `plain` is for terminals that have only ASCII, `every` for all changes and not the first `SHOWN`.
+    `plain` is for terminals that have only ASCII.
     """
     judged = any(judged.p is not None for judged in history.judged)
     exit_code = 3 if not judged else int(bool(worse and recent))
     events = _events(history)
-    shown = events if every else events[:SHOWN]
-    table, notes = _table(shown, history, plain=plain)
+    table, notes = _table(events, history, plain=plain)
     findings = [Line(_headline(history), tone="strong")]
     if recent and judged:
         findings.insert(0, _ruling(worse, recent))
     lines = [Line(f"acknowledged: {note}", f"({mark})") for note, mark in notes.items()] + bullets(history.notes, "note:")
-    if len(events) > len(shown):
-        lines.insert(0, Line(f"and {len(events) - len(shown)} more, older: --all"))
     return Answer(
         title="History" + "".join(f" on {machine}" for machine in _machine(history)),
         findings=[*findings, *_short(history)],
-        sections=[Section("", [*([table] if shown else []), *lines])] if shown or lines else [],
+        sections=[Section("", [*([table] if events else []), *lines])] if events or lines else [],
         legend=list(_legend(history)),
         data={
             "exit_code": exit_code,

@@ -101,7 +101,6 @@ class LevelChange:
 
     @property
     def runs_since(self) -> int:
-        """How many runs there are on the new level and after it."""
         return len(self.series.points) - self.found.index
 
 

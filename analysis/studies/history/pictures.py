@@ -85,7 +85,6 @@ def _chosen(history: History) -> list[JudgedSeries]:
 
 
 def _subject(series: RunSeries) -> tuple[str, ...]:
-    """Return what a workload's metrics have in common."""
     return series.study, series.name, series.machine
 
 

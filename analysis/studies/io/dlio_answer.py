@@ -53,7 +53,6 @@ LEGEND = (
 
 
 def answer(study: DlioStudy) -> Answer:
-    """Return the answer; the judged figures stand first."""
     trained, made = len(study.judged), len(study.generations)
     degenerate = sum(one.has_doubt("degenerate") for one in study.judged)
     counts = ((degenerate, "degenerate"), (len(study.stale), "on stale data"), (len(study.refused), "cannot be read"))
@@ -171,7 +170,6 @@ def _judged(study: DlioStudy) -> Section | None:
 
 
 def _checked(study: DlioStudy) -> Section | None:
-    """DLIO's own figures beside those of its step lists."""
     marks = Marks()
 
     def reported(judged: JudgedResponse, name: str, figure: str, bad: str | None) -> object:
@@ -258,7 +256,6 @@ def _notes(study: DlioStudy) -> list[str]:
 
 
 def record_of(study: DlioStudy) -> dict[str, Any]:
-    """Return all of it for programs."""
     return {
         "runs": [record(judged) for judged in study.judged],
         "generations": [about(generation) for generation in study.generations],

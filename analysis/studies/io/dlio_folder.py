@@ -303,7 +303,6 @@ def _model_above(folder: Path) -> str:
 
 
 def _record_length(reported: Mapping[str, object]) -> float | None:
-    """Return the record length that DLIO counted with, by its two rates."""
     rate, mb = (reported.get(name) for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second"))
     if not (isinstance(rate, float) and isinstance(mb, float) and 0 < rate < math.inf and 0 < mb < math.inf):
         return None
@@ -410,7 +409,6 @@ def _checkpoints_of(stamps_path: Path, size_bytes: float | None) -> tuple[Checkp
 
 
 def _span(fields: Fields) -> tuple[float, float]:
-    """Return start and end in seconds since 1970; only their difference is used."""
     start_s, end_s = (_moment(fields, name).timestamp() for name in ("start", "end"))
     if end_s < start_s:
         fields.refuse("ends before it starts", "the clock was set while it ran: run again")

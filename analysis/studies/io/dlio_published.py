@@ -48,12 +48,10 @@ class PublishedRow:
 
     @property
     def id(self) -> str:
-        """What the study called its folder."""
         return f"{self.model} " * self.named + "_".join([str(self.processes), *(self.setting or ())])
 
 
 def is_published(path: Path) -> bool:
-    """Whether a file is such a table, by its first line."""
     return _head(path) == COLUMNS
 
 
@@ -69,7 +67,6 @@ def beside(path: Path) -> list[Path]:
 
 
 def beginning(path: Path) -> str:
-    """Return the beginning of a text file; empty for what is none."""
     try:
         if not path.is_file():  # opening a pipe can already take for ever
             return ""

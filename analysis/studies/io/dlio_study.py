@@ -189,7 +189,6 @@ def _stale_rows(lost: Sequence[PublishedRow], rows: Sequence[PublishedRow], runs
 
 
 def comparisons(judged: Sequence[JudgedResponse]) -> Iterator[Comparison]:
-    """Find all sets of runs that differ in one factor only."""
     known = [one for one in judged if one.run.configured]
     rows = [{**one.run.params, "processes": one.run.processes, "model": one.run.model} for one in known]
     params = [{name: str(row.get(name)) for name in {name for each in rows for name in each} - PLACES} for row in rows]

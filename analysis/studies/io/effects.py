@@ -59,7 +59,6 @@ class EffectStep:
 
     @property
     def shown(self) -> bool:
-        """Whether it is named."""
         return self.p_adjusted is not None and self.p_adjusted < ALPHA
 
 
@@ -87,7 +86,6 @@ class IoEffect:
 
     @property
     def shown(self) -> bool:
-        """Whether it is named."""
         return self.p_adjusted < ALPHA
 
     @property
@@ -289,12 +287,10 @@ class IoContrast:
 
     @property
     def value(self) -> float | None:
-        """The effect, as tables call it."""
         return self.effect
 
     @property
     def shown(self) -> bool:
-        """Whether it differs from stock, as far as the adjusted p says."""
         return self.p_adjusted is not None and self.p_adjusted < ALPHA
 
 

@@ -55,7 +55,6 @@ class Factors:
     alone: tuple[tuple[str, str], ...] = ()
 
     def levels(self, run: IoRun) -> tuple[str, ...]:
-        """Return where a run stood, a level a factor."""
         return tuple(level_of(run, factor.name) for factor in self.factors)
 
 
@@ -77,20 +76,16 @@ class Layout:
 
     @property
     def factors(self) -> tuple[IoFactor, ...]:
-        """The factors in the order of a point's levels."""
         return self.varied.factors
 
     def levels(self) -> dict[str, list[str]]:
-        """Return the levels of each factor that were measured, in order."""
         return {one.name: [level for level in one.levels if level in set(self.rows[one.name])] for one in self.factors}
 
     def keys(self) -> list[tuple[str, ...]]:
-        """Return the point of each row."""
         return list(zip(*(self.rows[one.name] for one in self.factors), strict=True))
 
 
 def level_of(run: IoRun, name: str) -> str:
-    """Return where a run stood in one parameter, as text."""
     if name == SETS:
         return run.tweakset
     if name in ALWAYS:
@@ -224,12 +219,10 @@ def layout_of(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> 
 
 
 def treated_sets(cells: Sequence[JudgedResponse]) -> list[str]:
-    """Return the tweak sets that were measured beside stock and its copy."""
     return list(dict.fromkeys(cell.run.tweakset for cell in cells if cell.run.tweakset not in {STOCK, AGAIN}))
 
 
 def _one_to_one(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether two columns divide the runs in the same way."""
     return len({*zip(first, second, strict=True)}) == len({*first}) == len({*second})
 
 

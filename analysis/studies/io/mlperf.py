@@ -219,7 +219,6 @@ def _enough(run: IoRun, own: Mapping[str, object]) -> Files | None:
 def _lacks(
     run: IoRun, runs: Sequence[JudgedResponse], own: Mapping[str, object], decided: Division, enough: Files | None, apart: float | None
 ) -> Iterator[str]:
-    """Yield a sentence a rule that is not kept."""
     if run.engine != "dlio":
         yield f"it was run by the engine {run.engine}: the benchmark is run by DLIO (through mlpstorage)"
     yield from _broken(run, own, decided)

@@ -64,7 +64,6 @@ class IoPart(NamedTuple):
     left_out: tuple[str, ...] = ()
 
     def section(self, row_in: float, draw: Callable[[Page, float], None]) -> Section:
-        """Return a section with a row a configuration."""
         return Section(self.title, row_in * len(self.configurations) + FOOT, draw, self.alike, run=self.run)
 
 
@@ -325,7 +324,6 @@ def io_format_cache(scene: Scene) -> Spec:
 
 
 def _complete(analysis: Analysis) -> bool:
-    """Whether there is a mean at every format and state."""
     levels = {factor.name: factor.levels for factor in analysis.layout.factors}
     return (
         bool(analysis.findings)

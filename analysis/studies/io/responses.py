@@ -32,7 +32,6 @@ class JudgedResponse:
     doubts: tuple[Doubt, ...]
 
     def value(self, name: str) -> float | None:
-        """Return one figure; None where it is refused or was not measured."""
         return self.responses[name].value
 
     def formula(self, name: str) -> float | None:
@@ -41,12 +40,10 @@ class JudgedResponse:
         return fmean(values) if values else None
 
     def has_doubt(self, *kinds: str) -> bool:
-        """Whether doubts of any of these kinds were raised."""
         return any(doubt.kind in kinds for doubt in self.doubts)
 
     @property
     def refused(self) -> bool:
-        """Whether every figure is refused."""
         return any(set(EVERY) <= set(doubt.refuses) for doubt in self.doubts)
 
 
@@ -109,7 +106,6 @@ def _unknown(run: IoRun) -> dict[str, str]:
 
 
 def _labels(run: IoRun, *, nominal: bool) -> list[tuple[str, str, str]]:
-    """Return each figure's name, unit and how it is computed."""
     start, end = run.excluded_start_steps, run.excluded_end_steps
     left_out = f"first {start} and last {end} steps left out" if end else f"first {'step' if start == 1 else f'{start} steps'} left out"
     counts = "2.0.0 reports it: all steps over all time" if run.dlio_counts_all else "reports it: S - 2 steps over the time of S - 1"
@@ -169,7 +165,6 @@ class Identity:
 
 
 def identity(judged: JudgedResponse) -> Identity:
-    """Check a run's figures against each other."""
     run = judged.run
     if not run.epochs or run.batch_size is None:
         return Identity(why_missing="its batch size is not recorded" if run.epochs else "it trained nothing")
@@ -259,6 +254,5 @@ ABOUT = (
 
 
 def about(run: IoRun) -> dict[str, Any]:
-    """Return what a run was."""
     maps = {name: dict(getattr(run, name)) for name in ("params", "overrides", "dataset", "reported")}
     return {**{name: getattr(run, name) for name in ABOUT}, **maps, "host": asdict(run.host)}

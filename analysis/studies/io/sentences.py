@@ -40,18 +40,15 @@ OTHERS_SHORT_S = 0.005  # a step's computation below which hand-over and process
 
 
 def counted(number: int, what: str) -> str:
-    """Write `1 run`, `2 runs`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[str], word: str = "and") -> str:
-    """Write `a, b and c`."""
     *others, last = names
     return f" {word} ".join([*([", ".join(others)] if others else []), last])
 
 
 def letter(at: int) -> str:
-    """Return a mark for a sentence below a table."""
     return chr(ord("a") + at) if at < 26 else letter(at // 26 - 1) + letter(at % 26)
 
 
@@ -62,11 +59,9 @@ class Marks:
         self.letters: dict[str, str] = {}
 
     def __call__(self, sentence: str) -> Word:
-        """Return the letter of a sentence."""
         return Word(f"({self.letters.setdefault(sentence, letter(len(self.letters)))})", "quiet")
 
     def lines(self) -> list[Line]:
-        """Return the sentences."""
         return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.letters.items()]
 
 
@@ -89,7 +84,6 @@ def amount(response: str, unit: str, effect: float) -> str:
 
 
 def limits(response: str, change: EffectStep | IoContrast | Paired) -> str:
-    """Write an interval: `[-1.2, +3.4]`."""
     if change.low is None or change.high is None:
         return "no interval"
     scale = points_of(response)
@@ -98,7 +92,6 @@ def limits(response: str, change: EffectStep | IoContrast | Paired) -> str:
 
 
 def change_text(response: str, unit: str, change: EffectStep | IoContrast | Paired) -> str:
-    """Write a change with its interval."""
     return f"{amount(response, unit, change.effect or 0.0)} {limits(response, change)}"
 
 
@@ -269,7 +262,6 @@ def of_factors(study: IoStudy) -> list[str]:
 
 
 def of_tweak_sets(study: IoStudy) -> list[str]:
-    """Describe what the copy of stock shows, and what each tweak set did."""
     lines = [line for analysis in study.analyses if analysis.sets for line in answers(analysis)]
     return [untouched(study.contrasts), *tweaks(study.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
 

@@ -73,7 +73,6 @@ def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, 
 
 
 def _together(parts: Sequence[tuple[str, Answer]]) -> Answer:
-    """Make one answer of several, each with its name before each line."""
     if len(parts) == 1:
         return parts[0][1]
     return Answer(
@@ -129,7 +128,6 @@ def _saved(path: Path, excluded: tuple[int | None, int | None], refused: list[st
 
 
 def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
-    """Measure each setting against the rules, on the untouched machine."""
     stock = [one for one in judged if one.run.tweakset == STOCK] or judged
     alike = common([one.run for one in stock if one.run.block is not None])
     made = []

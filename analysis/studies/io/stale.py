@@ -44,7 +44,6 @@ class Stale:
 
 
 def stale_runs(judged: Sequence[JudgedResponse], generations: Sequence[IoRun] = ()) -> list[Stale]:
-    """Find result folders whose run read other data than its own."""
     rates = {one.run.origin: one.formula(RATE) or 0.0 for one in judged}
     runs = sorted([*(one.run for one in judged if one.run.configured), *generations], key=lambda run: run.started_utc or "")
     folders: dict[tuple[object, object], list[IoRun]] = defaultdict(list)

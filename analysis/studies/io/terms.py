@@ -45,7 +45,6 @@ class Epoch:
 
     @property
     def steps(self) -> int:
-        """How many steps it took."""
         return len(self.compute_s)
 
     @property
@@ -61,8 +60,6 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint written: how many bytes, and how long it took in all."""
-
     bytes: float | None
     duration_s: float
 

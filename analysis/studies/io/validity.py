@@ -145,7 +145,6 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
 
 
 def is_numbers(values: object) -> TypeGuard[list[float]]:
-    """Whether a source reported finite numbers, one at least."""
     return isinstance(values, list) and bool(values) and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 

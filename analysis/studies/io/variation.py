@@ -59,8 +59,6 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The table, the means at levels, and what must be known of them."""
-
     rows: tuple[VarianceSource, ...]
     levels: tuple[Level, ...]
     notes: tuple[str, ...]

@@ -9,7 +9,7 @@ from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, b
 from analysis.arms import TOGETHER
 from analysis.checks import partial, warnings_of
 from analysis.compare import compare
-from analysis.labels import headline, label_of
+from analysis.labels import headline, label_of, provenance
 from analysis.wording import digits, number, probability, size, unsigned
 from control.names import first_few
 
@@ -56,7 +56,7 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
         ],
         sections=sections,
         warnings=[] if run is None else [*warnings_of(run, ()), *(partial(run, compare(run)) if run.design.kind == "turns" else ())],
-        legend=[*_questions(result, run), *_legend(result)],
+        legend=[*(provenance([run]) if run else ()), *_questions(result, run), *_legend(result)],
         next="" if run is None else _next(result, run),
         data={"run": None if run is None else _about(run), "effects": result},
         rows=_flat(result),
@@ -102,7 +102,6 @@ def _sentences(result: Sequence[Effects], run: Run | None) -> list[Line]:
 
 
 def _names(effects: Effects) -> bool:
-    """Whether its sentence claims something."""
     return any(term.verdict in NAMED for term in effects.terms)
 
 
@@ -201,7 +200,6 @@ def _bare(value: float) -> str:
 
 
 def _aliases(effects: Effects) -> Iterator[Line]:
-    """Which effects share a column, by the letters of their factors."""
     letters = {factor.name: factor.letter for factor in effects.observed.factors}
     lines = []
     for term in effects.terms:
@@ -354,7 +352,6 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
 
 
 def _average(means: set[Means]) -> str:
-    """Say what an effect is in the designs that are shown."""
     if means & {"main", "level"}:
         return "what going from a factor's first level to another does, on average over the other factors"
     if means & {"alone", "in profile"}:

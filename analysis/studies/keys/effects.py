@@ -96,7 +96,6 @@ def _confirmed(data: Observed, run: Run) -> Observed:
 
 
 def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
-    """Take a design for what it is; where nothing can be said, say why."""
     by_factor = two_level if all(len(factor.levels) == 2 for factor in data.factors) else several
     analyse = contrasts if data.design in WHOLE_SETS else by_factor
     try:
@@ -107,7 +106,6 @@ def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
 
 
 def _notes(effects: Effects) -> Iterator[str]:
-    """What a reader must know before believing it."""
     data = effects.observed
     yield from contradictions(effects)
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
@@ -201,7 +199,6 @@ def _word(term: Term, effects: Effects) -> Word:
 
 
 def _inside(term: Term, margin: float | None) -> bool:
-    """Whether both one-sided tests against the margin succeed (TOST)."""
     if margin is None or term.gain is None or not term.se or term.df is None:
         return False
     edge = math.log1p(margin)
@@ -264,7 +261,6 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
 
 
 def contradictions(effects: Effects) -> Iterator[str]:
-    """Say where the saved notes are not what the points give."""
     data, notes = effects.observed, effects.observed.design_notes
     if any(len(factor.levels) != 2 for factor in data.factors):
         return

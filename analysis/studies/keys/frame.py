@@ -105,7 +105,6 @@ class Basis:
         return True
 
     def left(self, column: Floats) -> Floats:
-        """What of a column the basis does not hold."""
         basis = self._columns[:, : self.rank]
         for _ in range(2):
             column = column - basis @ (basis.T @ column)

@@ -178,7 +178,6 @@ def _margin(part: KeyPart) -> tuple[float, ...]:
 
 
 def _mean(part: KeyPart) -> float:
-    """Return the mean of all cells in the metric's own unit."""
     return part.effects.mean if part.raw else math.exp(part.effects.mean)
 
 
@@ -226,7 +225,6 @@ def main_effects(scene: Scene) -> Spec:
 
 
 def _by_factor(effects: Effects) -> dict[str, list[Level]]:
-    """Return the levels of each factor, the one that spans most first."""
     result: dict[str, list[Level]] = {}
     for level in effects.levels:
         result.setdefault(level.factor, []).append(level)
@@ -279,7 +277,6 @@ def interactions(scene: Scene) -> Spec:
 
 
 def _strongest(part: KeyPart) -> list[tuple[Term, list[Pair]]]:
-    """Return the interactions whose cells are known, the largest first."""
     by_size = sorted((term for term in part.terms("interaction") if len(term.factors) == 2), key=lambda term: -abs(term.effect))
     result = [(term, [pair for pair in part.effects.pairs if set(pair.factors) == set(term.factors)]) for term in by_size]
     return [(term, pairs) for term, pairs in result if len(pairs) > 2][:MOST_PAIRS]

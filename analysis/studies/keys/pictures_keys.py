@@ -74,16 +74,13 @@ class KeyPart:
 
     @property
     def raw(self) -> bool:
-        """Whether effects are in the response's own unit, not in percent of speed."""
         return self.effects.observed.scale == "raw"
 
     def section(self, tall: float, draw: Callable[[Page, float], object]) -> Section:
-        """Return a section whose head has the result, and how it was measured."""
         finding = minus(self.effects.sentence)
         return Section(self.title, tall, draw, design_of(self.effects), [finding] if finding else [], self.run)
 
     def terms(self, *means: str) -> list[Term]:
-        """Return the effects of some kinds."""
         return [term for term in self.effects.terms if term.means in means]
 
 
@@ -108,7 +105,6 @@ def parts_of(scene: Scene, fits: Callable[[KeyPart], bool], reason: str) -> list
 
 
 def design_of(effects: Effects) -> str:
-    """Say how it was measured: design, points, blocks, cells, metric."""
     seen = effects.observed
     resolution = f" of resolution {ROMAN.get(effects.resolution, effects.resolution)}" if effects.resolution else ""
     count = len(seen.factors)
@@ -175,7 +171,6 @@ def shown(part: KeyPart, term: Term) -> Ends:
 
 
 def words(part: KeyPart, ends: Ends) -> str:
-    """Write an effect with its interval: `−9.6 [−11.2, −8.0]`."""
     value, low, high = ends
 
     def write(value: float) -> str:
@@ -293,8 +288,6 @@ BELOW = frozenset({"profile", "set"})  # what is no key stands below the keys
 
 
 class KeyLine(NamedTuple):
-    """A key and the value it was set to; a whole profile has none."""
-
     name: str
     value: str
 

@@ -45,7 +45,7 @@ def checks(
     Where monitors took `turns` inside processes nothing is asked of those inside a process: they cannot. Their own CPU is then no less than
     it is at work without a pause.
     """
-    wide = f"; half of it is {unsigned(state.half or 0.0)}, so wide that 0 is hardly missed: underpowered"
+    wide = f"; half of it is {unsigned(state.half or 0.0)}, so wide that 0 is hardly missed"
     figures = f"{state.figure}{wide if state.state == 'underpowered' else ''}" if state.figure else state.sentence
     result = [Check("A/A: its interval contains 0", STATES.get(state.state, "NOT SHOWN"), figures)]
     if workload.partition(":")[0] == INTERPRETED and not turns:
@@ -59,12 +59,10 @@ def checks(
 
 
 def named(arms: Sequence[MonitoredArm], base: str) -> MonitoredArm | None:
-    """The arm of a monitor; of several the first."""
     return next((arm for arm in arms if arm.base == base and arm.cpu is not None), None)
 
 
 def quick_thread(arms: Sequence[MonitoredArm]) -> MonitoredArm | None:
-    """The thread that samples every 10 ms."""
     return named([arm for arm in arms if arm.rate_per_s == QUICK_PER_S], THREAD)
 
 

@@ -7,9 +7,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
-from analysis.labels import absolute, headline, shorten
+from analysis.labels import absolute, headline, provenance, shorten
 from analysis.terms import Metric
-from analysis.wording import probability, unsigned
+from analysis.wording import probability, spoken, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
             for section in _sections(overhead, short[overhead.workload] if len(result) > 1 else "", brief=brief)
         ],
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
-        legend=[*LEGEND, *(("n", TURNS.format(word)) for word in units), within],
+        legend=[*provenance([run]), *LEGEND, *(("n", TURNS.format(word)) for word in units), within],
         data=document(run, result),
     )
 
@@ -129,7 +129,7 @@ def _sections(overhead: Overhead, title: str, *, brief: bool) -> Iterable[Sectio
         yield Section(head, [costs])
         return
     yield Section(head, [costs, _own([arm for arm in overhead.arms if arm.n]), *_further(overhead)])
-    marks = [Line(f"{check.name}: {check.figures}", check.passed, MARKS[check.passed]) for check in overhead.checks]
+    marks = [Line(f"{check.name}: {check.figures}", spoken(check.passed), MARKS[check.passed]) for check in overhead.checks]
     yield Section("What such a study must show" + (f", {title}" if title else ""), marks)
 
 
@@ -155,12 +155,11 @@ def _verdict(arm: MonitoredArm, *, open_to: bool) -> Word:
         return Word(arm.said, TONES[arm.verdict] if open_to else "quiet")
     size = arm.cpu.amount
     if not arm.base:
-        return Word(f"{arm.said} ({size})", "" if arm.verdict == "equivalent" else "open")
+        return Word(f"{spoken(arm.said)} ({size})", "" if arm.verdict == "equivalent" else "open")
     if arm.verdict in CLAIMS:
         cost = arm.verdict == "regressed"
         return Word(f"{'costs ' if cost else ''}{size.lstrip('+-')}{'' if cost else ' less'}", "bad" if cost else "good")
-    word = "same" if arm.verdict == "equivalent" else "can't tell"
-    return Word(f"{word} ({size})", "" if arm.verdict == "equivalent" else "open")
+    return Word(f"{spoken(arm.verdict)} ({size})", "" if arm.verdict == "equivalent" else "open")
 
 
 def _own(arms: Sequence[MonitoredArm]) -> Table:
@@ -182,7 +181,6 @@ def _own(arms: Sequence[MonitoredArm]) -> Table:
 
 
 def _further(overhead: Overhead) -> list[Line | Table]:
-    """Placebo, energy, rates, place, and what is missing."""
     parts: list[Line | Table] = []
     for name, head in (("placebo", "inside the process, against the placebo"), ("energy", "energy")):
         rows = [[arm.label, figure, figure.p_adjusted, figure.n] for arm in overhead.arms if (figure := getattr(arm, name)) is not None]

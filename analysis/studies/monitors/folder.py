@@ -67,7 +67,6 @@ class Condition:
 
     @property
     def time_s(self) -> float | None:
-        """Wall time of the training, as it printed it."""
         return None if self.training is None else self.training.time_s
 
     @property
@@ -87,8 +86,6 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class LogFolder:
-    """The contents of a folder."""
-
     origin: str
     trainings: tuple[Training, ...]
     missing: tuple[str, ...]
@@ -149,7 +146,6 @@ class Counters:
 
 
 def is_it(path: Path) -> bool:
-    """Whether a path is such a folder."""
     return path.is_dir() and next(_files(path), None) is not None
 
 
@@ -170,7 +166,6 @@ def read(folder: Path) -> LogFolder:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:
-    """Find files of conditions, each once however many links lead to it."""
     seen: set[Path] = set()
     for depth in range(DEEPEST):
         for path in sorted(folder.glob("/".join(["*"] * (depth + 1)))):
@@ -317,7 +312,6 @@ def _share(condition: str, log: TopLog, command: str) -> Share:
 
 
 def counters(condition: Condition) -> list[Counters]:
-    """What dcgmi and nvidia-smi saw of the busiest GPU."""
     result = []
     if condition.dcgmi is not None:
         gpu = _busiest({entity: columns.get("GRACT", columns.get("GPUTL")) for entity, columns in condition.dcgmi.entities.items()})
@@ -335,7 +329,6 @@ def _busiest(activity: Mapping[str, NDArray[np.float64] | None]) -> str | None:
 
 
 def _means(columns: Mapping[str, NDArray[np.float64]], names: Sequence[str], busy: NDArray[np.bool_]) -> dict[str, Any]:
-    """Means over all samples and over the busy ones, of what was recorded."""
     rows: dict[str, dict[str, float]] = {"mean": {}, "mean_active": {}}
     for name in (name for name in names if name in columns):
         column = columns[name]

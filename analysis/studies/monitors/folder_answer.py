@@ -26,7 +26,6 @@ LEGEND = (
 
 
 def answer(result: LogFolder) -> Answer:
-    """Show the conditions; nothing is claimed of one run a condition."""
     several = len(result.trainings) > 1
     counts = [(each.name, len(each.conditions)) for each in result.trainings]
     names = [f"{name}: {count} condition{'' if count == 1 else 's'}, 1 run of each" for name, count in counts]
@@ -42,7 +41,6 @@ def answer(result: LogFolder) -> Answer:
 
 
 def _document(training: Training) -> dict[str, object]:
-    """The same for programs: null is what is not known."""
     conditions = [
         {
             "name": each.name,
@@ -204,7 +202,6 @@ def same_training(conditions: Sequence[Condition]) -> str:
 
 
 def reason(conditions: Sequence[Condition]) -> str:
-    """Why no overhead is claimed."""
     lines = [ONE_RUN]
     clocks = sorted((clock, each.name) for each in conditions if (clock := began(each)))
     if len(clocks) > 1:

@@ -62,8 +62,6 @@ WORDS = {
 
 
 class MonitorPart(NamedTuple):
-    """One workload of one run."""
-
     run: Run
     title: str
     found: Overhead
@@ -122,7 +120,6 @@ def _name(arm: MonitoredArm) -> str:
     MONITORED=True,
 )
 def overhead_forest(scene: Scene) -> Figure:
-    """Draw a section a workload, a row a monitor."""
     parts = parts_of(scene)
     rows = [[arm for arm in part.found.arms if arm.cpu is not None] for part in parts]
     lead = (

@@ -69,7 +69,6 @@ class MonitoredCell:
 
     @property
     def outside_s(self) -> float | None:
-        """Seconds of the process outside its measured steps."""
         wall_s, steps_s = self.usage.get("wall_s"), self.usage.get("steps_wall_s")
         return None if wall_s is None or steps_s is None else wall_s - steps_s
 
@@ -124,7 +123,6 @@ def _place(cell: Cell) -> Place:
 
 
 def _misfits(run: Run, cells: Sequence[Cell]) -> dict[Place, str]:
-    """Why measured cells do not fit their arm."""
     measured = [cell for cell in cells if cell.outcome == "measured"]
     words: dict[tuple[str, str, str], set[str]] = {}
     for cell in measured:

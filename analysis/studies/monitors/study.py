@@ -208,7 +208,6 @@ def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]]
 
 
 def _use(cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitorUse:
-    """What a monitor took itself; `none` are the cells without one."""
     if not cells or cells[0].name is None:
         return MonitorUse()
     without = {cell.block: cell for cell in none}
@@ -270,7 +269,7 @@ def control(comparison: Comparison | None) -> Control:
         return Control("differs", result, half, f"A/A DIFFERS: none against none again {result}. NOTHING IS CLAIMED FROM THIS WORKLOAD.")
     if half > WIDEST:
         wide = f"half its interval is {unsigned(half)}, more than {unsigned(WIDEST)}"
-        return Control("underpowered", result, half, f"UNDERPOWERED: A/A {result}: {wide}. No overhead is called absent here.")
+        return Control("underpowered", result, half, f"The A/A is too wide: {result}: {wide}. No overhead is called absent here.")
     return Control("quiet", result, half, f"A/A holds: none against none again {result}.")
 
 

@@ -23,7 +23,6 @@ FINE = 0.10  # an overhead below it has two decimals
 
 
 def percent(fraction: float, decimals: int | None = None) -> str:
-    """Write an overhead without its sign of percent: `+0.12`."""
     if abs(fraction) >= LARGEST:
         return f"{fraction * 100:+.1e}"
     places = (2 if abs(fraction) < FINE else 1) if decimals is None else decimals
@@ -48,12 +47,10 @@ class OverheadFigure:
 
     @property
     def amount(self) -> str:
-        """`+0.12 %`, `+60.3 %`."""
         return f"{percent(self.value, self.decimals)} %"
 
     @property
     def ends(self) -> str:
-        """Its interval: `[-0.04, +0.43]`."""
         return f"[{percent(self.low, self.decimals)}, {percent(self.high, self.decimals)}]"
 
     @property
@@ -169,8 +166,6 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One demand on such a study, with the figures it was decided by."""
-
     name: str
     passed: Passed
     figures: str

@@ -38,7 +38,6 @@ Values = dict[str, dict[int, float]]  # arm → block → primary metric
 
 
 def doses(cells: Sequence[MonitoredCell], values: Values, overheads: Mapping[str, float]) -> list[Dose]:
-    """Judge every monitor of one workload that ran at two rates or more."""
     families: dict[str, dict[str, float]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.base, cell.rest)):
         if cell.rate_per_s is not None and cell.tweakset in overheads:

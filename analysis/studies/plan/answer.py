@@ -83,11 +83,11 @@ def _needs(plan: Plan) -> Iterator[Section]:
             Column("workload", left=True),
             Column("metric", left=True),
             Column("noise", "log_sd", unsigned),
-            Column("A/A", "aa_log_sd", unsigned),
+            Column("A/A", "aa_log_sd", unsigned, spare=1),
             Column(f"seen with\n{span} blocks", "mde", unsigned),
             Column(f"blocks for\n{unsigned(plan.goal.gain)}", "blocks", _count),
             Column("[95 %]", "blocks_95"),
-            Column("a block\ntakes", "block_s", duration),
+            Column("a block\ntakes", "block_s", duration, spare=2),
             Column("all", "total_s", _time),
         )
         yield Section(f"{study}: {_family(needs[0])}", [Table(columns, [_row(need) for need in needs])])

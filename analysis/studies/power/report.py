@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word
-from analysis.labels import headline
+from analysis.labels import headline, provenance
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
@@ -275,7 +275,7 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
         ],
         sections=sections,
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
-        legend=list(dict.fromkeys(line for side in result for line in legend(side))),
+        legend=[*provenance([run]), *dict.fromkeys(line for side in result for line in legend(side))],
         data=document(run, result),
     )
 

@@ -29,7 +29,7 @@ def test_tables_name_every_rule(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
-    text = printed(capsys, "calibrate", "run.json", "--trials", "100")
+    text = printed(capsys, "calibrate", "run.json", "--trials", "100", "--all")
     assert max(map(len, text.splitlines())) <= 100
     assert not {"…", "\x1b"} & set(text)
     assert text == snapshot

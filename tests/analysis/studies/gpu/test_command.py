@@ -56,7 +56,7 @@ def grid(made: Path) -> Findings:
 
 
 def test_a_page_of_logs(place: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:  # noqa: ARG001  # works there
-    assert main(["gpu-metrics", "logs"]) == 0
+    assert main(["gpu-metrics", "logs", "--all"]) == 0
     page = capsys.readouterr().out
     assert page == snapshot
     assert max(map(len, page.splitlines())) <= 100
@@ -78,7 +78,7 @@ def test_a_page_of_logs_that_lack_something(
     (tmp_path / "16.32.dcgmi.txt").write_text((tmp_path / "1.32.dcgmi.txt").read_text()[:-200])
     (tmp_path / "32.32.dcgmi.txt").write_text(dcgmi([[0] * 7] * 5))
     (tmp_path / "0.32.dcgmi.txt").write_text("")
-    assert main(["gpu-metrics", "."]) == 0
+    assert main(["gpu-metrics", ".", "--all"]) == 0
     assert tuple(capsys.readouterr()) == snapshot
 
 
@@ -95,7 +95,7 @@ def test_a_page_of_a_saved_run(
     lost = saved["benchmarks"].pop()["extra_info"]["id"]
     next(one for one in saved["deeptweak"]["cells"] if one["id"] == lost).update(outcome="failed", reason="the GPU fell off the bus")
     (tmp_path / "run.json").write_text(json.dumps(saved))
-    assert main(["gpu-metrics", "run.json"]) == 0
+    assert main(["gpu-metrics", "run.json", "--all"]) == 0
     assert tuple(capsys.readouterr()) == snapshot
 
 

@@ -174,7 +174,7 @@ def test_the_whole_page(here: Path, capsys: pytest.CaptureFixture[str], snapshot
     baselines(here, (0.030, 0.031))
     folder(here / "2_read_threads_8", EIGHT)
     (here / "benchmark_results.csv").write_text(TABLE.format(au=1, mb=2))
-    assert page(capsys, here, "--mlperf") == snapshot
+    assert page(capsys, here, "--mlperf", "--all") == snapshot
 
 
 def test_openings(here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:

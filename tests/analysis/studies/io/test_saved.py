@@ -151,7 +151,7 @@ def test_the_command_on_a_page_and_for_programs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "io.json").write_text(json.dumps(saved_io(MADE)), encoding="utf-8")
-    assert main(["io", "io.json"]) == 0
+    assert main(["io", "io.json", "--all"]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
     assert out == snapshot

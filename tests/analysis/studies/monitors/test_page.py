@@ -42,7 +42,7 @@ def test_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     quiet = MadeMonitoring(monitors=(*MONITORS[:-1], flooded, lost), blocks=6, energy_w=10.0)
     for made, name in ((quiet, "quiet"), (replace(quiet, monitors=MONITORS[3:5], cell_sd=0.05, seed=3, energy_w=None), "noisy")):
         saved(tmp_path, made)
-        assert main(["overhead", "monitors.json"]) == 0
+        assert main(["overhead", "monitors.json", "--all"]) == 0
         page = capsys.readouterr().out
         assert page == snapshot(name=name)
         assert max(map(len, page.splitlines())) <= 100
