@@ -34,7 +34,7 @@ def job(number: int, work: float, *, class_: JobClass = CLASS, **fields: Any) ->
     return Planned(number, class_, 0.0, work, seed=number, **fields)
 
 
-def of_kind(**params: object) -> JobClass:
+def of_kind(**params: str | float) -> JobClass:
     """The class with parameters of its kind."""
     return replace(CLASS, params=params)
 

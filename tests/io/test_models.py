@@ -77,7 +77,7 @@ def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None
     assert demand[0] == pytest.approx(demand[1], rel=1e-12)
 
 
-NO_NUMBER = "batch_size: .* is not a number from 0 on"
+NO_NUMBER = "batch_size is .*; a number"
 BAD = {
     "no YAML": ("a: [1", "broken YAML: did not find"),
     "a list": ("- 1", "one YAML mapping is expected"),
@@ -87,14 +87,17 @@ BAD = {
     "an unknown part": (GOOD + "scale: 1\n", r"no key 'scale'\. Did you mean 'scales'\?"),
     "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
     "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
-    "a scale of 0": (GOOD.replace("record_scale: 1", "record_scale: 0"), "record_scale: 0 would leave nothing"),
+    "a scale of 0": (GOOD.replace("record_scale: 1", "record_scale: 0"), "record_scale is 0; a number above 0"),
     **{
         f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER)
         for text in ("one", "yes", "-1", ".nan", ".inf")
     },
-    "a number for a word": (GOOD.replace("format: npz", "format: 5"), "format: 5 is not a word"),
-    "no accelerators": (GOOD + "accelerators: 3\n", "accelerators: a mapping of names"),
-    "an accelerator without": (GOOD + "accelerators: {h100: }\naccelerator: h100\n", "accelerators: h100: a mapping is needed"),
+    "a number for a word": (GOOD.replace("format: npz", "format: 5"), "parameters.format is 5; text is needed"),
+    "no accelerators": (GOOD + "accelerators: 3\n", "accelerators is 3; a mapping of names"),
+    "an accelerator without": (
+        GOOD + "accelerators: {h100: }\naccelerator: h100\n",
+        "accelerators.h100 is None; a mapping",
+    ),
     "another accelerator": (GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n", "accelerator: name one of h100"),
 }
 

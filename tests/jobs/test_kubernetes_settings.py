@@ -81,12 +81,12 @@ def test_without_a_file_the_cluster_is_kubectl_s() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("namespce: a\n", "no field 'namespce'. Did you mean 'namespace'"),
-        ("namespace: 7\n", "namespace must be text"),
+        ("namespce: a\n", "no key 'namespce'. Did you mean 'namespace'"),
+        ("namespace: 7\n", "namespace is 7; text"),
         ("stop: halt {node}\n", "`stop` and `start` go together"),
         ("stop: halt\nstart: wake {node}\n", "stop must say where the node's name goes"),
         ('stop: "halt \'{node}"\nstart: wake {node}\n', "stop cannot be read as a command"),
-        ("patience_s: -1\n", "patience_s must be a number above 0"),
+        ("patience_s: -1\n", "patience_s is -1; a number above 0"),
         ("- a\n", "a YAML file"),
     ],
 )
@@ -122,7 +122,7 @@ def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path
     assert load(stream).id == "job_stream:engine=jobs"
     assert studies.files(given, study.name) == {"job_cluster": path}
     path.write_text("nosuch: 1\n")
-    with pytest.raises(BadInput, match="no field 'nosuch'"):
+    with pytest.raises(BadInput, match="no key 'nosuch'"):
         studies.apply(given, on_cluster, workloads=None)
 
 
