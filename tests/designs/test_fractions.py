@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fixtures.designs import Options, fractional, screening
 from fixtures.designs._factors import LETTERS, factors, own
-from fixtures.designs._fractions import smallest
+from fixtures.designs.fractional import smallest
 from fixtures.terms import BadInput
 from tests.designs.profiles import keys, sysctls
 

@@ -10,7 +10,7 @@ import pytest
 from fixtures import designs
 from fixtures.designs import Laid, Options, fractional
 from fixtures.designs._factors import LETTERS, MOST_RUNS, factors
-from fixtures.designs._fractions import smallest
+from fixtures.designs.fractional import smallest
 from fixtures.terms import BadInput
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import read

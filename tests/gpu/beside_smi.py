@@ -1,6 +1,6 @@
 """The telemetry and nvidia-smi, looking at one GPU at the same time: `python -m tests.gpu.beside_smi FILE.json`.
 
-20 seconds: the GPU rests, works and rests in turns (`fixtures.studies.gpu.load`), multiplies matrices without a pause, and rests again.
+20 seconds: the GPU rests, works and rests in turns (`load_of_gpu`), multiplies matrices without a pause, and rests again.
 `compared` sets each row of nvidia-smi beside what the telemetry saw within a tenth of a second before and after it.
 """
 
@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fixtures.studies.gpu import load
+from benchmarks.bench_nvml_query_cost import load_of_gpu
 from fixtures.telemetry import nvml
 from fixtures.telemetry.gpu_sources import Gpu
 
@@ -135,7 +135,7 @@ def main(path: Path) -> None:
         watcher.start()
         did: dict[str, Any] = {"rest_s": REST_S}
         time.sleep(REST_S)
-        with load.load() as working:
+        with load_of_gpu() as working:
             time.sleep(TURNS_S)
         did["turns"] = working.why or f"{TURNS_S} s"
         did["busy"] = multiply(BUSY_S)

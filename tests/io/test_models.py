@@ -92,8 +92,6 @@ BAD = {
         f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER)
         for text in ("one", "yes", "-1", ".nan", ".inf")
     },
-    "a number for a word": (GOOD.replace("format: npz", "format: 5"), "parameters.format is 5; text is needed"),
-    "no accelerators": (GOOD + "accelerators: 3\n", "accelerators is 3; a mapping of names"),
     "an accelerator without": (
         GOOD + "accelerators: {h100: }\naccelerator: h100\n",
         "accelerators.h100 is None; a mapping",

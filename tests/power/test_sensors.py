@@ -13,8 +13,7 @@ from control.power.terms import Knobs
 from fixtures.studies.power.backends._tenanted import Tenanted
 from fixtures.studies.power.sensors import Activity, Nvml, Sample, Watch, reduced
 from fixtures.studies.power.terms import Probe
-from fixtures.telemetry.rapl import Rapl
-from fixtures.telemetry.sources import SourceMissing
+from fixtures.telemetry.sources import Rapl, SourceMissing
 
 
 def zone(root: Path, number: int, name: str, energy_uj: int) -> Path:
