@@ -1,14 +1,21 @@
-"""A document becomes a typed record, or is refused with the place of what is wrong."""
+"""A document becomes a typed record, or is refused with its place; what one end of the wire sends, the other has, through JSON text."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fixtures.documents import Name, NotNegative, above, convert
-from fixtures.terms import BadInput
+from fixtures.kernel.machine import Effects, Restored, Write
+from fixtures.kubernetes.wire import WireError, from_json, to_json
+from fixtures.terms import BadInput, Order, Script, Telemetry, Tweak, TweakSet
+from fixtures.tweaks.local import Plan
 
 
 @dataclass(frozen=True)
@@ -56,3 +63,80 @@ def test_what_does_not_fit_is_named_with_its_place(change: dict[str, Any], messa
     with pytest.raises(BadInput) as refused:
         convert(Outer, WHOLE | change, "f")
     assert str(refused.value) == message
+
+
+# Values of kernel files may hold any byte: they come as surrogates, which JSON carries escaped.
+TEXT = st.text(alphabet=st.characters(codec=None, exclude_categories=[]), max_size=12)
+NUMBER = st.floats(allow_nan=False)
+CHANGES = st.dictionaries(TEXT, st.tuples(st.none() | TEXT, st.none() | TEXT), max_size=4)
+TEXTS = st.dictionaries(TEXT, TEXT, max_size=4)
+WRITES = st.builds(Write, TEXT, TEXT, TEXT)
+SCRIPTS = st.builds(Script, TEXT, TEXT, TEXT)
+LIMITS = st.dictionaries(TEXT, st.tuples(st.integers(), st.integers()), max_size=3)
+
+
+def several(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(one, max_size=3).map(tuple)
+
+
+RECORDS = st.one_of(
+    st.builds(Effects, TEXTS, CHANGES, NUMBER),
+    st.builds(Restored, CHANGES, CHANGES, TEXTS, CHANGES, several(TEXT), TEXT, NUMBER),
+    st.builds(Plan, several(WRITES), several(SCRIPTS), LIMITS, several(TEXT)),
+    st.builds(
+        TweakSet,
+        name=TEXT,
+        path=st.none() | TEXT,
+        sha256=st.none() | TEXT,
+        description=TEXT,
+        tweaks=several(st.builds(Tweak, st.sampled_from(["sysctl", "ulimit", "service", "boot"]), TEXT, TEXT, TEXT)),
+        scripts=several(SCRIPTS),
+        warnings=several(TEXT),
+        workloads=several(TEXT),
+    ),
+    st.builds(
+        Telemetry,
+        columns=st.dictionaries(TEXT, st.lists(st.none() | NUMBER, max_size=4), max_size=3),
+        summary=st.dictionaries(TEXT, NUMBER, max_size=3),
+        missing=TEXTS,
+        hz=NUMBER,
+        sampler_cpu_s=NUMBER,
+        devices=TEXTS,
+    ),
+    st.builds(Order, TEXT, st.integers(), st.integers(), st.integers(), st.just(Path("/scratch/x")), LIMITS, NUMBER, NUMBER),
+)
+
+
+@given(RECORDS)
+def test_what_is_sent_is_what_arrives(record: object) -> None:
+    """Type and value; a line of JSON has no other line break in it."""
+    line = json.dumps(to_json(record))
+    assert "\n" not in line
+    back = from_json(type(record), json.loads(line))
+    assert (type(back), back) == (type(record), record)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda j: j.pop("scripts"), "TweakSet: scripts is missing.*image is of another version"),
+        (lambda j: j.update(name=1), "name is 1; text"),
+        (lambda j: j["tweaks"][0].update(kind="firmware"), r"tweaks\[0\].kind is 'firmware'; one of sysctl, ulimit, service, boot"),
+    ],
+)
+def test_what_does_not_fit_is_refused(spoil: Any, says: str) -> None:
+    value = to_json(TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "1"),)))
+    spoil(value)
+    with pytest.raises(WireError, match=says):
+        from_json(TweakSet, value)
+
+
+@pytest.mark.parametrize("limits", [[], {"nofile": [1]}, {"nofile": [1, True]}])
+def test_a_pair_of_numbers_is_two_numbers(limits: object) -> None:
+    with pytest.raises(WireError):
+        from_json(Plan, to_json(Plan()) | {"limits": limits})
+
+
+def test_a_number_without_a_point_is_a_number() -> None:
+    """JSON's writers may leave it out."""
+    assert from_json(Effects, {"before": {}, "changed": {}, "seconds": 1}) == Effects({}, {}, 1.0)

@@ -88,10 +88,7 @@ BAD = {
     "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
     "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
     "a scale of 0": (GOOD.replace("record_scale: 1", "record_scale: 0"), "record_scale is 0; a number above 0"),
-    **{
-        f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER)
-        for text in ("one", "yes", "-1", ".nan", ".inf")
-    },
+    **{f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER) for text in ("-1", ".nan")},
     "an accelerator without": (
         GOOD + "accelerators: {h100: }\naccelerator: h100\n",
         "accelerators.h100 is None; a mapping",

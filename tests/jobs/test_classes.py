@@ -97,8 +97,6 @@ WRONG: list[tuple[Any, str]] = [
     ({**ONE, "priorities": []}, "priorities: their `probability` sums to 0"),
     ({**ONE, "priorities": [{"priority": 0, "probability": 0.4}]}, "priorities: their `probability` sums to 0.4"),
     ({**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2}, "each has a `priority` of its own"),
-    ({**ONE, "params": {"batch": [1]}}, r"params.batch is \[1\]; text or a whole number or a number"),
-    ({**ONE, "cores": -1}, "cores is -1; a number from 0.01 on"),
     ({**ONE, "replicas": 0}, "replicas is 0; a whole number from 1 to 10000"),
     ({**ONE, "due_factor": 2}, "`due_factor` is of predictions, and there is no `predicted_s_per_work`"),
     ({**ONE, "prediction_scv": 2}, "`prediction_scv` is of predictions, and there is no"),
