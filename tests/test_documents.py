@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from fixtures.documents import Name, NotNegative, above, convert
 from fixtures.kernel.machine import Effects, Restored, Write
 from fixtures.kubernetes.wire import WireError, from_json, to_json
-from fixtures.terms import BadInput, Order, Script, Telemetry, Tweak, TweakSet
+from fixtures.terms import BadInput, Script, Telemetry, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
 
 
@@ -103,7 +102,6 @@ RECORDS = st.one_of(
         sampler_cpu_s=NUMBER,
         devices=TEXTS,
     ),
-    st.builds(Order, TEXT, st.integers(), st.integers(), st.integers(), st.just(Path("/scratch/x")), LIMITS, NUMBER, NUMBER),
 )
 
 
