@@ -213,7 +213,11 @@ def constants(arms: Sequence[FaultArm]) -> Iterator[str]:
 def called_apart(workloads: Sequence[str]) -> tuple[dict[str, str], str]:
     """Name workloads by what differs between them, without what they are all made of; and say what they have in common."""
     names, common = shorten(workloads)
-    if len({name.partition(":")[0] for name in names.values()}) > 1 or len(names) < 2:
+    if len(names) == 1:
+        ((workload, name),) = names.items()
+        base, _, params = name.partition(":")
+        return {workload: base}, params.replace(":", ", ")
+    if len({name.partition(":")[0] for name in names.values()}) > 1:
         return names, common
     return {workload: name.partition(":")[2].replace(":", ", ") or "as it stands" for workload, name in names.items()}, common
 

@@ -12,15 +12,14 @@ from dataclasses import asdict, dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, bullets, marked, of_parts, text_table
+from analysis.answer import Answer, Column, Line, Section, bullets, table_of
 from analysis.terms import Refused
 
-from .estimates import NONE, average, faster, gain, over_runs, share, table, value_of
+from .estimates import average, called_apart, faster, figure, gain, number, over_runs, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from analysis.answer import Answer, Part
     from analysis.terms import Effect
 
     from .estimates import Figure
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
+SPARE = {LIMITED: 1, WAITING: 2, COMPUTING: 3, STARTING: 4, OTHER: 5}  # of a narrow page the largest go first
 AT_WORK = "at work"  # the last three together, where CPU time is not known
 TIME = "job_time_s"
-UNDER = " under "
 NOTED = 0.05  # a share of waiting that somebody will ask about
 LEGEND = (
     ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
@@ -199,43 +198,43 @@ def _best(rows: Sequence[ClassProfile]) -> BestSystem:
     return BestSystem(first.class_, first.system, others[0].system, effect, cheapest, why)
 
 
-def short(systems: Sequence[str]) -> dict[str, str]:
-    """Name systems by what sets them apart, where that is enough."""
-    split = {name: name.partition(UNDER) for name in systems}
-    parts = {name: [part for part in workload.split(":")[1:] if "=" in part] for name, (workload, _, _) in split.items()}
-    same = set.intersection(*map(set, parts.values())) if parts else set()
-    shorter = {}
-    for name, (workload, under, tweakset) in split.items():
-        own = " ".join(part for part in parts[name] if part not in same)
-        shorter[name] = f"{own or (workload.partition(':')[0] if len(split) == 1 else 'as classes have it')}{under}{tweakset}"
-    return shorter if len(set(shorter.values())) == len(split) else {name: name for name in split}
-
-
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
-    """Return a table a class and the best system of each."""
+    """Return the best system of each class, and a table a class."""
     rows, best = profile(streams)
-    profiles = [
-        {**asdict(row), "values": [{"run": run, "block": block, "time_s": time_s} for (run, block), time_s in row.values.items()]}
-        for row in rows
+    names, common = called_apart(list(dict.fromkeys(row.system for row in rows)))
+    soonest = "; ".join(f"{system.class_ or 'jobs'} on {names[system.system]}" for system in best)
+    return Answer(
+        title=f"Soonest by mean time: {soonest}." if len(names) > 1 else f"One system alone: {soonest}.",
+        findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
+        sections=[_class(system, [row for row in rows if row.class_ == system.class_], names) for system in best],
+        legend=LEGEND,
+        data={
+            "profile": [
+                {**asdict(row), "values": [{"run": run, "block": block, "time_s": time_s} for (run, block), time_s in row.values.items()]}
+                for row in rows
+            ],
+            "best": best,
+        },
+        refused=refused,
+    )
+
+
+def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:
+    def part(name: str) -> Callable[[ClassProfile], float | None]:
+        return lambda row: value_of(row.parts.get(name), 100)
+
+    columns: list[tuple[Column, Callable[[ClassProfile], object]]] = [
+        (Column("system", left=True), lambda row: names[row.system]),
+        (Column("time s\n[95 %]", "time_s", figure), lambda row: row.time_s),
+        (Column("work\n/s", "work_per_s", number), lambda row: value_of(row.work_per_s)),
+        (Column("core\ns", "core_s", number), lambda row: value_of(row.core_s)),
+        (Column("CPU\n%", "cpu_percent", "{:.0f}".format), lambda row: value_of(row.cpu, 100)),
+        (Column("memory\n%", "memory_percent", "{:.0f}".format), lambda row: value_of(row.memory, 100)),
+        (Column("bottleneck", left=True), lambda row: row.bottleneck),
+        *((Column(f"{name}\n%", f"{name}_percent", "{:.0f}".format, spare=SPARE[name]), part(name)) for name in PARTS),
     ]
-    names = short([row.system for row in rows])
-    parts: list[Part] = []
-    for system in best:
-        own = [row for row in rows if row.class_ == system.class_]
-        jobs, runs = sum(row.jobs for row in own), max(row.runs for row in own)
-        parts.append(Line(f"{system.class_ or 'jobs'}: {jobs} jobs in {runs} runs", tone="strong"))
-        figures = [
-            [names[row.system], row.time_s, value_of(row.work_per_s), value_of(row.core_s), share(row.cpu), share(row.memory)]
-            for row in own
-        ]
-        parts.append(table(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], figures))
-        shares = [
-            [names[row.system], *(f"{100 * row.parts[part].value:.0f}" if part in row.parts else NONE for part in PARTS), row.bottleneck]
-            for row in own
-        ]
-        parts.append(text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], shares))
-        parts += [*bullets(_lines(system, own, names)), ""]
-    return of_parts({"profile": profiles, "best": best}, [*parts, *marked(LEGEND, "quiet")], refused)
+    jobs, runs = sum(row.jobs for row in rows), max(row.runs for row in rows)
+    return Section(f"{best.class_ or 'jobs'}: {jobs} jobs in {runs} runs", [table_of(columns, rows), *bullets(_lines(best, rows, names))])
 
 
 def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Iterator[str]:

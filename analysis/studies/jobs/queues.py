@@ -363,7 +363,7 @@ def validated(validations: Sequence[WaitValidation], refused: Sequence[str], *, 
     sections = [_setting(validation, names[validation.fit.group]) for validation in validations]
     return Answer(
         title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
-        findings=[Line(f"All rows: {common}", tone="quiet")] if common else [],
+        findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
         sections=several if brief and several else [*several, *sections],
         legend=[("agrees", RULE)],
         data={"rule": RULE, "validations": [{**asdict(validation), "fit": document(validation.fit)} for validation in validations]},

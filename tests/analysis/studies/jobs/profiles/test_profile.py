@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.load import load_each, parsed
-from analysis.studies.jobs.profile import PARTS, parts_of, short
+from analysis.studies.jobs.estimates import called_apart
+from analysis.studies.jobs.profile import PARTS, parts_of
 from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
 from analysis.studies.jobs.scaling import points
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
@@ -183,9 +184,12 @@ def test_shares_are_shares_whatever_was_told(waits: float, starts: float, runs: 
 
 def test_systems_are_called_by_what_differs() -> None:
     names = ["job_stream:classes=profile:cores=0.5", "job_stream:classes=profile:cores=1", "job_stream:classes=profile:cores=1 under fast"]
-    assert list(short(names).values()) == ["cores=0.5", "cores=1", "cores=1 under fast"]
-    assert list(short(["job_stream:classes=profile", "job_stream:classes=profile:cores=1"]).values())[1] == "cores=1"
-    assert list(short(["job_stream:classes=profile"]).values()) == ["job_stream"]
+    short, common = called_apart(names)
+    assert (list(short.values()), common) == (["cores=0.5", "cores=1", "cores=1 under fast"], "classes=profile")
+    assert list(called_apart(["job_stream:classes=profile", "job_stream:classes=profile:cores=1"])[0].values()) == [
+        "as it stands",
+        "cores=1",
+    ]
 
 
 def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
