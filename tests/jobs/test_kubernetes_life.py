@@ -134,6 +134,7 @@ def test_a_replica_that_fails_dooms_the_others_and_gives_the_reason() -> None:
         (pod(ended(143, said(), "Error"), going=True), "killed", "exit code 143, SIGTERM"),
         (pod(running(), phase="Failed", reason="Evicted"), "killed", "was ended from outside (Evicted"),
         (pod(phase="Failed", reason="OutOfcpu"), "killed", "was ended from outside (OutOfcpu"),
+        (pod({"waiting": {"reason": "ImagePullBackOff"}}, phase="Pending"), "failed", "cannot be pulled (ImagePullBackOff)"),
     ],
 )
 def test_an_end_that_is_none_has_an_outcome_and_a_reason(last: Json, outcome: str, words: str) -> None:
