@@ -22,9 +22,9 @@ HASTE = (
 )
 
 
-def until(happened: Callable[[], object], what: str = "it did not happen", every_s: float = 0.01) -> None:
+def until(happened: Callable[[], object], what: str = "it did not happen", every_s: float = 0.01, within_s: float = PATIENCE_S) -> None:
     """Return when it has happened. `every_s`: whoever looks all the time takes processors away."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + within_s
     while not happened():
         assert time.monotonic() < deadline_s, what
         time.sleep(every_s)

@@ -6,7 +6,6 @@ It starts with the first test that wants it and goes after the last one of this 
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.cluster.rig import clients, kind, simulated, up
 from tests.cluster.runs import here, place
 from tests.cluster.streams import cluster, streams
 from tests.needs import requires
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,19 +114,11 @@ def fresh_namespace(api: Client) -> Iterator[str]:
     core = clients.of(api)
     name = f"deeptweak-test-{uuid.uuid4().hex[:8]}"
     core.create_namespace({"metadata": {"name": name}})
-    _wait(
-        "its default service account", lambda: any(a.metadata.name == "default" for a in core.list_namespaced_service_account(name).items)
-    )
+    accounts = core.list_namespaced_service_account
+    until(lambda: any(a.metadata.name == "default" for a in accounts(name).items), "no default service account", every_s=0.05)
     yield name
     core.delete_namespace(name)
-    # A pod's grace period is for what it has at heart; a test is over.
-    deadline = time.monotonic() + PATIENCE_S
-    while pods := core.list_namespaced_pod(name).items:
-        for pod in pods:
-            with clients.if_there():
-                core.delete_namespaced_pod(pod.metadata.name, name, grace_period_seconds=0)
-        assert time.monotonic() < deadline, f"{name}: its pods do not go"
-        time.sleep(0.1)
+    clients.end_pods(api, lambda: core.list_namespaced_pod(name).items)
 
 
 @pytest.fixture(scope="package")
@@ -145,7 +136,7 @@ def crds(api: Client) -> Iterator[list[str]]:
         ready = {d.metadata.name for d in found if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())}
         return wanted.keys() <= ready
 
-    _wait("the definitions", established)
+    until(established, "the definitions did not come", every_s=0.05)
     yield sorted(wanted)
     for name in wanted.keys() - there:
         definitions.delete_custom_resource_definition(name)
@@ -166,7 +157,3 @@ def _told(cluster_at: dict[str, str], name: str, what: str) -> str:
 
 def _texts(folder: Path) -> Iterator[str]:
     yield from (path.read_text() for path in sorted(folder.glob("*.yaml")))
-
-
-def _wait(what: str, holds: Callable[[], bool]) -> None:
-    until(holds, f"{what} did not come", every_s=0.05)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.cluster.operators.api import Api, ApiFailed, Gone
 from tests.cluster.operators.view import now
+from tests.waiting import until
 
 Json = dict[str, Any]
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta1"
@@ -31,14 +31,12 @@ def installed(kubeconfig: Path) -> Iterator[Api]:
     try:
         for plural, kind in KINDS.items():
             api.create(_CRDS, _definition(plural, kind))
-        for plural in KINDS:
-            _until(lambda plural=plural: _served(api, plural))
+        until(lambda: all(_served(api, plural) for plural in KINDS), every_s=0.05)
         yield api
     finally:
         for plural in KINDS:
             api.delete(f"{_CRDS}/{plural}.{GROUP}")
-        for plural in KINDS:
-            _until(lambda plural=plural: not _served(api, plural))
+        until(lambda: not any(_served(api, plural) for plural in KINDS), every_s=0.05)
         api.close()
 
 
@@ -120,13 +118,6 @@ def _served(api: Api, plural: str) -> bool:
     except ApiFailed:
         return False
     return True
-
-
-def _until(holds: Any) -> None:
-    deadline = time.monotonic() + _WITHIN_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def _condition(type_: str) -> Json:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from tests.sessions import Done, Place, caught
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.cluster.rig.clients import Client
 
@@ -128,13 +127,6 @@ class ClusterPlace(Place):
             found: list[Json] = custom.list_cluster_custom_object(f"{group}.nvidia.com", "v1alpha1", f"{group}s")["items"]
             return found
         return []  # no such definition
-
-
-def comes(condition: Callable[[], bool], what: str, within_s: float = 120.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, f"it did not come: {what}"
-        time.sleep(0.02)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.rig import node, places
-from tests.cluster.runs import comes
+from tests.waiting import until
 
 
 @pytest.mark.needs("rights of a cluster", "cluster")
@@ -30,7 +30,7 @@ def test_a_cluster_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
         borrower.kill()
     assert said, (tmp_path / "said").read_text()
     cluster = places.Cluster(Path(said).parent)
-    comes(lambda: not cluster.folder.exists(), "its end", 1200)  # it waits for the kernel, which other tests hold
+    until(lambda: not cluster.folder.exists(), "it did not end", within_s=1200)  # it waits for the kernel, which other tests hold
     assert not [folder for folder in node.cgroups(cluster) if folder.exists()]
     assert not Path("/sys/class/net", cluster.bridge).exists()
     mark = f"{places.MARK}={cluster.folder}".encode()

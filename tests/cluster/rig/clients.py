@@ -6,9 +6,11 @@ It takes a second to import, so that is done by those who use it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import until
 
 NOT_FOUND = 404
 # By its own types every field of every answer may be None, and no manifest is a dictionary.
@@ -39,3 +41,16 @@ def if_there() -> Iterator[None]:
     except ApiException as error:
         if error.status != NOT_FOUND:
             raise
+
+
+def end_pods(api: Client, find: Callable[[], list[Any]]) -> None:
+    """Delete pods until none is found, without the grace that is for what they have at heart: a test is over."""
+
+    def gone() -> bool:
+        found = find()
+        for pod in found:
+            with if_there():
+                of(api).delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0)
+        return not found
+
+    until(gone, "pods do not go", every_s=0.1)

@@ -10,7 +10,6 @@ import contextlib
 import os
 import subprocess
 import tempfile
-import time
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,15 +150,7 @@ def _ready(core: Client, batch: str) -> list[str]:
 def _remove(api: Client, batch: str, names: Sequence[str]) -> None:
     """Pods while KWOK still lets them end, then the nodes, then their leases (which a real node's garbage collection would take)."""
     core, leases = clients.of(api), clients.of(api, "CoordinationV1Api")
-    deadline = time.monotonic() + PATIENCE_S
-    ours = set(names)
-    while pods := [pod for pod in core.list_pod_for_all_namespaces().items if pod.spec.node_name in ours]:
-        for pod in pods:
-            with clients.if_there():
-                core.delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0)
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"pods on simulated nodes do not go: {[pod.metadata.name for pod in pods]}")
-        time.sleep(0.1)
+    clients.end_pods(api, lambda: [pod for pod in core.list_pod_for_all_namespaces().items if pod.spec.node_name in names])
     core.delete_collection_node(label_selector=f"simulated={batch}")
     for name in names:
         with clients.if_there():

@@ -16,9 +16,10 @@ from fixtures.kubernetes import api as apis
 from fixtures.kubernetes.client import Request, Where, connect, send
 from tests.cluster.conftest import fresh_namespace
 from tests.cluster.operators.fixtures import HOST_FOLDERS, standing_in
-from tests.cluster.runs import ClusterPlace, comes, in_force, place_for
+from tests.cluster.runs import ClusterPlace, in_force, place_for
 from tests.sessions import Place, another_swappiness, swappiness
 from tests.test_session import SCHEMA
+from tests.waiting import until as comes
 
 if TYPE_CHECKING:
     from tests.cluster.runs import Here

@@ -21,10 +21,11 @@ from fixtures.kernel import pods
 from fixtures.kubernetes.client import Where, connect
 from tests.cluster.line import to_cluster
 from tests.cluster.rig import clients
-from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, comes, in_force, swappiness_is
+from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, in_force, swappiness_is
 from tests.cluster.test_rbac import documents, somebody
 from tests.sessions import another_swappiness, swappiness, until
 from tests.test_session import SCHEMA
+from tests.waiting import until as comes
 
 if TYPE_CHECKING:
     import subprocess
