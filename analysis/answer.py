@@ -136,7 +136,10 @@ def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 
     return Table([Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows])
 
 
-def table_of(columns: Iterable[tuple[Column, Callable[[Any], object]]], rows: Sequence[Any]) -> Table:
+Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # each with what it reads from a row
+
+
+def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
     """Make a table of columns and of what each reads from a row; a column in which nothing stands is left out."""
     read_columns = [(column, [read(row) for row in rows]) for column, read in columns]
     filled = [(column, values) for column, values in read_columns if any(value is not None for value in values)]

@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "faults: report, checkpoint intervals, packet loss, simulate"
-EXAMPLE = """\
-example:
-  python -m analysis depend report .benchmarks/*/0001_faults.json
-  python -m analysis depend checkpoint --cost-s 300 --mtbf-s 86400
-  python -m analysis depend network --help
-"""
+EXAMPLE = "`python -m analysis depend STEP --help` says the rest."
 
 
 def _intervals_s(text: str) -> tuple[float, ...]:
@@ -33,7 +28,6 @@ def _intervals_s(text: str) -> tuple[float, ...]:
     """\
 examples:
   python -m analysis depend report .benchmarks/*/0001_faults.json
-  python -m analysis depend report .benchmarks/*/0001_faults.json --margin 20% --json
 """,
 )
 def report(
@@ -58,7 +52,6 @@ def report(
     """\
 examples:
   python -m analysis depend checkpoint --cost-s 300 --mtbf-s 86400
-  python -m analysis depend checkpoint .benchmarks/*/0001_faults.json
 """,
 )
 def checkpoint(
@@ -115,7 +108,6 @@ def network(
     """\
 examples:
   python -m analysis depend simulate --cost-s 300 --mtbf-s 86400 --work-s 8640000
-  python -m analysis depend simulate --cost-s 300 --mtbf-s 86400 --work-s 8640000 --shape 0.7 --intervals-s 3600,7200
 """,
 )
 def simulate(

@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"
-EXAMPLE = """\
-example:
-  python -m analysis jobs profile .benchmarks/*/0001_profile.json
-  python -m analysis jobs hyper --help
-"""
+EXAMPLE = "`python -m analysis jobs STEP --help` says the rest."
 
 
 @step(

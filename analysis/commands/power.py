@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, simulate, report"
-EXAMPLE = """\
-example:
-  python -m analysis power report .benchmarks/*/0001_cap.json
-  python -m analysis power partition --help
-"""
+EXAMPLE = "`python -m analysis power STEP --help` says the rest."
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 
@@ -51,7 +47,6 @@ TASKS = option("FILE", "tasks of your own (default: data/power/tasks.yaml)", typ
     """\
 example:
   python -m analysis power traces .benchmarks/*/0001_profile.json -o traces/
-  python -m analysis power fit traces/cpu --gpu cpu -o parameters/
 
 Files of these names in the folder are replaced.
 """,
@@ -74,7 +69,6 @@ def traces(
     """\
 examples:
   python -m analysis power quality traces.csv sweep.csv      files of traces, looked at together
-  python -m analysis power quality parameters/               a folder of parameters
 
 Exit code 0: nothing that refuses. 1: something does. 2: bad usage, or nothing can be read.
 """,
@@ -150,7 +144,6 @@ def convert(folder: Path = option("DIR", "a folder of networks, or of one networ
     """\
 examples:
   python -m analysis power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
-  python -m analysis power predict parameters/ --gpu A100 --network resnet50 --shares 40,20 --batches 64,32 --sm 810,1110,1410
   python -m analysis power predict parameters/ --gpu 3080Ti --rows traces.csv --json
 """,
 )
@@ -192,8 +185,6 @@ def predict(
 examples:
   python -m analysis power partition parameters/ --network resnet50 --gpu 3080Ti --cap 130
   python -m analysis power partition parameters/ --task 6                  network, GPU and cap of data/power/tasks.yaml
-  python -m analysis power partition parameters/ --task 6 --greedy fast    as the original does it
-  python -m analysis power partition parameters/ --network resnet50 --gpu 3080Ti --front
 """,
 )
 def partition(  # what goes with what
@@ -251,7 +242,6 @@ def partition(  # what goes with what
 examples:
   python -m analysis power simulate parameters/
   python -m analysis power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
-  python -m analysis power simulate parameters/ --partition-error 4% --json
 """,
 )
 def simulate(
@@ -304,7 +294,6 @@ def _fraction(name: str, text: str) -> float:
     """\
 example:
   python -m analysis power limits zeus_power_limit_v100.csv --cap 150
-  python -m analysis power limits zeus_power_limit_v100.csv --cap 150 --network resnet50
 """,
 )
 def limits(
@@ -330,7 +319,6 @@ def limits(
     """\
 example:
   python -m analysis power report .benchmarks/*/0001_cap.json
-  python -m analysis power report .benchmarks/*/0001_cap.json --baseline steady
   python -m analysis plot .benchmarks/*/0001_cap.json     controllers' traces, fronts, predictions
 """,
 )

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "predict times from factors: fit, cross-validate, show, give back to the scheduler"
-EXAMPLE = """\
-examples:
-  python -m analysis predict cv data/runs/io_patterns_*.json
-  python -m analysis predict show data/runs/io_patterns_*.json --at cache=warm read_threads=4
-"""
+EXAMPLE = "`python -m analysis predict STEP --help` says the rest."
 
 MODELS = "a white box: amdahl, usl, work, roofline"
 BOTH: tuple[By, ...] = ("configuration", "run")
@@ -36,7 +32,6 @@ LEVEL = option("PERCENT", "what intervals promise to cover (90%%)", type=parse_p
     """\
 examples:
   python -m analysis predict cv data/runs/io_patterns_*.json
-  python -m analysis predict cv profile.csv --response cpu_s --by run --models ridge usl
 """,
 )
 def cv(
@@ -78,7 +73,6 @@ def cv(
     """\
 examples:
   python -m analysis predict fit data/runs/io_patterns_*.json --model trees
-  python -m analysis predict fit profile.csv --response energy_j
 """,
 )
 def fit(
@@ -106,7 +100,6 @@ def fit(
     """\
 examples:
   python -m analysis predict show data/runs/io_patterns_*.json --at cache=warm format=png
-  python -m analysis predict show profile.csv --model gp --points wanted.csv --level 80%
 """,
 )
 def show(
@@ -140,7 +133,6 @@ def show(
     """\
 examples:
   python -m analysis predict service .benchmarks/*/0001_cluster_scheduling.json --model gp
-  python -m analysis predict service runs/*.json --model trees --classes data/jobs/mixed.yaml -o predicted.yaml
 """,
 )
 def service(

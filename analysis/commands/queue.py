@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
-EXAMPLE = """\
-example:
-  python -m analysis queue fit .benchmarks/*/0001_queueing.json
-  python -m analysis queue predict --rate 6 --service 0.2 --servers 2
-  python -m analysis queue validate --help
-"""
+EXAMPLE = "`python -m analysis queue STEP --help` says the rest."
 
 
 def wholes(text: str) -> tuple[int, ...]:
@@ -52,7 +47,6 @@ def shares(text: str) -> tuple[float, ...]:
     """\
 examples:
   python -m analysis queue fit .benchmarks/*/0001_queueing.json
-  python -m analysis queue fit jobs.csv --servers 2
 """,
 )
 def fit(
@@ -93,7 +87,6 @@ def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list
 examples:
   python -m analysis queue validate .benchmarks/*/0001_queueing.json
   python -m analysis queue validate .benchmarks/*/0001_queueing.json --rate 6 --service 0.2
-  python -m analysis queue validate jobs.csv --servers 2 --margin 20%
 """,
 )
 def validate(
@@ -125,7 +118,6 @@ def validate(
 examples:
   python -m analysis queue predict --rate 6 --service 0.2 --servers 2
   python -m analysis queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
-  python -m analysis queue predict --rate 9 --service 0.2 --servers 2 --room 20
   python -m analysis queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    how many wait no longer than that
   python -m analysis queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
   python -m analysis queue predict .benchmarks/*/0001_queueing.json --servers 2,3

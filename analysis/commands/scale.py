@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "replicas for jobs: fit laws of speed-up, choose, simulate"
-EXAMPLE = """\
-example:
-  python -m analysis scale fit profile.csv
-  python -m analysis scale simulate --help
-"""
+EXAMPLE = "`python -m analysis scale STEP --help` says the rest."
 
 
 def _sizes(text: str) -> list[float]:

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
-EXAMPLE = """\
-example:
-  python -m analysis schedule simulate --slots 2 --load 0.8
-  python -m analysis schedule simulate --help
-"""
+EXAMPLE = "`python -m analysis schedule STEP --help` says the rest."
 
 SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
@@ -67,8 +63,6 @@ def report(
     """\
 examples:
   python -m analysis schedule simulate --slots 2 --load 0.8
-  python -m analysis schedule simulate --slots 1000 --jobs 100000 --seeds 2 --policies fifo,sjf
-  python -m analysis schedule simulate --slots gpu=4,cpu=12 --classes classes.yaml --json
 """,
 )
 def simulate(

@@ -62,7 +62,10 @@ def scene_of(runs: Sequence[Run]) -> Scene:
         except Missing as reason:
             missing.append(f"{run.run_id}: {reason}" if len(runs) > 1 else str(reason))
     comparisons = tuple(comparison for run in runs for comparison in compare(run))
-    of_studies = {name: value for for_pictures in studies.hooks("for_pictures") for name, value in for_pictures(runs).items()}
+    of_studies: dict[str, Any] = {}
+    for study in studies.with_hook("for_pictures"):
+        if own := [run for run in runs if study.tells_of(run)]:
+            of_studies |= study.for_pictures(own)
     return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, **of_studies)
 
 

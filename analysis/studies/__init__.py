@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,34 +41,32 @@ class Study(Protocol):
         """
 
 
-@cache
-def all_studies() -> tuple[Study, ...]:
-    """Every study that tells of runs, in their order; some folders hold a command's work alone (a gate, a plan)."""
-    studies = [cast("Study", import_module(f"analysis.studies.{name}")) for name in NAMES]
-    return tuple(sorted((study for study in studies if hasattr(study, "ORDER")), key=lambda study: study.ORDER))
-
-
 def of(run: Run) -> Iterator[Study]:
-    return (study for study in all_studies() if study.tells_of(run))
+    """Studies that a run belongs to, in their order; some folders hold a command's work alone (a gate, a plan)."""
+    return (study for study in sorted(with_hook("ORDER"), key=lambda study: int(study.ORDER)) if study.tells_of(run))
 
 
 def names_of(run: Run) -> frozenset[str]:
     """Return the folders of the studies that a run belongs to."""
-    return frozenset(tells_of.__module__.split(".")[2] for tells_of in hooks("tells_of") if tells_of(run))
+    return frozenset(study.__name__.split(".")[2] for study in of(run))
 
 
 @cache
 def hooks(name: str) -> tuple[Callable[..., Any], ...]:
     """Return what studies offer to the core under a name, in the order of their folders; most offer nothing.
 
-    - `tells_of(run)`: see `Study`.
     - `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics.
     - `command_for(folder)`: what reads a folder without saved runs, or None.
     - `answer_alone(run)`: what a run says that has nothing beside its baseline, or None.
-    - `for_pictures(runs)`: fields of the scene that pictures are drawn from (`plots/scene`).
+    - `for_pictures(runs)`: of its own runs, fields of the scene that pictures are drawn from (`plots/scene`).
     - `blocks_for(run, gain)`: what seeing a gain takes, or None.
     - `unquiet(run)`: workloads whose controls differ, and why.
     - `effects_of_grid(…)`, `effects_answer(effects)`: which factor of a grid did it.
     """
+    return tuple(getattr(module, name) for module in with_hook(name))
+
+
+@cache
+def with_hook(name: str) -> tuple[Any, ...]:
     modules = [import_module(f"analysis.studies.{study}") for study in NAMES]
-    return tuple(getattr(module, name) for module in modules if hasattr(module, name))
+    return tuple(module for module in modules if hasattr(module, name))

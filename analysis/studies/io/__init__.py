@@ -47,8 +47,6 @@ def command_for(folder: Path) -> str | None:
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
-    if not any(map(tells_of, runs)):
-        return {}
     from .responses import judged_alike
     from .saved import io_runs
 

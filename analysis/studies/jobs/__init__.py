@@ -29,8 +29,6 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
-    if not any(map(tells_of, runs)):
-        return {}
     from .streams import gather
 
     return {"streams": [gathered for run in runs if (gathered := gather(run)) is not None]}

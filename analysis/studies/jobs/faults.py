@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from analysis.answer import Answer, Column, Line, Section, Word, bullets, grouped, table_of
+from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.labels import shorten
 from analysis.wording import unsigned
 from control.t_test import ALPHA
@@ -393,7 +393,7 @@ def _word(arm: FaultArm) -> Word:
 def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
     of_faults = by_fault([arm for arm in arms if arm.fault])
     called = dict(zip((arm.label for arm in of_faults), names(of_faults), strict=True))
-    columns: list[tuple[Column, Callable[[FaultArm], object]]] = [
+    columns: Columns = [
         (Column("fault", left=True), lambda arm: called.get(arm.label, arm.label)),
         (Column("jobs are", "verdict", left=True), lambda arm: _word(arm) if arm.fault else None),
         (Column("times as long\n[95 %]", "slowdown", figure), lambda arm: arm.slowdown),
@@ -405,7 +405,7 @@ def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
         (Column("goodput", "goodput", number, spare=3), lambda arm: value_of(arm.goodput)),
         (Column("blocks", spare=1), lambda arm: arm.blocks),
     ]
-    struck: list[tuple[Column, Callable[[FaultArm], object]]] = [
+    struck: Columns = [
         columns[0],
         (Column("faults"), lambda arm: arm.strikes),
         (Column("attempts\nended", "hit"), lambda arm: arm.hit),
@@ -428,7 +428,7 @@ def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
 
 
 def _spared_jobs(policies: Sequence[SparedJobs]) -> Section:
-    columns: list[tuple[Column, Callable[[SparedJobs], object]]] = [
+    columns: Columns = [
         (Column("policy", left=True), lambda jobs: jobs.policy),
         (Column("fault", left=True), lambda jobs: jobs.label.split(" ")[0]),
         (Column("times as long\n[95 %]", "response", figure), lambda jobs: jobs.response),
@@ -455,7 +455,7 @@ def _findings(arm: FaultArm) -> Iterator[str]:
 
 
 def _accuracies(poisonings: Sequence[Poisoning]) -> Section:
-    columns: list[tuple[Column, Callable[[Poisoning], object]]] = [
+    columns: Columns = [
         (Column("setting", left=True), lambda setting: setting.setting or setting.condition),
         (Column("poisoned", write="{:g}".format), lambda setting: setting.poisoned),
         (Column("jobs"), lambda setting: setting.jobs),

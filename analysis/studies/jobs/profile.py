@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer, Column, Line, Section, bullets, table_of
+from analysis.answer import Answer, Column, Columns, Line, Section, bullets, table_of
 from analysis.terms import Refused
 
 from .estimates import average, called_apart, faster, figure, gain, number, over_runs, value_of
@@ -223,7 +223,7 @@ def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, s
     def part(name: str) -> Callable[[ClassProfile], float | None]:
         return lambda row: value_of(row.parts.get(name), 100)
 
-    columns: list[tuple[Column, Callable[[ClassProfile], object]]] = [
+    columns: Columns = [
         (Column("system", left=True), lambda row: names[row.system]),
         (Column("time s\n[95 %]", "time_s", figure), lambda row: row.time_s),
         (Column("work\n/s", "work_per_s", number), lambda row: value_of(row.work_per_s)),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from analysis.answer import Answer, Column, Line, Section, bullets, of_parts, table_of
+from analysis.answer import Answer, Column, Columns, Line, Section, bullets, of_parts, table_of
 from analysis.answer import Word as Mark
 from analysis.wording import unsigned
 
@@ -373,7 +373,7 @@ def validated(validations: Sequence[WaitValidation], refused: Sequence[str], *, 
 
 def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -> Section:
     scale, name = unit([value_of(validation.wait_s) for validation in validations])
-    columns: list[tuple[Column, Callable[[WaitValidation], object]]] = [
+    columns: Columns = [
         (Column("setting", left=True), lambda validation: names[validation.fit.group]),
         (Column("load", write=number, spare=2), lambda validation: value_of(validation.fit.load)),
         (Column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale)), lambda validation: validation.wait_s),
@@ -403,7 +403,7 @@ def _setting(validation: WaitValidation, title: str) -> Section:
         parts.append(Line(f"UNSTABLE: {validation.unstable}", "•", "open"))
     if validation.growth_s is not None:
         parts.append(Line(f"each job waited {number(validation.growth_s * scale)} {name} longer than the one before it, on average.", "•"))
-    columns: list[tuple[Column, Callable[[ModelCheck], object]]] = [
+    columns: Columns = [
         (Column("model", left=True), lambda check: _called(check) + ("" if check.priority is None else f", priority {check.priority}")),
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
         (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),

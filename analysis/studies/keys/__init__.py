@@ -32,12 +32,9 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
-    designed = [run for run in runs if run.design.factors]
-    if not designed:
-        return {}
     from .effects import effects_of
 
-    return {"effects": {run.origin: effects_of(run) for run in designed}}
+    return {"effects": {run.origin: effects_of(run) for run in runs}}
 
 
 def effects_of_grid(

@@ -27,11 +27,9 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
-    if not any(map(tells_of, runs)):
-        return {}
     from .study import overheads
 
-    return {"overhead": {run.origin: overheads(run) for run in runs if tells_of(run)}}
+    return {"overhead": {run.origin: overheads(run) for run in runs}}
 
 
 def unquiet(run: Run) -> dict[str, str]:
