@@ -17,7 +17,7 @@ from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
 from fixtures import catalogue, designs, targets
-from fixtures.__main__ import EXAMPLE
+from fixtures.__main__ import examples
 from fixtures.options import add_options
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import notes, parse, text_of
@@ -157,7 +157,7 @@ def commands() -> Iterator[str]:
             if group == command.GROUP:
                 yield from command_section(name.strip("_").replace("_", "-"), command)
     yield "## `python -m fixtures`"
-    yield f"```text\n{EXAMPLE.rstrip()}\n```"
+    yield f"```text\n{examples().rstrip()}\n```"
 
 
 def command_section(name: str, command: Command) -> Iterator[str]:
