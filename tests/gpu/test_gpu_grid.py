@@ -204,7 +204,7 @@ def test_a_machine_without_a_gpu_is_told_from_one_with_without_cuda_or_torch(bot
     program = """
 import sys
 from fixtures import workloads
-print({workloads.unavailable_reason(f"gpu_grid:blocks={n}:threads=8") for n in range(1, 200)})
+print({workloads.of(f"gpu_grid:blocks={n}:threads=8").unavailable_reason() for n in range(1, 200)})
 assert not {"torch", "cuda.bindings.driver", "cuda.bindings.nvrtc"} & set(sys.modules)
 """
     command = [sys.executable, "-c", program]
