@@ -35,13 +35,13 @@ class WorkloadAnswer:
 
 
 def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]:
-    """Return every workload of a run that was compared, in the order of the comparisons."""
+    """Return every workload of a run that was compared: those with a difference first, else in the order of the comparisons."""
     result, names = [], short_names(run.workloads)
     for workload in dict.fromkeys(comparison.workload for comparison in comparisons):
         rows = [comparison for comparison in comparisons if comparison.workload == workload and not is_control(run, comparison)]
         if rows:
             result.append(WorkloadAnswer(names.get(workload, workload), counted(rows), _sentence(rows)))
-    return result
+    return sorted(result, key=lambda one: not one.verdicts.keys() & {"improved", "regressed"})
 
 
 def counted(comparisons: Sequence[Comparison]) -> dict[Verdict, int]:

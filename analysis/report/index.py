@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from analysis import studies
 from analysis.compare import compare
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import svg
@@ -41,7 +42,7 @@ COMMIT = 12  # digits are enough to find it by
 class RunEntry:
     name: str
     href: str
-    origin: str
+    run_id: str
     started: str
     question: str
     counts: str
@@ -102,6 +103,17 @@ def _picture(history: History) -> Markup | None:
     return Markup(svg(figure, "history", history_picture.TITLE, history_picture.ANSWERS))  # noqa: S704  # what draws has escaped every text
 
 
+def _finding(run: Run) -> str:
+    """What the run's study answers first, where no tweak set was compared."""
+    for study in studies.of(run):
+        try:
+            result = study.answer(run, brief=True)
+        except Refused as reason:
+            return str(reason)
+        return result.title or next((line.text for line in result.findings), "")
+    return "nothing to compare"
+
+
 def _is_newer(path: Path, run: Run) -> bool:
     try:
         return path.stat().st_mtime > Path(run.origin).stat().st_mtime
@@ -113,14 +125,14 @@ def _line(run: Run, href: str, history: History | None, folder: Path) -> RunEntr
     comparisons = without_guards(compare(run))
     changes = [change for change in history.changes if change.first.run_id == run.run_id] if history else []
     return RunEntry(
-        name=run.run_id,
+        name=os.path.relpath(run.origin, folder).removesuffix(".json"),
         href=href,
-        origin=os.path.relpath(run.origin, folder),
+        run_id=run.run_id,
         started=(run.started_utc or "")[:16].replace("T", " "),
         question=question_of([run]),
         counts=counts_of(run),
         verdicts=counted(comparisons),
-        nothing="" if comparisons else "nothing to compare",
+        nothing="" if comparisons else _finding(run),
         # What moves one metric of a workload mostly moves the other.
         changes=list(
             {change.series.name: (change.verdict, f"{change.series.name} {number(change.gain)} %") for change in changes}.values()

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis import machine, studies
-from analysis.answer import Line
+from analysis.answer import Answer, Line, Section
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots import fitting
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from analysis.answer import Answer, Section
     from analysis.plots.scene import Scene
     from analysis.plots.style import Picture as Module
     from analysis.terms import Comparison, Run, Verdict
@@ -111,7 +110,14 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
     absent = set() if any(view.keys for view in views) else {"keys"}
-    judged = between is not None or not told or any(view.answers for view in views)
+    judged: str | bool = between is not None or not told or any(view.answers for view in views)
+    if (
+        judged
+        and told
+        and not between
+        and not any(one.verdicts.keys() & {"improved", "regressed"} for view in views for one in view.answers)
+    ):
+        judged = "folded"  # the study's own answer is the page's
     absent |= set() if judged else {"verdicts"}
     html = render(
         "page.html",
@@ -167,8 +173,10 @@ def _told(run: Run) -> list[ViewText]:
             # An answer without findings says them in its first sections.
             words = () if answer.findings else tuple(takewhile(_is_text, answer.sections))
             findings = as_html.render(replace(answer, sections=words, legend=()), 4)
-            figures = as_html.render(replace(answer, findings=(), warnings=(), sections=answer.sections[len(words) :]), 4)
-            result.append(ViewText(name, study.TITLE, answer.title, findings, figures))
+            first, *others = answer.sections[len(words) :] or [Section()]
+            tables, more = (as_html.render(Answer("", sections=part), 4) for part in ([first], others))
+            more += as_html.render(Answer("", legend=answer.legend))
+            result.append(ViewText(name, study.TITLE, answer.title, findings, tables, more))
         except Refused as reason:
             result.append(ViewText(name, study.TITLE, str(reason)))
     return result

@@ -64,13 +64,14 @@ class ViewLine:
 
 @dataclass(frozen=True, slots=True)
 class ViewText:
-    """What a study answers of a run: its section's id and heading, the answer in a line, its findings, and its tables."""
+    """What a study answers of a run: its section's id and heading, the answer in a line, its findings, its first table, and the others."""
 
     id: str
     title: str
     answer: str
     findings: Markup | str = ""
     tables: Markup | str = ""
+    more: Markup | str = ""
 
 
 class KeyFinding(NamedTuple):
