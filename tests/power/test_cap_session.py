@@ -137,8 +137,8 @@ def test_without_parameters_the_cells_are_skipped_with_the_reason(place: Place) 
     ("more", "said"),
     [
         ("--task-id=8", "--task-id=8: no task 8. There are: 7, 9."),
-        ("--algorithms=fastest", "No algorithm 'fastest'."),
-        ("--power-backend=gpu", "No power back-end 'gpu'."),
+        ("--algorithms=fastest", "fastest: no such value."),
+        ("--power-backend=gpu", "backend=gpu: no such value."),
         ("--iterations=1", "from 2 on is needed"),
         ("--workloads=idle", "together with --workloads=idle it cannot be said what is measured"),
     ],
