@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis.plain import one_line
 from analysis.wording import blocks_of, gpus_of, unsigned
 
-from .labels import fit, joined, width_in, wrapped
+from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
 from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
 from .vector import HEADING
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from analysis.terms import Run
 
-    from .scene import Scene
     from .style import Look
 
 T = TypeVar("T")
@@ -74,12 +73,26 @@ class Spec(NamedTuple):
     legend: Iterable[Entry | None] = ()
     notes: Iterable[str] = ()
     title: str = ""  # in place of the picture's own
+    runs: Sequence[Run] = ()  # that it is of, where its sections do not say
 
-    def lay_out(self, scene: Scene, title: str) -> Figure:
-        """Draw it on a page of its own."""
-        return stack(
-            scene, self.title or title, self.lead, self.sections, [entry for entry in self.legend if entry], list(filter(None, self.notes))
-        )
+    def lay_out(self, every: Sequence[Run], title: str) -> Figure:
+        """Draw it on a page of its own, its sections one below the other; `every` run might be on it. Raises: NothingToDraw."""
+        sections = [_with_run(section) for section in self.sections] if len(every) > 1 else self.sections
+        heads = [_head(section) for section in sections]
+        tall = sum(head + section.tall for section, (_, head) in zip(sections, heads, strict=True))
+        drawn = [section.run for section in sections if section.run is not None]
+        runs = self.runs or ([run for run in every if run in drawn] if len(drawn) == len(sections) else every)
+        legend = [entry for entry in self.legend if entry]
+        sheet = page(runs, self.title or title, self.lead, tall, legend, list(filter(None, self.notes)))
+        top = 0.0
+        for section, (texts, head) in zip(sections, heads, strict=True):
+            if texts:
+                sheet.rule(top + 0.02)
+            for left, down, text, style in texts:
+                sheet.text(left, top + down, text, **style)
+            section.draw(sheet, top + head)
+            top += head + section.tall
+        return sheet.figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +141,7 @@ class Page:
         self.figure.add_artist(Line2D([EDGE / WIDTH, 1 - EDGE / WIDTH], [at, at], color=GRID, linewidth=0.7))
 
 
-def page(
-    scene: Scene,
-    title: str,
-    lead: str,
-    body_in: float,
-    legend: Sequence[Entry] = (),
-    notes: Sequence[str] = (),
-    runs: Sequence[Run] | None = None,
-) -> Page:
+def page(runs: Iterable[Run], title: str, lead: str, body_in: float, legend: Sequence[Entry] = (), notes: Sequence[str] = ()) -> Page:
     """Lay out a page whose body is `body_in` inches high; `lead` says how to read it, `notes` what must be known besides.
 
     Raises: NothingToDraw, where nobody could read so long a page.
@@ -145,7 +150,7 @@ def page(
     title = fit(title, INSIDE, TITLE, weight="bold")
     places, legend_in = _flow(legend)
     foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
-    stamp = [text for run in (scene.runs if runs is None else runs) for text in wrapped(stamp_of(run), INSIDE, SMALL)]
+    stamp = [text for run in runs for text in wrapped(stamp_of(run), INSIDE, SMALL)]
     legend_top = EDGE + 0.27 + HEAD_LINE * 0.92 * len(head) + 0.06
     top = legend_top + legend_in + 0.04
     height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
@@ -166,28 +171,6 @@ def page(
         sheet.text(0, below, line, fontsize=SMALL, color=QUIET)
         below += LINE
     return sheet
-
-
-def stack(
-    scene: Scene, title: str, lead: str, sections: Sequence[Section], legend: Sequence[Entry] = (), notes: Sequence[str] = ()
-) -> Figure:
-    """Lay out a page of sections, one below the other."""
-    if len(scene.runs) > 1:
-        sections = [_with_run(section) for section in sections]
-    heads = [_head(section) for section in sections]
-    tall = sum(head + section.tall for section, (_, head) in zip(sections, heads, strict=True))
-    drawn = [section.run for section in sections if section.run is not None]
-    runs = tuple(run for run in scene.runs if run in drawn) if len(drawn) == len(sections) else scene.runs
-    sheet = page(scene, title, lead, tall, legend, notes, runs)
-    top = 0.0
-    for section, (texts, head) in zip(sections, heads, strict=True):
-        if texts:
-            sheet.rule(top + 0.02)
-        for left, down, text, style in texts:
-            sheet.text(left, top + down, text, **style)
-        section.draw(sheet, top + head)
-        top += head + section.tall
-    return sheet.figure
 
 
 def _with_run(section: Section) -> Section:
@@ -238,6 +221,11 @@ class SmallPanel(NamedTuple):
         look = {"fontsize": SMALL, "ha": "right" if right else "left"} | style
         self.sheet.text(self.left + self.wide * right, self.top + down, text, **look)
 
+    def head(self, text: str, back: float = 0.0, **style: Any) -> None:
+        """Write a head, made to fit; it begins `back` inches left of the axes."""
+        shown = fitted([text], self.wide + back, lines=1, weight="bold")[text]
+        self.sheet.text(self.left - back, self.top, shown, fontweight="bold", **style)
+
 
 class SmallPanels(NamedTuple):
     """Equal panels in rows of `abreast`: inches above, of and below the axes of each.
@@ -270,6 +258,10 @@ class SmallPanels(NamedTuple):
         for at, (item, (left, down, wide)) in enumerate(zip(items, spots, strict=True)):
             axes = sheet.axes(left, top + down + self.above, wide, self.tall, **settings)
             yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % self.abreast == 0)
+
+    def axes(self, sheet: Page, top: float) -> list[Axes]:
+        """Make the axes of one row."""
+        return [panel.axes for _, panel in self.draw(sheet, top, range(self.abreast))]
 
 
 def dot(label: str, color: str = INK, marker: str = "o", size: float = 5.0, **style: Any) -> Entry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from analysis.telemetry import QUANTITIES
 
 from .labels import fitted, fitted_arms, joined
 from .marks import dots, rounded, series, trailing_mean
-from .page import INSIDE, Page, arms_legend, fill, page
+from .page import INSIDE, Page, Section, Spec, arms_legend, fill
 from .scene import NothingToDraw, measured, panels_of, series_key
 from .style import BAND, QUIET, SMALL, looks_of, picture
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.telemetry import Quantity, Series
 
@@ -58,7 +58,7 @@ class SampledColumn(NamedTuple):
 
 
 @picture(80, "Telemetry over time", "What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it.")
-def telemetry(scene: Scene) -> Figure:
+def telemetry(scene: Scene) -> Spec:
     """Draw a row a quantity and a column a workload: every sample faintly, over them the trailing mean of each tweak set."""
     every = [column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces]
     if not every:
@@ -84,18 +84,9 @@ def telemetry(scene: Scene) -> Figure:
     notes = _notes(scene, every, columns, there, quantities, flat, differing)
     bands = [columns[first : first + ABREAST] for first in range(0, len(columns), ABREAST)]
     tall = TITLES + (ROW + GAP) * len(quantities) + FOOT
-    sheet = page(
-        scene,
-        telemetry.TITLE,
-        lead,
-        tall * len(bands),
-        legend,
-        notes,
-        [run for run in scene.runs if any(column.panel.run is run for column in columns)],
-    )
-    for at, band in enumerate(bands):
-        _band(sheet, tall * at, band, quantities, looks)
-    return sheet.figure
+    sections = [Section("", tall, partial(_band, band=band, quantities=quantities, looks=looks)) for band in bands]
+    runs = [run for run in scene.runs if any(column.panel.run is run for column in columns)]
+    return Spec(lead, sections, legend, notes, runs=runs)
 
 
 def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:

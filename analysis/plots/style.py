@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from analysis.files import write_whole
 
@@ -22,6 +21,8 @@ from .vector import FONT, as_svg
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+    from matplotlib.figure import Figure
 
     from .page import Spec
     from .scene import Scene
@@ -98,7 +99,7 @@ class Picture:
     MONITORED: bool | None = None
     DESIGNS: frozenset[str]  # only where it is of some
 
-    def __init__(self, function: Callable[[Scene], Figure | Spec], order: int, title: str, answers: str, **fits: Any) -> None:
+    def __init__(self, function: Callable[[Scene], Spec], order: int, title: str, answers: str, **fits: Any) -> None:
         self.NAME, self.ORDER, self.TITLE, self.ANSWERS = function.__name__, order, title, answers
         self.__doc__ = function.__doc__
         self._function = function
@@ -112,11 +113,10 @@ class Picture:
     def draw(self, scene: Scene) -> Figure:
         """Draw it. Raises: NothingToDraw, with the reason."""
         with house_style():
-            drawing = self._function(scene)
-            return drawing if isinstance(drawing, Figure) else drawing.lay_out(scene, self.TITLE)
+            return self._function(scene).lay_out(scene.runs, self.TITLE)
 
 
-def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Figure | Spec]], Picture]:
+def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Spec]], Picture]:
     """Make a picture of the function that draws it; its name is the picture's."""
     return lambda function: Picture(function, order, title, answers, **fits)
 

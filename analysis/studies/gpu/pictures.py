@@ -11,8 +11,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from analysis.plots.page import INSIDE, Entry, Section, page, stack
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.page import INSIDE, Entry, Section, Spec
+from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
 from .answers import CLOSE_R2
@@ -78,7 +78,7 @@ def draw_grid(findings: Findings) -> Figure:
         tall = HEAD_IN + ROW * len(_sides(table)[0]) + BELOW
         sections.append(Section(head, tall, partial(_maps, table=table, marks=marks), f"{beside} ({table.label})"))
     runs = (findings.grid.run,) if findings.grid.run is not None else ()
-    return stack(Scene(runs), GRID_TITLE, _grid_lead(findings), sections, notes=_notes(findings, tables, marks))
+    return Spec(_grid_lead(findings), sections, notes=_notes(findings, tables, marks)).lay_out(runs, GRID_TITLE)
 
 
 def _tables(findings: Findings) -> list[CellTable]:
@@ -207,22 +207,23 @@ def draw_relations(findings: Findings) -> Figure:
         Entry(f"{number} thread{'' if number == 1 else 's'}", {**look, "markersize": 5, "linestyle": "none"})
         for number, look in looks.items()
     ]
-    above = (TOP + TALL + BELOW) if panels else 0.0
     once = "" if findings.grid.whole_run else "; each kernel ran once, so no interval can be put around a line"
     runs = (findings.grid.run,) if findings.grid.run is not None else ()
     notes = [f"Figures: {table.label}{once}.", gpu_of(findings)]
     fits = [next((line for line in lines(table) if (line.x, line.y.rpartition(" ")[2]) == (panel.x, panel.y)), None) for panel in panels]
-    body = above + ((TOP + COURSE + BELOW) if course else 0.0)
-    sheet = page(Scene(runs), RELATIONS_TITLE, _relations_lead(findings, fits), body, legend, notes)
     wide = (INSIDE - LEFT - GAP * 2) / 3
-    for at, (panel, line) in enumerate(zip(panels, fits, strict=True)):
-        left = LEFT + at * (wide + GAP)
-        _relation(sheet.axes(left, TOP, wide, TALL), table, panel, looks, line)
-        r2 = f"R² {line.r2:.3f}" if line is not None and line.r2 is not None else "no line"
-        sheet.text(left - 0.1, TOP - 0.24, f"{panel.up} on {panel.right}: {r2}", fontweight="bold")
+
+    def relations(sheet: Page, top: float) -> None:
+        for at, (panel, line) in enumerate(zip(panels, fits, strict=True)):
+            left = LEFT + at * (wide + GAP)
+            _relation(sheet.axes(left, top + TOP, wide, TALL), table, panel, looks, line)
+            r2 = f"R² {line.r2:.3f}" if line is not None and line.r2 is not None else "no line"
+            sheet.text(left - 0.1, top + TOP - 0.24, f"{panel.up} on {panel.right}: {r2}", fontweight="bold")
+
+    sections = [Section("", TOP + TALL + BELOW, relations)] if panels else []
     if course:
-        _course(sheet, above, findings.grid.chip, table, looks)
-    return sheet.figure
+        sections.append(Section("", TOP + COURSE + BELOW, partial(_course, chip=findings.grid.chip, table=table, looks=looks)))
+    return Spec(_relations_lead(findings, fits), sections, legend, notes).lay_out(runs, RELATIONS_TITLE)
 
 
 def _looks(threads: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -12,7 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from analysis.plots.labels import direction, measure_of, minus, width_in
 from analysis.plots.marks import above, beyond
 from analysis.plots.page import INSIDE, Section, Spec, dot, line
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
 from analysis.plots.vector import set_tooltip
 from analysis.stats.changepoint import without_outliers
@@ -67,7 +67,7 @@ def draw(history: History) -> Figure:
         label = f"ratio of {measure.name}s" if series.relative_to else measure.label
         beside = f"{label} ({direction(series.metric)}){f', {series.machine}' if several else ''}"
         sections.append(Section(series.name, LABELS + TALL + BELOW, partial(_panel, judged=judged, history=history), beside))
-    return Spec(lead, sections, legend, _notes(history, chosen)).lay_out(Scene(()), TITLE)
+    return Spec(lead, sections, legend, _notes(history, chosen)).lay_out((), TITLE)
 
 
 def _chosen(history: History) -> list[JudgedSeries]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.plots.labels import fitted, minus, room_for
+from analysis.plots.labels import minus, room_for
 from analysis.plots.marks import (
     FASTER_AXIS,
     FOOT,
@@ -29,7 +29,7 @@ from analysis.plots.marks import (
     ticks,
     tile,
 )
-from analysis.plots.page import Section, dot, fill, line, places, stack
+from analysis.plots.page import Section, SmallPanels, Spec, dot, fill, line
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Refused
@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-    from analysis.plots.marks import Style
     from analysis.plots.page import Page
     from analysis.plots.scene import Scene
 
@@ -60,6 +58,7 @@ if TYPE_CHECKING:
 
 JOBS = frozenset({"job"})
 LEFT, TALL = 0.62, 2.4
+PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
 
 
 def look_of(at: int) -> tuple[str, str]:
@@ -76,7 +75,7 @@ TILE, ABREAST, DEEPEST, WIDE = 0.46, 6, 0.7, 0.95
     "Which hyper-parameters reach the accuracy soonest, and which of them matter.",
     REPORTS=JOBS,
 )
-def jobs_hyper(scene: Scene) -> Figure:
+def jobs_hyper(scene: Scene) -> Spec:
     """Draw a map of the times to the accuracy, and below it a row an effect."""
     results = [(gathered, result) for gathered in scene.streams if (result := _reached(gathered.streams)) is not None]
     if not results:
@@ -99,7 +98,7 @@ def jobs_hyper(scene: Scene) -> Figure:
                 Section("What each change does", HEADS + ROW * len(rows) + FOOT, partial(_changes, rows=rows), run=gathered.run)
             )
         notes += [f"No effects: {result.why.rstrip('.')}."] if result.why else []
-    return stack(scene, _matters(first), lead, sections, notes=notes)
+    return Spec(lead, sections, notes=notes, title=_matters(first))
 
 
 def _reached(streams: Sequence[Stream]) -> Hyper | None:
@@ -132,12 +131,12 @@ def _levels(result: Hyper, term: Any) -> list[str]:
 
 
 def _matters(result: Hyper) -> str:
-    """What matters most, where effects are known; else which point is soonest."""
+    """What matters most, where effects are known; else which point is soonest, if one is."""
     term = next((one for one in _terms(result) if len(one.factors) == 1 and one.verdict in {"improved", "regressed"}), None)
     if term is not None:
         slow, soon = _levels(result, term)[:: 1 if term.effect > 0 else -1]
         return f"The {term.factors[0]} matters most: {soon} is {digits(math.exp(abs(term.effect)), 2)} × as fast as {slow}"
-    return f"Soonest: {_named(result.factors, result.best.levels)}" if result.best is not None else jobs_hyper.TITLE
+    return f"Soonest: {_named(result.factors, result.best.levels)}" if result.best is not None else ""
 
 
 def _change(result: Hyper, term: Any) -> MarkRow:
@@ -163,26 +162,29 @@ def _panels(result: Hyper) -> tuple[list[str], list[str], int, float]:
 
 
 def _maps(sheet: Page, top: float, result: Hyper) -> None:
-    down, across, _, tall = _panels(result)
+    down, across, *_ = _panels(result)
     panels = list(dict.fromkeys(point.levels[2:] for point in result.points))
-    abreast = max(1, min(len(panels), ABREAST // len(across)))
     names = [_named(result.factors[:1], [level]) if level else "" for level in down]
     left = room_for(names, 1.6)
-    for rest, (at, below, wide) in zip(panels, places(len(panels), abreast, tall, left=0, gap=0.2, start=left), strict=True):
-        title = fitted([_named(result.factors[2:], rest)], wide, lines=1, weight="bold")
-        sheet.text(at, top + below, *title.values(), fontweight="bold")
-        ends: Style = {"xlim": (0, len(across)), "ylim": (len(down), 0), "yticks": []}
-        axes = sheet.axes(at, top + below + 0.2, wide, TILE * len(down), **ends)
+    abreast = max(1, min(len(panels), ABREAST // len(across)))
+    maps = SmallPanels(abreast, above=0.2, tall=TILE * len(down), below=0.3, left=0, gap=0.2, start=left)
+    for rest, panel in maps.draw(sheet, top, panels, xlim=(0, len(across)), ylim=(len(down), 0), yticks=[]):
+        panel.head(_named(result.factors[2:], rest))
+        axes = panel.axes
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         columns = {place + 0.5: _named(result.factors[:2][-1:], [level]) for place, level in enumerate(across)}
         ticks(axes, "x", columns, columns)
         for point in (point for point in result.points if point.levels[2:] == rest):
             _tile(
-                axes, (down.index((point.levels[:-1] or ("",))[0]), across.index(point.levels[:2][-1])), result, point, wide / len(across)
+                axes,
+                (down.index((point.levels[:-1] or ("",))[0]), across.index(point.levels[:2][-1])),
+                result,
+                point,
+                panel.wide / len(across),
             )
-        if at == left:
-            names_beside(sheet, top + below + 0.2, left, names, TILE)
+        if panel.first:
+            names_beside(sheet, panel.top + maps.above, left, names, TILE)
 
 
 def _tile(axes: Axes, at: tuple[int, int], result: Hyper, point: GridPoint, wide: float) -> None:
@@ -206,7 +208,7 @@ Course = tuple["Poisoning", "Poisoning"]  # after the first round, after the las
     "How much accuracy a federated model loses to clients that flip their labels, and which server gives it back.",
     REPORTS=JOBS,
 )
-def jobs_poisoning(scene: Scene) -> Figure:
+def jobs_poisoning(scene: Scene) -> Spec:
     """Draw a line a setting, from the accuracy after the first round to that after the last."""
     results = [(gathered, _courses(gathered.streams)) for gathered in scene.streams]
     results = [(gathered, courses) for gathered, courses in results if any(last.poisoned for _, last in courses)]
@@ -226,7 +228,7 @@ def jobs_poisoning(scene: Scene) -> Figure:
         for gathered, courses in results
     ]
     notes = ["Saved runs keep the accuracy of the first and the last round alone: between them lines are drawn, and nothing is known."]
-    return stack(scene, _cost(results[0][1]), lead, sections, notes=notes)
+    return Spec(lead, sections, notes=notes, title=_cost(results[0][1]))
 
 
 def _courses(streams: Sequence[Stream]) -> list[Course]:
@@ -245,7 +247,7 @@ def _cost(courses: Sequence[Course]) -> str:
         (one.drop.value, name) for (_, one), name in zip(courses, _servers(courses), strict=True) if one.poisoned and one.drop is not None
     ]
     if not drops:
-        return jobs_poisoning.TITLE
+        return ""
     (least, best), (most, _) = min(drops), max(drops)
     beside = f"; with a {best}, {100 * least:.1f}" if least < most and best in SERVERS.values() else ""
     return f"Poisoned clients cost {100 * most:.1f} points of accuracy{beside}"
@@ -294,7 +296,7 @@ def _slopes(sheet: Page, top: float, courses: Sequence[Course], rounds: Sequence
     "How much faster jobs run with more replicas, and whether replicas chosen job by job make jobs of any size take the same time.",
     REPORTS=JOBS | {"scale"},
 )
-def jobs_scaling(scene: Scene) -> Figure:
+def jobs_scaling(scene: Scene) -> Spec:
     """Draw the scaling curve beside how long jobs of each size ran."""
     results, refused = [], ["no stream had its replicas chosen job by job"]
     for gathered in scene.streams:
@@ -316,13 +318,13 @@ def jobs_scaling(scene: Scene) -> Figure:
     sections = [
         Section(
             f"{one.runs} streams on {one.slots} slots",
-            TALL + 0.5,
+            PAIR.height(2),
             partial(_scaled, streams=streams, report=one),
             run=gathered.run,
         )
         for gathered, streams, one in results
     ]
-    return stack(scene, _on_target(report), lead, sections, legend, _scaling_notes(results))
+    return Spec(lead, sections, legend, _scaling_notes(results), _on_target(report))
 
 
 def _on_target(report: TargetReport) -> str:
@@ -346,8 +348,8 @@ def _scaling_notes(results: Sequence[tuple[Gathered, Sequence[MeasuredStream], T
 
 
 def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: TargetReport) -> None:
-    (left, down, wide), other = places(2, 2, 0, left=LEFT, gap=0.15)
-    axes = sheet.axes(left, top + down, wide, TALL, xlabel="replicas", ylabel="times as fast as with one")
+    axes, other = PAIR.axes(sheet, top)
+    axes.set(xlabel="replicas", ylabel="times as fast as with one")
     like = report.engine, report.slots
     streams = [one for one in streams if (one.record.engine, one.record.slots) == like and one.target_s in {None, report.target_s}]
     laws = {stream.record.unit: stream.laws for stream in streams if stream.laws}
@@ -367,9 +369,8 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
         interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
     axes.set(xlim=(0.5, most + 0.5), ylim=(0.5, most + 0.5))
     axes.grid(visible=True)
-    left, down, wide = other
-    axes = sheet.axes(left, top + down, wide, TALL, xlabel="size of the job, units of work", ylabel="ran for, s")
-    _targets(axes, streams, report)
+    other.set(xlabel="size of the job, units of work", ylabel="ran for, s")
+    _targets(other, streams, report)
 
 
 def _targets(axes: Axes, streams: Sequence[MeasuredStream], report: TargetReport) -> None:

@@ -26,7 +26,7 @@ from analysis.plots.marks import (
     log_or_linear,
     ticks,
 )
-from analysis.plots.page import INSIDE, Section, fill, line, places, stack, verdict_entries
+from analysis.plots.page import INSIDE, Section, SmallPanels, Spec, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import BAND, COLOURS, INK, QUIET, picture
 from analysis.wording import digits, probability, unsigned
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.plots.marks import Style
     from analysis.plots.page import Page
@@ -75,7 +74,7 @@ LEFT, TALL = 0.62, 2.1
     "How much longer jobs took under each fault, how long a stream took to catch up, and what work was lost.",
     REPORTS=FAULTS,
 )
-def jobs_faults(scene: Scene) -> Figure:
+def jobs_faults(scene: Scene) -> Spec:
     """Draw a section a condition, a row a fault with what is done against it."""
     result = arms_of(scene)
     arms = [arm for _, arm in result]
@@ -94,7 +93,7 @@ def jobs_faults(scene: Scene) -> Figure:
         title = condition.partition(":")[2].replace(":", " · ") or condition
         draw = partial(_slowdowns, arms=by_fault([arm for _, arm in rows]), left=left, limits=limits)
         sections.append(Section(title, HEADS + ROW * len(rows) + FOOT, draw, run=rows[0][0]))
-    return stack(scene, jobs_faults.TITLE, lead, sections, legend, _fault_notes(arms))
+    return Spec(lead, sections, legend, _fault_notes(arms))
 
 
 def arms_of(scene: Scene) -> list[tuple[Run, FaultArm]]:
@@ -182,7 +181,7 @@ LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
     "Which interval between checkpoints costs least under faults, and whether Young's and Daly's formulas find it.",
     REPORTS=FAULTS,
 )
-def jobs_checkpoints(scene: Scene) -> Figure:
+def jobs_checkpoints(scene: Scene) -> Spec:
     """Draw a section a fault under which several intervals were tried."""
     result = trials_of(scene)
     lead = (
@@ -199,7 +198,7 @@ def jobs_checkpoints(scene: Scene) -> Figure:
     sections = [
         Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), _trial_words(trial), run=run) for run, trial in result
     ]
-    return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in result])
+    return Spec(lead, sections, legend, [_trial_note(trial) for _, trial in result])
 
 
 def trials_of(scene: Scene) -> list[tuple[Run, CheckpointTrial]]:
@@ -262,6 +261,7 @@ def _trial_note(trial: CheckpointTrial) -> str:
 
 
 MATHIS, PADHYE = COLOURS[1], COLOURS[0]
+LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
 NONE = 3.0  # by which factor below the smallest loss "none" is drawn
 
 
@@ -271,7 +271,7 @@ NONE = 3.0  # by which factor below the smallest loss "none" is drawn
     "How much longer a step takes at which loss, and whether it is TCP's law, its timeouts or something else that decides.",
     REPORTS=frozenset({"network"}),
 )
-def jobs_network(scene: Scene) -> Figure:
+def jobs_network(scene: Scene) -> Spec:
     """Draw two panels a line: steps, and what of them is communication."""
     result = lines_of(scene)
     lead = (
@@ -287,13 +287,13 @@ def jobs_network(scene: Scene) -> Figure:
     for run, one in result:
         name = one.name.partition(":")[2].replace(":", " · ") or "a line without a delay"
         about = ["" if one.rtt_s is None else f"round trip {digits(1000 * one.rtt_s, 2)} ms", one.congestion, one.stand_in]
-        sections.append(Section(name, 1.9 + 0.55, partial(_network, line=one), ", ".join(filter(None, about)), run=run))
+        sections.append(Section(name, LINES.height(2), partial(_network, line=one), ", ".join(filter(None, about)), run=run))
         bounds = [f"{row.bound} at {100 * row.loss:g} %" for row in one.losses if row.loss > 0]
         notes += [f"{name}: bound by {', '.join(bounds)}."] if bounds else []
         if one.exponent is not None:
             notes.append(f"{name}: communication goes as loss^β with β {figure(one.exponent)} ({one.shape}); Mathis has ½.")
         notes += [f"{name}: {note}" for note in one.notes]
-    return stack(scene, jobs_network.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def lines_of(scene: Scene) -> list[tuple[Run, LossyLine]]:
@@ -307,8 +307,7 @@ def lines_of(scene: Scene) -> list[tuple[Run, LossyLine]]:
 
 
 def _network(sheet: Page, top: float, line: LossyLine) -> None:
-    spots = places(2, 2, 0, left=LEFT, gap=0.1)
-    steps, spent = (sheet.axes(left, top + down, wide, 1.9) for left, down, wide in spots)
+    steps, spent = LINES.axes(sheet, top)
     none = min(row.loss for row in line.losses if row.loss > 0) / NONE
     _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
     lost = [row for row in line.losses if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0]

@@ -28,7 +28,7 @@ from analysis.plots.marks import (
     rounded,
     ticks,
 )
-from analysis.plots.page import Section, dot, fill, line, places, stack, verdict_entries
+from analysis.plots.page import Section, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.plots.marks import Ends, Style
     from analysis.plots.page import Page
@@ -85,6 +84,7 @@ DASHED = (0, (5, 1.5))
 LEAST, FULLEST = 0.02, 0.97  # loads
 FLOOR = 1e-3  # of a service time: what waits less is drawn there
 LOWEST, MOST_PANELS = 1e-3, 8
+TAILS = SmallPanels(2, above=0.24, tall=1.45, below=0.5, left=0.58, gap=0.1)
 SURE = 0.05
 NEAR = 2.0  # a factor to either side
 MOST_DOTS = 4000
@@ -119,7 +119,7 @@ def _only_run(gathered: Iterable[Gathered]) -> Run | None:
     "Whether queueing models foretell how long jobs wait, at which loads and arrivals, and how far they are off.",
     REPORTS=JOBS,
 )
-def jobs_waits(scene: Scene) -> Figure:
+def jobs_waits(scene: Scene) -> Spec:
     """Draw a panel of curves a number of slots, and below them a row a setting."""
     result = waits_of(scene)
     slots = sorted({fit.servers for _, waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
@@ -136,25 +136,24 @@ def jobs_waits(scene: Scene) -> Figure:
     legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
     legend += verdict_entries({word: word for word in VERDICT_LOOKS}, VERDICT_LOOKS, {check.verdict for _, _, check in rows})
     legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
-    across, tall = min(3, len(slots)), 0.24 + 2.0 + 0.5
+    panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
     def draw(sheet: Page, top: float) -> None:
-        for at, (many, (left, down, wide)) in enumerate(zip(slots, places(len(slots), across, tall, left=0.55, gap=0.05), strict=True)):
-            sheet.text(left, top + down, plural(many, "slot"), fontweight="bold")
-            axes = sheet.axes(left, top + down + 0.24, wide, 2.0, xlabel="load: rate × service time ÷ slots")
-            curves(axes, [waits for _, waits in result], many)
-            axes.set_ylabel("" if at % across else "wait ÷ service time")
+        for many, panel in panels.draw(sheet, top, slots, xlabel="load: rate × service time ÷ slots"):
+            panel.head(plural(many, "slot"))
+            curves(panel.axes, [waits for _, waits in result], many)
+            panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
     run, off = _only_run(gathered for gathered, _ in result), HEADS + ROW * len(rows) + FOOT
     sections = [
-        Section("Wait by load", tall * math.ceil(len(slots) / across), draw, run=run),
+        Section("Wait by load", panels.height(len(slots)), draw, run=run),
         Section("How far off the model is", off, partial(_off, rows=rows), "measured ÷ predicted mean wait", run=run),
     ]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
     notes.append(f"{RULE[0].upper()}{RULE[1:]}")
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
     notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for _, waits in result) else []
-    return stack(scene, jobs_waits.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
@@ -222,7 +221,7 @@ def _off(sheet: Page, top: float, rows: Sequence[tuple[str, GroupWaits, ModelChe
     "Whether the tail of the waits is as the model has it, or rare long waits are missed by a mean that fits.",
     REPORTS=JOBS,
 )
-def jobs_tail(scene: Scene) -> Figure:
+def jobs_tail(scene: Scene) -> Spec:
     """Draw a panel a setting, two beside each other; where much waits there is most to see."""
     result = waits_of(scene)
     panels = [(name, *both) for name, both in zip(settings(waits for _, waits in result), result, strict=True)]
@@ -237,21 +236,19 @@ def jobs_tail(scene: Scene) -> Figure:
         line("each run", FAINT, 0.8),
         line("the model that the data leave standing", COLOURS[1], 1.6, linestyle=DASHED),
     ]
-    tall = 0.24 + 1.45 + 0.5
 
     def draw(sheet: Page, top: float) -> None:
-        spots = places(len(drawn), 2, tall, left=0.58, gap=0.1)
-        for at, ((name, _, waits), (left, down, wide)) in enumerate(zip(drawn, spots, strict=True)):
-            sheet.text(left - 0.45, top + down, fitted([name], wide + 0.4, lines=1, weight="bold")[name], fontweight="bold")
-            axes = sheet.axes(left, top + down + 0.24, wide, 1.45, ylabel="" if at % 2 else "part waiting longer")
-            _survival(axes, waits)
+        for (name, _, waits), panel in TAILS.draw(sheet, top, drawn):
+            panel.head(name, back=0.45)
+            panel.axes.set_ylabel("part waiting longer" if panel.first else "")
+            _survival(panel.axes, waits)
 
     hidden = [panel[0] for panel in panels if panel not in drawn]
     notes = [f"Not drawn, for they wait least: {'; '.join(hidden)}."] if hidden else []
     notes.append("Jobs of one run hang together: a tail of few runs is ragged by chance.")
     run = _only_run(gathered for _, gathered, _ in drawn)
-    section = Section(plural(len(drawn), "setting"), tall * math.ceil(len(drawn) / 2), draw, run=run)
-    return stack(scene, jobs_tail.TITLE, lead, [section], legend, notes)
+    section = Section(plural(len(drawn), "setting"), TAILS.height(len(drawn)), draw, run=run)
+    return Spec(lead, [section], legend, notes)
 
 
 def _survival(axes: Axes, waits: GroupWaits) -> None:
@@ -325,7 +322,7 @@ class Ratio(NamedTuple):
     "Which policy lets jobs wait less, by how much, and how surely; and whom that costs.",
     REPORTS=JOBS,
 )
-def jobs_policies(scene: Scene) -> Figure:
+def jobs_policies(scene: Scene) -> Spec:
     """Draw a section an engine and number of slots; in it a group of rows a figure."""
     result = places_of(scene)
     every = [row for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)]
@@ -347,7 +344,7 @@ def jobs_policies(scene: Scene) -> Figure:
     notes += [f"{lost} jobs were not done and have no part in these figures."] if lost else []
     grow = sorted({arm.policy for _, place in result for arm in place.arms if arm.grows})
     notes += [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."] if grow else []
-    return stack(scene, jobs_policies.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
@@ -416,7 +413,7 @@ class Pair(NamedTuple):
     "How far off the predicted times were that policies chose by, and of which classes.",
     REPORTS=JOBS,
 )
-def jobs_predicted(scene: Scene) -> Figure:
+def jobs_predicted(scene: Scene) -> Spec:
     """Draw a section a run: a dot a job that was done, and beside it how far off each class is."""
     result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.streams))]
     if not result:
@@ -433,7 +430,7 @@ def jobs_predicted(scene: Scene) -> Figure:
         Section(f"run {run.run_id}", 2.4 + 0.55, partial(_predictions, pairs=pairs, colours=colours), f"{len(pairs)} jobs", run=run)
         for run, pairs in result
     ]
-    return stack(scene, jobs_predicted.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def pairs_of(streams: Iterable[Stream]) -> list[Pair]:

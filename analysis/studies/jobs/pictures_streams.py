@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.plots.labels import fitted, joined, room_for, wrapped
 from analysis.plots.marks import MarkRow, forest, log_or_linear, ticks
-from analysis.plots.page import INSIDE, LINE, Section, dot, fill, line, places, stack
+from analysis.plots.page import INSIDE, LINE, Section, Spec, dot, fill, line, places
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, WRONG, picture
 from analysis.wording import digits
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.plots.marks import Style
     from analysis.plots.page import Page
@@ -47,7 +46,7 @@ ROUNDING_S = 1e-9
     "How jobs came, whether models foretell their waits, which policy serves them best, and what faults cost, on one page.",
     REPORTS=JOBS,
 )
-def jobs_overview(scene: Scene) -> Figure:
+def jobs_overview(scene: Scene) -> Spec:
     """Draw a panel for each of four questions that the runs answer."""
     kinds = _kinds(scene)
     panels: list[tuple[str, str, Callable[[Page, tuple[float, float, float]], None]]] = []
@@ -82,9 +81,7 @@ def jobs_overview(scene: Scene) -> Figure:
             panel(sheet, (left, top + down + 0.62, wide))
 
     section = Section(f"{jobs} jobs in {len(every)} streams", tall * math.ceil(len(panels) / 2), draw, f"engine {engines}")
-    return stack(
-        scene,
-        jobs_overview.TITLE,
+    return Spec(
         lead,
         [section],
         [line(called(kind), **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds],
@@ -230,7 +227,7 @@ class Strip(NamedTuple):
     "How a stream went: when slots were busy and queues long, and what a fault took away.",
     REPORTS=JOBS,
 )
-def jobs_over_time(scene: Scene) -> Figure:
+def jobs_over_time(scene: Scene) -> Spec:
     """Draw a section a stream: all of it as the number that waits, then the time about its longest queue slot by slot."""
     strips = _strips(scene)
     kinds = list(dict.fromkeys(held.class_ for strip in strips for held in strip.held))
@@ -256,7 +253,7 @@ def jobs_over_time(scene: Scene) -> Figure:
         beside = f"{len(strip.stream.jobs)} jobs, {plural(strip.stream.slots or 0, 'slot')}, block {strip.stream.unit[1]}"
         tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
         sections.append(Section(strip.title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run))
-    return stack(scene, jobs_over_time.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def _strips(scene: Scene) -> list[Strip]:

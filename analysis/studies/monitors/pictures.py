@@ -23,7 +23,7 @@ from analysis.plots.marks import (
     round_ticks,
     ticks,
 )
-from analysis.plots.page import INSIDE, Section, dot, fill, line, stack, verdict_entries
+from analysis.plots.page import INSIDE, Section, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import BAND, COLOURS, DASHES, INK, MARKERS, QUIET, picture
 from analysis.wording import unsigned
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.plots.marks import Style
     from analysis.plots.page import Page
@@ -119,7 +118,7 @@ def _name(arm: MonitoredArm) -> str:
     "How much more CPU time the work takes under each monitor or profiler, how surely, and which do not matter.",
     MONITORED=True,
 )
-def overhead_forest(scene: Scene) -> Figure:
+def overhead_forest(scene: Scene) -> Spec:
     parts = parts_of(scene)
     rows = [[arm for arm in part.found.arms if arm.cpu is not None] for part in parts]
     lead = (
@@ -135,7 +134,7 @@ def overhead_forest(scene: Scene) -> Figure:
     for part, arms in zip(parts, rows, strict=True):
         draw = partial(_costs, arms=arms, left=left, margin=part.found.margin)
         sections.append(Section(part.title, HEADS + ROW * len(arms) + FOOT, draw, lines=[part.found.control.sentence], run=part.run))
-    return stack(scene, overhead_forest.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, margin: float) -> None:
@@ -168,7 +167,7 @@ def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, m
     "Which monitors slow the work, which keep a core busy without slowing it, and which do neither.",
     MONITORED=True,
 )
-def overhead_share(scene: Scene) -> Figure:
+def overhead_share(scene: Scene) -> Spec:
     """Draw a section a workload: the own share of a core across, the overhead upwards; inside monitors stand in a strip of their own."""
     parts = [part for part in parts_of(scene) if part.found.control.state != "differs" and _shares(part)]
     if not parts:
@@ -188,7 +187,7 @@ def overhead_share(scene: Scene) -> Figure:
     for part in parts:
         beside = f"n {max(share.cpu.n for share in _shares(part) if share.cpu)} {part.found.units} at most"
         sections.append(Section(part.title, SHARE_TALL + 0.55, partial(_own, part=part, looks=looks), beside, run=part.run))
-    return stack(scene, overhead_share.TITLE, lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes)
 
 
 def _shares(part: MonitorPart) -> list[MonitoredArm]:
@@ -230,7 +229,7 @@ def _marks(
 
 
 @picture(3, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
-def overhead_dose(scene: Scene) -> Figure:
+def overhead_dose(scene: Scene) -> Spec:
     """Draw a section a workload, a line a monitor that was measured at several rates."""
     parts = [part for part in parts_of(scene) if part.found.doses]
     if not parts:
@@ -257,7 +256,7 @@ def overhead_dose(scene: Scene) -> Figure:
         )
         for part in parts
     ]
-    return stack(scene, overhead_dose.TITLE, lead, sections, legend)
+    return Spec(lead, sections, legend)
 
 
 def _doses(sheet: Page, top: float, part: MonitorPart, looks: Mapping[str, Style]) -> None:

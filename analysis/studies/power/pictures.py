@@ -7,9 +7,9 @@ import statistics
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.plots.labels import fitted, joined, minus, room_for
+from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
-from analysis.plots.page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
+from analysis.plots.page import INSIDE, Section, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.terms import Refused
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from analysis.plots.marks import Style
     from analysis.plots.page import Page
@@ -116,7 +115,7 @@ class PowerLine(NamedTuple):
     "Which algorithm gets most images/s, how surely, and which of them pay for it with time above the cap.",
     REPORTS=CAPPED,
 )
-def power_forest(scene: Scene) -> Figure:
+def power_forest(scene: Scene) -> Spec:
     """Draw a section for all tasks together, and one a task."""
     parts = parts_of(scene)
     panels = [(part, *panel) for part in parts for panel in _panels(part, parts)]
@@ -140,7 +139,7 @@ def power_forest(scene: Scene) -> Figure:
         sections.append(Section(title, LINE * len(ones) + FOOT, draw, run=part.run))
     none = [(arm, group) for part in parts for group in part.side.groups for arm in group.arms if not arm.n]
     lost = [f"No figures of {arm.name} on {group.label}: {next(iter(arm.lost), 'no cell')}" for arm, group in none]
-    return stack(scene, power_forest.TITLE, lead, sections, legend, _sources(parts) + lost)
+    return Spec(lead, sections, legend, _sources(parts) + lost)
 
 
 def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list[PowerLine]]]:
@@ -184,7 +183,8 @@ def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine],
             axes.text(0.02 * most, LINE * (at + 0.5), reason, va="center", fontsize=SMALL, color=QUIET)
 
 
-ABREAST, SMALL_LEFT, NAME, DRAW, KNOB, SPACE, BELOW, MOST_TASKS = 4, 0.46, 0.22, 1.05, 0.45, 0.24, 0.5, 3
+ABREAST, NAME, DRAW, KNOB, SPACE, MOST_TASKS = 4, 0.22, 1.05, 0.45, 0.24, 3
+TRACES = SmallPanels(ABREAST, above=NAME, tall=DRAW, below=SPACE + KNOB + 0.5, left=0.46, gap=0.05)
 # What sets the pace, the first of these that was set.
 PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
     ("SM clock, MHz", lambda knobs: knobs.sm_mhz),
@@ -200,7 +200,7 @@ PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
     "How each algorithm comes to a cap, whether it stays below it, and what it sets to do so.",
     REPORTS=CAPPED,
 )
-def power_trace(scene: Scene) -> Figure:
+def power_trace(scene: Scene) -> Spec:
     """Draw a small panel an algorithm and task."""
     parts = parts_of(scene)
     every = [(part, group) for part in parts for group in part.side.groups if _read(part, group)]
@@ -225,12 +225,9 @@ def power_trace(scene: Scene) -> Figure:
     notes += [f"{hidden} more tasks are not drawn: those with most changes of the cap are, then the first."] if hidden else []
     looks, sections = _looks(parts), []
     for part, group in (every[at] for at in kept):
-        rows = math.ceil(len(_read(part, group)) / ABREAST)
         draw = partial(_task, part=part, group=group, looks=looks)
-        sections.append(
-            Section(part.title(group.title, parts), rows * (NAME + DRAW + SPACE + KNOB + BELOW), draw, part.drawn, run=part.run)
-        )
-    return stack(scene, power_trace.TITLE, lead, sections, legend, notes)
+        sections.append(Section(part.title(group.title, parts), TRACES.height(len(_read(part, group))), draw, part.drawn, run=part.run))
+    return Spec(lead, sections, legend, notes)
 
 
 def _read(part: PowerPart, group: Group) -> list[str]:
@@ -246,17 +243,14 @@ def _task(sheet: Page, top: float, part: PowerPart, group: Group, looks: Mapping
     highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
     lowest = 0.94 * min(value for row in rows for value in (row.cap, row.power_mean or row.cap))
     last = max(row.number for row in rows)
-    columns = min(ABREAST, max(2, len(names)))
-    spots = places(len(names), columns, NAME + DRAW + SPACE + KNOB + BELOW, left=SMALL_LEFT, gap=0.05)
-    titles = fitted(names, spots[0][2], lines=1, weight="bold")
-    for at, (name, (left, down, wide)) in enumerate(zip(names, spots, strict=True)):
-        above, look, cells = top + down, looks[name], part.of(group, name)
-        sheet.text(left, above + 0.02, titles[name], fontweight="bold", color=look.color)
-        axes = sheet.axes(left, above + NAME, wide, DRAW, xlim=(-0.5, last + 0.5), ylim=(lowest, highest))
-        _draws(axes, cells, look)
-        rounded(axes, y=4)
-        axes.tick_params(labelbottom=False, labelleft=not at % columns)
-        knob = sheet.axes(left, above + NAME + DRAW + SPACE, wide, KNOB, xlim=(-0.5, last + 0.5), xlabel="iteration")
+    traces = TRACES._replace(abreast=min(ABREAST, max(2, len(names))))
+    for name, panel in traces.draw(sheet, top, names, xlim=(-0.5, last + 0.5), ylim=(lowest, highest)):
+        look, cells = looks[name], part.of(group, name)
+        panel.head(name, color=look.color)
+        _draws(panel.axes, cells, look)
+        rounded(panel.axes, y=4)
+        panel.axes.tick_params(labelbottom=False, labelleft=panel.first)
+        knob = sheet.axes(panel.left, panel.top + NAME + DRAW + SPACE, panel.wide, KNOB, xlim=(-0.5, last + 0.5), xlabel="iteration")
         _knob(knob, cells[0], look)
 
 
@@ -302,7 +296,7 @@ def _knob(axes: Axes, cell: Capped, look: Look) -> None:
     "Which algorithms get more out of less, and which of them are beaten in both.",
     REPORTS=CAPPED,
 )
-def power_pareto(scene: Scene) -> Figure:
+def power_pareto(scene: Scene) -> Spec:
     """Draw a panel a task, two beside each other; a single one takes the width of the page."""
     parts = parts_of(scene)
     panels = [(part, group) for part in parts for group in part.side.groups if _both(group)]
@@ -320,19 +314,18 @@ def power_pareto(scene: Scene) -> Figure:
     notes.append(
         "Intervals hold what all algorithms of a block have in common too: who differs from whom is paired by block, in the forest."
     )
-    columns = min(2, len(panels))
-    tall = 0.3 + 1.9 + 0.5
+    tasks = SmallPanels(min(2, len(panels)), above=0.26, tall=1.9, below=0.54, left=0.62, gap=0.15)
 
     def draw(sheet: Page, top: float) -> None:
-        for (part, group), (left, down, wide) in zip(panels, places(len(panels), columns, tall, left=0.62, gap=0.15), strict=True):
-            title = part.title(group.title, parts)
-            sheet.text(left, top + down, fitted([title], wide, lines=1, weight="bold")[title], fontweight="bold")
-            _front(sheet.axes(left, top + down + 0.26, wide, 1.9, xlabel=part.drawn, ylabel="images/s"), group, looks)
+        for (part, group), panel in tasks.draw(sheet, top, panels, ylabel="images/s"):
+            panel.head(part.title(group.title, parts))
+            panel.axes.set_xlabel(part.drawn)
+            _front(panel.axes, group, looks)
 
     runs = {part.run.run_id: part.run for part, _ in panels}
     title = "" if len(panels) == 1 else f"{len(panels)} tasks"
-    section = Section(title, tall * math.ceil(len(panels) / columns), draw, run=next(iter(runs.values())) if len(runs) == 1 else None)
-    return stack(scene, power_pareto.TITLE, lead, [section], legend, notes)
+    section = Section(title, tasks.height(len(panels)), draw, run=next(iter(runs.values())) if len(runs) == 1 else None)
+    return Spec(lead, [section], legend, notes)
 
 
 def _both(group: Group) -> list[MeasuredAlgorithm]:
@@ -356,11 +349,12 @@ def _front(axes: Axes, group: Group, looks: Mapping[str, Look]) -> None:
 
 
 LEAST = 2.0  # percent to either side that are in view
+OFFS = SmallPanels(2, above=0.1, tall=2.0, below=0.5, left=0.6, gap=0.1)
 Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, predicted ÷ measured − 1)
 
 
 @picture(8, "Predicted and measured", "How far the model that algorithms plan with is off, which way, and where.", REPORTS=CAPPED)
-def power_predicted(scene: Scene) -> Figure:
+def power_predicted(scene: Scene) -> Spec:
     """Draw two panels a back-end."""
     parts = parts_of(scene)
     kept = [(part, errors) for part in parts if any(errors := [_errors(part, of) for of in PREDICTED.values()])]
@@ -377,8 +371,8 @@ def power_predicted(scene: Scene) -> Figure:
     for part, errors in kept:
         title = f"back-end {part.side.backend}{f' · run {part.run.run_id}' if len(parts) > 1 else ''}"
         draw = partial(_offs, part=part, errors=errors, looks=looks)
-        sections.append(Section(title, 0.1 + 2.0 + 0.5, draw, lines=_error_words(errors), run=part.run))
-    return stack(scene, power_predicted.TITLE, lead, sections, legend, _sources(part for part, _ in kept))
+        sections.append(Section(title, OFFS.height(2), draw, lines=_error_words(errors), run=part.run))
+    return Spec(lead, sections, legend, _sources(part for part, _ in kept))
 
 
 def _errors(part: PowerPart, of: Callable[[Iteration], tuple[float | None, float | None]]) -> Errors:
@@ -405,8 +399,8 @@ def _error_words(errors: Sequence[Errors]) -> list[str]:
 
 def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
-    for result, label, (left, down, wide) in zip(errors, labels, places(2, 2, 0, left=0.6, gap=0.1), strict=True):
-        axes = sheet.axes(left, top + 0.1 + down, wide, 2.0, xlabel=label, ylabel="predicted is more, %")
+    for result, label, axes in zip(errors, labels, OFFS.axes(sheet, top), strict=True):
+        axes.set(xlabel=label, ylabel="predicted is more, %")
         axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
         axes.grid(visible=True)
         for name, points in result.items():
