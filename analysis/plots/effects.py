@@ -15,9 +15,7 @@ from .labels import arm_labels, fit, fitted, joined, judged_by_key, measure_of, 
 from .marks import (
     FASTER,
     FASTER_AXIS,
-    FOOT,
     FRAME,
-    HEADS,
     SLOWER,
     SMALLEST_SCALE,
     UNPROVEN,
@@ -25,6 +23,7 @@ from .marks import (
     Mark,
     MarkRow,
     ends_of,
+    forest_section,
     heads_of,
     margin_band,
     names_beside,
@@ -33,7 +32,6 @@ from .marks import (
     tile,
     tile_axes,
 )
-from .marks import forest as draw_forest
 from .page import INSIDE, WIDTH, Section, Spec, dot, fill, line, margin_entry, verdict_entries
 from .scene import NothingToDraw, called, changes_something, comparison_of, in_order, panels_of
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
@@ -145,11 +143,8 @@ def leaderboard(scene: Scene) -> Spec:
 def _contrasts(
     rows: Sequence[MarkRow], left: float, reach: float, margin: float, title: str = "", beside: str = "", run: Run | None = None
 ) -> Section:
-    def draw(sheet: Page, top: float) -> None:
-        heads, band = [("gain, % [95 %]", 0.12), ("verdict", 0)], margin_band(margin)
-        draw_forest(sheet, top, rows, left=left, right=2.6, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
-
-    return Section(title, HEADS + sum(row.tall for row in rows) + FOOT, draw, beside, run=run)
+    heads, band = [("gain, % [95 %]", 0.12), ("verdict", 0)], margin_band(margin)
+    return forest_section(title, rows, beside, run=run, left=left, right=2.6, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
 
 
 def _mark(comparison: Comparison, verdict: str) -> Mark:
@@ -157,7 +152,7 @@ def _mark(comparison: Comparison, verdict: str) -> Mark:
 
 
 def _verdict_legend(comparisons: Iterable[Comparison]) -> list[Entry]:
-    return verdict_entries({word: spoken(word) for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in comparisons})
+    return verdict_entries(VERDICTS, {comparison.verdict for comparison in comparisons})
 
 
 def _reasons(comparisons: Iterable[Comparison]) -> str:

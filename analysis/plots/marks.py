@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from analysis.wording import digits, number
 
 from .labels import fit, fitted, minus, room_for, width_in
-from .page import INSIDE
+from .page import INSIDE, Section
 from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
 from .vector import set_tooltip
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
+
+    from analysis.terms import Run
 
     from .page import Page
 
@@ -186,6 +189,16 @@ def forest(
         _row(sheet, axes, (top + above, down), left, places, row, math.inf if reach is None else reach)
         down += row.tall
     return axes
+
+
+def forest_section(
+    title: str, rows: Sequence[MarkRow], beside: str = "", lines: Sequence[str] = (), run: Run | None = None, **settings: Any
+) -> Section:
+    """Make a section of one forest, drawn with the settings of `forest`; without rows its head stands alone."""
+    if not rows:
+        return Section(title, 0.0, lambda *_: None, beside, lines, run)
+    tall = HEADS * bool(settings.get("heads")) + sum(row.tall for row in rows) + FOOT
+    return Section(title, tall, partial(forest, rows=rows, **settings), beside, lines, run)
 
 
 def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from matplotlib.figure import Figure
@@ -15,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from analysis.plain import one_line
-from analysis.wording import blocks_of, gpus_of, unsigned
+from analysis.wording import blocks_of, gpus_of, spoken, unsigned
 
 from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
@@ -279,9 +280,13 @@ def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry
     return Entry(label, {"facecolor": color, "edgecolor": edge, **style}, patch=True)
 
 
-def verdict_entries(words: Mapping[str, str], looks: Mapping[str, Mapping[str, Any]], there: Collection[str]) -> list[Entry]:
-    """Explain the verdicts that are there: verdict → what it says, verdict → mark."""
-    return [Entry(words[name], {"linestyle": "-", "markersize": 6, **looks[name]}) for name in words if name in there]
+def verdict_entries(
+    looks: Mapping[str, Mapping[str, Any]], there: Collection[str], words: Mapping[str, str] = MappingProxyType({})
+) -> list[Entry]:
+    """Explain the verdicts that are there by their marks, in other `words` where a picture has them."""
+    return [
+        Entry(words.get(name, spoken(name)), {"linestyle": "-", "markersize": 6, **look}) for name, look in looks.items() if name in there
+    ]
 
 
 def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:

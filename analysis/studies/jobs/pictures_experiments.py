@@ -12,15 +12,12 @@ import numpy as np
 from analysis.plots.labels import minus, room_for
 from analysis.plots.marks import (
     FASTER_AXIS,
-    FOOT,
-    HEADS,
-    ROW,
     VERDICTS,
     Mark,
     MarkRow,
     dots,
     ends_of,
-    forest,
+    forest_section,
     interval,
     known,
     log_or_linear,
@@ -49,6 +46,7 @@ if TYPE_CHECKING:
 
     from analysis.plots.page import Page
     from analysis.plots.scene import Scene
+    from analysis.terms import Run
 
     from .faults import Poisoning
     from .hyper import GridPoint, Hyper
@@ -94,9 +92,7 @@ def jobs_hyper(scene: Scene) -> Spec:
             Section("Time to the accuracy, s", math.prod(_panels(result)[2:]) + 0.1, partial(_maps, result=result), run=gathered.run)
         )
         if rows:
-            sections.append(
-                Section("What each change does", HEADS + ROW * len(rows) + FOOT, partial(_changes, rows=rows), run=gathered.run)
-            )
+            sections.append(_changes(rows, gathered.run))
         notes += [f"No effects: {result.why.rstrip('.')}."] if result.why else []
     return Spec(lead, sections, notes=notes, title=_matters(first))
 
@@ -147,10 +143,11 @@ def _change(result: Hyper, term: Any) -> MarkRow:
     return MarkRow(name, [Mark(ends, VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)])
 
 
-def _changes(sheet: Page, top: float, rows: Sequence[MarkRow]) -> None:
+def _changes(rows: Sequence[MarkRow], run: Run) -> Section:
     reach = 1.08 * max(abs(end) for row in rows for end in known(mark.ends for mark in row.marks))
     left = room_for([row.name for row in rows], 2.6)
-    forest(sheet, top, rows, left=left, right=2.0, label=FASTER_AXIS, heads=[("gain, % [95 %]", 0.12), ("", 0)], reach=reach)
+    heads = [("gain, % [95 %]", 0.12), ("", 0)]
+    return forest_section("What each change does", rows, run=run, left=left, right=2.0, label=FASTER_AXIS, heads=heads, reach=reach)
 
 
 def _panels(result: Hyper) -> tuple[list[str], list[str], int, float]:

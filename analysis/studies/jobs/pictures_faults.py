@@ -11,15 +11,12 @@ import numpy as np
 from analysis.plots.labels import room_for
 from analysis.plots.marks import (
     DOWN,
-    FOOT,
-    HEADS,
-    ROW,
     SAME,
     UP,
     Mark,
     MarkRow,
     ends_of,
-    forest,
+    forest_section,
     interval,
     known,
     lines,
@@ -59,8 +56,6 @@ LOOKS: dict[str, Style] = {
     "not shown": {"color": INK, "marker": "o", "markerfacecolor": "white"},
 }
 WORDS = {
-    "slower": "slower",
-    "faster": "faster",
     "isolated": "isolated: as fast within the margin",
     "lost jobs": "sooner, for others were lost: no gain",
     "not shown": "neither is shown",
@@ -85,14 +80,13 @@ def jobs_faults(scene: Scene) -> Spec:
         "Response times under a fault over those of the same jobs without it, paired by block (the line at 1): right of it is slower. "
         "Lines: 95 % intervals over blocks. Recovery: from a fault until as many jobs are done as were by then without it."
     )
-    legend = verdict_entries(WORDS, LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None})
+    legend = verdict_entries(LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS)
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
     left, limits = room_for(names(arms), 2.2), reach(arms)
     sections = []
     for (_, condition), rows in panels.items():
         title = condition.partition(":")[2].replace(":", " · ") or condition
-        draw = partial(_slowdowns, arms=by_fault([arm for _, arm in rows]), left=left, limits=limits)
-        sections.append(Section(title, HEADS + ROW * len(rows) + FOOT, draw, run=rows[0][0]))
+        sections.append(_slowdowns(title, by_fault([arm for _, arm in rows]), rows[0][0], left, limits))
     return Spec(lead, sections, legend, _fault_notes(arms))
 
 
@@ -136,7 +130,7 @@ def words(arm: FaultArm) -> str:
     return figure(ratio)
 
 
-def _slowdowns(sheet: Page, top: float, arms: Sequence[FaultArm], left: float, limits: tuple[float, float]) -> None:
+def _slowdowns(title: str, arms: Sequence[FaultArm], run: Run, left: float, limits: tuple[float, float]) -> Section:
     scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
     rows = []
     for arm, name in zip(arms, names(arms), strict=True):
@@ -145,10 +139,10 @@ def _slowdowns(sheet: Page, top: float, arms: Sequence[FaultArm], left: float, l
         p = "" if arm.p is None else probability(arm.p)
         rows.append(MarkRow(name, [mark(arm, words(arm), recovery, lost, p)]))
     heads = [("ratio [95 %]", 0.12), (f"recovery, {short}", 1.42), (f"lost, {short}", 2.15), ("p", 0)]
-    forest(
-        sheet,
-        top,
+    return forest_section(
+        title,
         rows,
+        run=run,
         left=left,
         right=2.85,
         label="response time, ratio",

@@ -12,9 +12,6 @@ import numpy as np
 from analysis.plots.labels import fitted, joined, room_for
 from analysis.plots.marks import (
     DOWN,
-    FOOT,
-    HEADS,
-    ROW,
     SAME,
     UP,
     Mark,
@@ -22,6 +19,7 @@ from analysis.plots.marks import (
     dots,
     ends_of,
     forest,
+    forest_section,
     interval,
     known,
     log_or_linear,
@@ -134,7 +132,7 @@ def jobs_waits(scene: Scene) -> Spec:
     )
     kinds = dict.fromkeys(waits.arrivals for _, waits in result)
     legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
-    legend += verdict_entries({word: word for word in VERDICT_LOOKS}, VERDICT_LOOKS, {check.verdict for _, _, check in rows})
+    legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows})
     legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
@@ -144,10 +142,10 @@ def jobs_waits(scene: Scene) -> Spec:
             curves(panel.axes, [waits for _, waits in result], many)
             panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
-    run, off = _only_run(gathered for gathered, _ in result), HEADS + ROW * len(rows) + FOOT
+    run = _only_run(gathered for gathered, _ in result)
     sections = [
         Section("Wait by load", panels.height(len(slots)), draw, run=run),
-        Section("How far off the model is", off, partial(_off, rows=rows), "measured ÷ predicted mean wait", run=run),
+        _off(rows, run),
     ]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
     notes.append(f"{RULE[0].upper()}{RULE[1:]}")
@@ -195,7 +193,7 @@ def _variation(waits: GroupWaits) -> float:
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
 
 
-def _off(sheet: Page, top: float, rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> None:
+def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]], run: Run | None) -> Section:
     left = room_for([name for name, _, _ in rows], 2.6)
     scale, short = unit(value_of(waits.validation.wait_s) for _, waits, _ in rows)
     drawn = []
@@ -211,8 +209,15 @@ def _off(sheet: Page, top: float, rows: Sequence[tuple[str, GroupWaits, ModelChe
         rounded(axes, x=6)
 
     heads = [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)]
-    band = (1 - margin, 1 + margin)
-    forest(sheet, top, drawn, left=left, right=3.1, label="measured ÷ predicted", heads=heads, scale=from_one, zero=1.0, band=band)
+    title, beside, label, band = (
+        "How far off the model is",
+        "measured ÷ predicted mean wait",
+        "measured ÷ predicted",
+        (1 - margin, 1 + margin),
+    )
+    return forest_section(
+        title, drawn, beside, run=run, left=left, right=3.1, label=label, heads=heads, scale=from_one, zero=1.0, band=band
+    )
 
 
 @picture(
@@ -331,14 +336,25 @@ def jobs_policies(scene: Scene) -> Spec:
         "line at 1): left of it is less. Marks: geometric mean over streams; lines: 95 % intervals, paired; p after Holm over all "
         "policies, each figure by itself."
     )
-    legend = verdict_entries(POLICY_WORDS, POLICY_LOOKS, {row.verdict for row in every if row.value is not None})
+    legend = verdict_entries(POLICY_LOOKS, {row.verdict for row in every if row.value is not None}, POLICY_WORDS)
     left = max(1.3, room_for([row.policy for row in every], 1.6))
     sections = []
     for run, place in result:
-        rows = _policy_rows(place)
-        draw = partial(_policies, rows=rows, left=left, baseline=place.baseline, ends=reach_of(every))
         title, beside = f"{plural(place.slots, 'slot')} of {place.engine}", f"{place.streams} streams, the same for every policy"
-        sections.append(Section(title, HEADS + sum(row.tall for row in rows) + FOOT, draw, beside, run=run))
+        sections.append(
+            forest_section(
+                title,
+                _policy_rows(place),
+                beside,
+                run=run,
+                left=left,
+                right=2.05,
+                label=f"ratio to {place.baseline}'s",
+                heads=[("ratio [95 %]", 0.12), ("p", 0)],
+                scale=lambda axes: log_or_linear(axes, "x", *reach_of(every)),
+                zero=1.0,
+            )
+        )
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
     lost = sum(place.lost for _, place in result)
     notes += [f"{lost} jobs were not done and have no part in these figures."] if lost else []
@@ -387,11 +403,6 @@ def _policy_rows(place: Place) -> list[MarkRow]:
         ratios = rows_of(place, name)
         rows += [MarkRow(row.policy, [row.mark(words(row), "" if row.p is None else probability(row.p))], tall=0.22) for row in ratios]
     return rows
-
-
-def _policies(sheet: Page, top: float, rows: Sequence[MarkRow], left: float, baseline: str, ends: tuple[float, float]) -> None:
-    heads, label = [("ratio [95 %]", 0.12), ("p", 0)], f"ratio to {baseline}'s"
-    forest(sheet, top, rows, left=left, right=2.05, label=label, heads=heads, scale=lambda axes: log_or_linear(axes, "x", *ends), zero=1.0)
 
 
 class Pair(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import fit, fitted, measure_of, minus, room_for
@@ -12,14 +11,13 @@ from analysis.plots.marks import (
     FASTER,
     FASTER_AXIS,
     FRAME,
-    HEADS,
     SLOWER,
     SMALLEST_SCALE,
     UNPROVEN,
     VERDICTS,
     Mark,
     MarkRow,
-    forest,
+    forest_section,
     heads_of,
     margin_band,
     names_beside,
@@ -32,7 +30,7 @@ from analysis.plots.marks import (
 from analysis.plots.page import INSIDE, Section, Spec, fill, margin_entry, verdict_entries
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import FAINT, INK, QUIET, SMALL, WRONG, picture
-from analysis.wording import digits, number
+from analysis.wording import digits, number, spoken
 
 from .terms import Term
 
@@ -203,7 +201,7 @@ def key_effects(scene: Scene) -> Spec:
     lead = f"{side}. Marks: the effect; lines: its 95 % interval."
     lead += IN_COMPANY if any(part.terms(*BESIDE) for part in parts) else ""
     legend = [
-        *verdict_entries({word: word for word in MARKS}, MARKS, {term.verdict for _, _, terms in effects for term in terms}),
+        *verdict_entries(MARKS, {term.verdict for _, _, terms in effects for term in terms}),
         margin_entry(part.effects.observed.margin for part in parts),
     ]
     notes = [note for part in parts for note in _key_notes(part, f"{part.title}: " if len(parts) > 1 else "")]
@@ -248,7 +246,7 @@ def _forest_section(part: KeyPart, left: float) -> Section:
         for term in terms:
             look = MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {})
             text = f"{BESIDE.get(term.means, '')} {words(part, shown(part, term))}".strip()
-            marks.append(Mark(shown(part, term), look, (text, term.verdict), bold=term.verdict in CALLED))
+            marks.append(Mark(shown(part, term), look, (text, spoken(term.verdict)), bold=term.verdict in CALLED))
         rule = before == "profile" or (bool(before) and means == "set") or (means == "interaction" and before not in {"", means})
         tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(small)) + 0.12
         rows.append(MarkRow(name, marks, small, bold=any(mark.bold for mark in marks), rule=rule, tall=tall))
@@ -259,8 +257,8 @@ def _forest_section(part: KeyPart, left: float) -> Section:
     label = f"effect, {measure_of(part.effects.observed.metric).unit}" if part.raw else FASTER_AXIS
     heads = [("effect [95 %]" if part.raw else "gain, % [95 %]", 0.12), ("verdict", 0)]
     band = margin_band(margin) if margin else None
-    draw = partial(forest, rows=rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
-    return part.section(HEADS + sum(row.tall for row in rows) + 0.5, draw)
+    section = forest_section(part.title, rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
+    return part.section(section.tall, section.draw)
 
 
 def _key_notes(part: KeyPart, name: str) -> list[str]:

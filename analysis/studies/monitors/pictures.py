@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from analysis.labels import short_names
 from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import (
-    FOOT,
-    HEADS,
-    ROW,
     VERDICTS,
     Mark,
     MarkRow,
     axis_of,
     ends_of,
-    forest,
+    forest_section,
     interval,
     lines,
     margin_band,
@@ -125,21 +122,16 @@ def overhead_forest(scene: Scene) -> Spec:
         f"CPU seconds of the workload's measured steps, % more than without a monitor, in n {joined(part.found.units for part in parts)}; "
         f"lines: 95 % intervals. None again is the same without a monitor once more: how far equal cells differ. {SCALE}"
     )
-    legend = verdict_entries(WORDS, LOOKS, {arm.verdict for arms in rows for arm in arms})
+    legend = verdict_entries(LOOKS, {arm.verdict for arms in rows for arm in arms}, WORDS)
     legend.append(fill(f"±{joined(unsigned(part.found.margin) for part in parts)}: counts as no effect"))
     notes = ["Verdicts stand on Holm's p over all arms of the study, and are not given where none and none again differ."]
     notes += [f"{arm.label} ({part.title}): {arm.said}." for part in parts for arm in part.found.arms if arm.base and arm.cpu is None]
     left = room_for([_name(arm) for arms in rows for arm in arms], 1.9)
-    sections = []
-    for part, arms in zip(parts, rows, strict=True):
-        draw = partial(_costs, arms=arms, left=left, margin=part.found.margin)
-        sections.append(Section(part.title, HEADS + ROW * len(arms) + FOOT, draw, lines=[part.found.control.sentence], run=part.run))
+    sections = [_costs(part, arms, left) for part, arms in zip(parts, rows, strict=True)]
     return Spec(lead, sections, legend, notes)
 
 
-def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, margin: float) -> None:
-    if not arms:
-        return
+def _costs(part: MonitorPart, arms: Sequence[MonitoredArm], left: float) -> Section:
     rows = [
         MarkRow(
             _name(arm),
@@ -148,17 +140,18 @@ def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, m
         )
         for arm in arms
     ]
-    axes = forest(
-        sheet,
-        top,
+    return forest_section(
+        part.title,
         rows,
+        lines=[part.found.control.sentence],
+        run=part.run,
         left=left,
         right=2.45,
         label="CPU time more than without, %",
         heads=[("CPU +% [95 %]", 0.12), ("verdict", 0)],
+        scale=partial(_percents, which="x", arms=arms, margin=part.found.margin),
         zero=None,
     )
-    _percents(axes, "x", arms, margin)
 
 
 @picture(

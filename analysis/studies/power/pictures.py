@@ -125,8 +125,8 @@ def power_forest(scene: Scene) -> Spec:
         "block. Right: part of the same time in which the reading was above 1.02 times the cap. More images/s count where the cap is "
         "held. Lines: 95 % intervals over blocks."
     )
-    legend = verdict_entries(RATES, VERDICTS, {row.verdict for row in rows if row.rate.value is not None})
-    legend += verdict_entries(HELD, HOLDS, {row.holds for row in rows})
+    legend = verdict_entries(VERDICTS, {row.verdict for row in rows if row.rate.value is not None}, RATES)
+    legend += verdict_entries(HOLDS, {row.holds for row in rows}, HELD)
     margins = joined(unsigned(part.side.margin) for part in parts)
     legend.append(fill(f"left ±{margins}, right up to {unsigned(LIMIT)}: alike, held"))
     left = room_for([row.name for row in rows], 1.9)
