@@ -22,7 +22,7 @@ from analysis.terms import Metric, NotComparable, Refused, Unreadable
 from analysis.wording import digits, probability
 from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
-from control.t_test import t_tail
+from control.t_test import ALPHA, t_tail
 
 from .estimates import FEWEST, average, holm_by_key, inverse, share
 from .records import condition
@@ -347,9 +347,25 @@ def simulated(study: PolicyStudy) -> Answer:
     data = {**about, "source": source, "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]}
     slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
     about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
-    lines = [f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy."]
+    lines = [_answer(of_policies, study.baseline), f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy."]
     lines += [f"Predicted times are off by a factor of exp(±{source.error:g}) (sd)."] if source.error else []
     return of_parts(data, [*lines, "", *_tables(of_policies, study.baseline), "", *marked(LEGEND, "quiet")])
+
+
+def _answer(arms: Sequence[PolicyArm], baseline: str) -> str:
+    """Which policies let jobs wait less or longer than the baseline, on average, and of which that cannot be told."""
+    words: dict[str, list[str]] = {"less": [], "longer": [], "can't tell": []}
+    for arm in arms:
+        contrast = arm.against.get("mean_wait_s")
+        if contrast is None:
+            continue
+        if contrast.effect is None or contrast.p is None or contrast.p >= ALPHA:
+            words["can't tell"].append(arm.policy)
+            continue
+        ratio = inverse(contrast.effect)[0]
+        words["less" if ratio < 1 else "longer"].append(f"{arm.policy} ({digits(ratio, 3)} of {baseline}'s wait)")
+    said = [f"{word}: {', '.join(names)}" for word, names in words.items() if names]
+    return f"Jobs wait {'; '.join(said)}." if said else f"Only {baseline} was tried."
 
 
 def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[Part]:
@@ -387,6 +403,7 @@ def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
 
 def _measured(places: Sequence[Place]) -> Iterator[Part]:
     for place in places:
+        yield _answer(place.arms, place.baseline)
         yield f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy."
         if len(places) > 1:
             yield Line(place.condition, tone="strong")
