@@ -20,7 +20,7 @@ from .answer import Answer
 from .files import reason_of
 from .plain import one_line
 from .streams import complain, mend, say, silence
-from .subcommands import add_parser
+from .subcommands import Parser, add_parser
 from .terms import Refused
 from .wording import suggestion
 
@@ -91,7 +91,7 @@ def _run(given: Sequence[str], program: str) -> int:
             raise Refused(f"{name}: no such command, and no such file.{hint} `python -m analysis --help` lists the commands.")
         name, given = "show", ["show", *given]
     command = cast("Command", import_module(f"analysis.commands.{_module(name)}"))
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"{program} {name}",
         description=_page(command.__doc__ or "").replace(PROGRAM, program),
         epilog=_page(command.EXAMPLE).replace(PROGRAM, program),

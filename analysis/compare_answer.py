@@ -131,7 +131,7 @@ def answer_of(
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],
-        next=f"python -m analysis {'plan' if nothing else 'report'} {shlex.quote(source)}" if source and contrasts else "",
+        next=f"python -m analysis {'plan' if nothing else 'report' if contrasts else 'describe'} {shlex.quote(source)}" if source else "",
         data={
             "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
             "warnings": warnings,

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .terms import Refused, Unreadable
+from .wording import suggestion
 
 LARGEST_BYTES = 512 * 1024**2  # the largest saved run known has 40 MB
 
@@ -34,7 +35,9 @@ def must_be_file(path: Path, missing: str = "cannot be read: No such file or dir
     try:
         result = path.stat()
     except FileNotFoundError:
-        raise Unreadable(f"{path}: {missing}.") from None
+        siblings = [sibling.stem for sibling in path.parent.glob(f"*{path.suffix}")]
+        hint = suggestion(path.stem, siblings).replace("'?", f"{path.suffix}'?")
+        raise Unreadable(f"{path}: {missing}.{hint}") from None
     except (OSError, ValueError) as error:
         raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None
     if not stat.S_ISREG(result.st_mode):

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
+import re
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .render import add_options
+from .wording import suggestion
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Mapping
 
     from .__main__ import Command
     from .answer import Answer
 
 EXIT_CODES = "Exit code 0: answered, whatever was found. 2: bad usage, or nothing that can be used."
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that names the option, step or choice nearest to an unknown one."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.search(r"(?:unrecognized arguments:|invalid choice:) '?([^\s'=]+)", message)
+        steps = [step for action in self._actions if isinstance(action.choices, dict) for step in action.choices.values()]
+        actions = [action for parser in (self, *steps) for action in parser._actions]  # noqa: SLF001  # argparse has no other list
+        known = [name for action in actions for name in (*action.option_strings, *map(str, action.choices or ()))]
+        super().error(f"{message}.{suggestion(unknown[1], known)}" if unknown else message)
 
 
 class Option(NamedTuple):

@@ -113,7 +113,7 @@ def exactly(fraction: float) -> str:
 
 
 def spoken(verdict: str) -> str:
-    """Say a stored verdict, or a gate's ruling, in the one vocabulary of all answers; other words as they are."""
+    """Say a stored verdict, or a gate's ruling, in the one vocabulary of all answers."""
     return SPOKEN.get(verdict, verdict)
 
 
@@ -208,6 +208,7 @@ def measures(*values: float) -> list[str]:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the known name that is nearest to an unknown one; nothing where none is near."""
-    nearest = get_close_matches(name, [*known], n=1)
+    """Return " Did you mean 'x'?" for the known name that begins with an unknown one or is nearest to it, if any."""
+    names = [*known]
+    nearest = [one for one in names if name and one.startswith(name)] or get_close_matches(name, names, n=1)
     return f" Did you mean {nearest[0]!r}?" if nearest else ""

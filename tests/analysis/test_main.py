@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,3 +192,22 @@ def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     with os.fdopen(writing, "wb") as pipe:
         done = subprocess.run(command, cwd=HOUSE, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (["power", "reprt"], "report"),
+        (["power", "report", "--explan", "run.json"], "--explain"),
+        (["compare", "rum.json"], "run.json"),
+        (["compare", "run.json", "--workloads", "cnn"], "cnn_train"),
+    ],
+)
+def test_an_unknown_word_is_answered_with_the_nearest(
+    words: list[str], nearest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved_file(tmp_path, MADE)
+    with suppress(SystemExit):
+        main(words)
+    assert f"Did you mean '{nearest}'?" in capsys.readouterr().err

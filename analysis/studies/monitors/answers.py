@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -57,6 +58,7 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
         ],
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
         legend=[*provenance([run]), *LEGEND, *(("n", TURNS.format(word)) for word in units), within],
+        next=f"python -m analysis report {shlex.quote(run.origin)}" if not brief else "",
         data=document(run, result),
     )
 

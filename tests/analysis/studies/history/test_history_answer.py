@@ -61,14 +61,6 @@ def test_colour_changes_no_text(history: History) -> None:
     assert "\x1b[" not in render(history)
 
 
-def test_what_does_not_fit_a_screen_is_counted() -> None:
-    history = looked_back({f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at) for at in range(50)})
-    short = text.render(answer(history, []), whole=False)
-    assert len(short.splitlines()) <= 42
-    assert "more lines with --all" in short
-    assert sum(line.count("slower") + line.count("faster") for line in render(history).splitlines()) >= 50
-
-
 def test_a_letter_of_several_runs_is_their_median() -> None:
     """Four runs a letter: one of 9 among noughts changes nothing."""
     assert sparkline([0, 0, 9, 0, 1, 1, 1, 1], 2) == RAMP[0] + RAMP[-1]
