@@ -347,25 +347,33 @@ def simulated(study: PolicyStudy) -> Answer:
     data = {**about, "source": source, "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]}
     slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
     about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
-    lines = [_answer(of_policies, study.baseline), f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy."]
+    lines = [
+        _answer(of_policies, study.baseline),
+        f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy.",
+    ]
     lines += [f"Predicted times are off by a factor of exp(±{source.error:g}) (sd)."] if source.error else []
     return of_parts(data, [*lines, "", *_tables(of_policies, study.baseline), "", *marked(LEGEND, "quiet")])
 
 
 def _answer(arms: Sequence[PolicyArm], baseline: str) -> str:
     """Which policies let jobs wait less or longer than the baseline, on average, and of which that cannot be told."""
-    words: dict[str, list[str]] = {"less": [], "longer": [], "can't tell": []}
+    less: list[str] = []
+    longer: list[str] = []
+    open_: list[str] = []
     for arm in arms:
         contrast = arm.against.get("mean_wait_s")
         if contrast is None:
             continue
         if contrast.effect is None or contrast.p is None or contrast.p >= ALPHA:
-            words["can't tell"].append(arm.policy)
+            open_.append(arm.policy)
             continue
         ratio = inverse(contrast.effect)[0]
-        words["less" if ratio < 1 else "longer"].append(f"{arm.policy} ({digits(ratio, 3)} of {baseline}'s wait)")
-    said = [f"{word}: {', '.join(names)}" for word, names in words.items() if names]
-    return f"Jobs wait {'; '.join(said)}." if said else f"Only {baseline} was tried."
+        (less if ratio < 1 else longer).append(f"{arm.policy} (× {digits(ratio, 3)})")
+    if not less and not longer:
+        return f"Can't tell whether jobs wait less than under {baseline}: {', '.join(open_) or 'nothing could be compared'}."
+    parts = [f"{word} under {', '.join(names)}" for word, names in (("less", less), ("longer", longer)) if names]
+    parts += [f"can't tell: {', '.join(open_)}"] if open_ else []
+    return f"Against {baseline}, jobs wait {'; '.join(parts)}."
 
 
 def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[Part]:
