@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING
 
 from .checks import different_data
 from .load import GLOB, load_each
-from .terms import Refused, UnknownName
+from .terms import Cell, Refused, Run, TweakSet, UnknownName
 from .wording import suggestion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from .terms import Cell, Run, TweakSet
 
 TOGETHER = " + "  # between the names of arms that are the baseline together
 BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
-from typing import TYPE_CHECKING
 
 from control.t_test import ALPHA, t_tail
 
-from .terms import NotComparable
+from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
 from .wording import listed, percent, probability, unsigned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from .terms import Cell, Comparison, Run, Setting, TweakSet
 
 LEVEL = 0.05
 AVAILABLE = "mem_available_bytes_mean"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from .arms import (
     BASELINE,
     TOGETHER,
     Arm,
+    Side,
     both,
     control_name,
     declared_baseline,
@@ -28,16 +30,12 @@ from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
-from .terms import Comparison, Metric, NotComparable, Refused
+from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
 from .verdict import GUARD, ONE_RUN, inside_margin, judge
 from .wording import unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .arms import Side
     from .pairing import Pairing, Unit
-    from .terms import Cell, Effect, Run, TweakSet
 
 CONTROL = "{} against {} alone is a control: its p is its own, not adjusted, and none is adjusted for it."
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,6 @@ from .verdict import unseen, without_guards
 from .wording import SPOKEN, number, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from .terms import Comparison, Effect, Run
 
     Getter = Callable[[Comparison], object]

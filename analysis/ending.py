@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,13 +12,10 @@ from .compare import compare
 from .compare_answer import answer_of
 from .load import from_json
 from .render import text
-from .terms import Refused
+from .terms import Refused, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .answer import Answer
-    from .terms import Run
 
 OWN = "this run"
 VERDICTS = 40  # studies of a smaller ORDER say what their verdicts mean themselves

@@ -11,21 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from control import record as record_file
 
 from .telemetry import CLOCK
-from .terms import Cell, Design, Refused, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from .terms import Cell, Steps, TweakSet
+from .terms import Cell, Design, Refused, Run, Steps, TweakSet
 
 OURS = "deeptweak"
 BASELINES = ("stock", "base")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from control.names import undigested
@@ -12,8 +13,6 @@ from .plain import moment, one_line
 from .wording import blocks_of, place_of, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from .terms import Metric, Run, Workload
 
 MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}

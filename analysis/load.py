@@ -6,20 +6,16 @@ What a run looks like is each format's business (`formats/`); here is how files 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from analysis import studies
 
 from .files import read_whole, reason_of
 from .formats import other_tools, pytest_benchmark, record_file, saved_run
 from .formats.fields import Fields
-from .terms import Refused, Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from .terms import Run
+from .terms import Refused, Run, Unreadable
 
 GLOB = frozenset("*?[")
 Reading = TypeVar("Reading")

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from .terms import Steps
 
 # Times are saved to the microsecond or better: a larger difference than this is another computation, not rounding.

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from control.names import first_few
 
-from .arms import both, parts, same_runs, side
+from .arms import Arm, Place, Side, both, parts, same_runs, side
 from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
 from .plain import moment
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
-from .terms import Metric, NotComparable
+from .terms import Cell, Comparison, Effect, Metric, NotComparable, Run
 from .wording import listed, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from .arms import Arm, Place, Side
     from .stats.effect import Times
-    from .terms import Cell, Comparison, Effect, Run
 
     Entry = tuple[Place, Cell]
     Pair = tuple[Entry, Entry]

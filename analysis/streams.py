@@ -8,12 +8,9 @@ import os
 import re
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from .plain import inert, one_line
-
-if TYPE_CHECKING:
-    from typing import TextIO
 
 LONGEST = 2000
 LONG_WORD = re.compile(r"(\S{200})\S{200,}(\S{50})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -13,8 +14,6 @@ from .render import add_options
 from .wording import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from .__main__ import Command
     from .answer import Answer
 

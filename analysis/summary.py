@@ -6,19 +6,13 @@ import math
 import re
 import statistics
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from .answer import TONES, Answer, Column, Line, Section, Table, Word
-from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED
-from .terms import Setting
+from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
+from .terms import Cell, Comparison, Run, Setting
 from .wording import digits, gpus_of, number, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from .telemetry import Quantity
-    from .terms import Cell, Comparison, Run
 
 
 def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from control.t_test import ALPHA
 from .wording import percent, probability
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .pairing import Pairing, Reader
     from .terms import Cell, Comparison, Run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from .formats import record_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from .terms import Cell, Run
 
 CLOCK = "t_monotonic_s"

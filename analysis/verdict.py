@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from .checks import share_of_others
 from .wording import LARGEST, duration, interval, number, percent, probability, speed, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .terms import Comparison, Effect, Run, Verdict
 
 # The p below which two untouched arms differ too much to be the baseline together. Where both are sound the

@@ -5,16 +5,11 @@ from __future__ import annotations
 import math
 import re
 from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
-from .terms import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from .terms import Effect, Run
+from .terms import Effect, Refused, Run
 
 SPOKEN = {
     "improved": "faster",

@@ -9,14 +9,13 @@ slower, and too little memory kills them); a flood of another tenant's jobs (fir
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 # One customer, so that the crashes of the stream are all of the job that runs: their rate is one job's.

@@ -8,6 +8,7 @@ optimiser matters more than the batch, and the two rates change places between o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 JOBS = case("job_stream", arrivals="closed", classes="hyper", jobs=4, slots=1)

@@ -7,14 +7,13 @@ to nothing. `python -m analysis depend report RUN` compares what the jobs learne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 CLASSES = ("federated", "federated_poisoned", "federated_median", "federated_trimmed")

@@ -8,14 +8,13 @@ net spend what they gain on their gradients. `--tweaks=NAME` puts a kernel's set
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 JOBS = case("job_stream", arrivals="closed", classes="profile", jobs=12, slots=1)

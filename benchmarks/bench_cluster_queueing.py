@@ -10,6 +10,7 @@ Arrivals, load and slots are chosen with `--arrivals`, `--rate`, `--slots`, `--j
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from fixtures.terms import Case, Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 WORK_S, JOBS = 0.1, 300

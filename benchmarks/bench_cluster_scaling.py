@@ -9,14 +9,13 @@ needs; what remains are jobs for which no whole number fits, and noise. `python 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 JOBS = case("job_stream", arrivals="poisson", rate_per_s=1.5, classes="scalable", jobs=30, slots=8)

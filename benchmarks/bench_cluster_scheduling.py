@@ -10,14 +10,13 @@ Policies are chosen with `--policies`, the jobs with `--classes` and `--job-clas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 POLICIES = ("fifo", "priority", "sjf", "least_slack", "fair_share")

@@ -6,13 +6,12 @@ and runs this; `stock-again` changes nothing, so whatever is "found" there is no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 STUDY = Study(

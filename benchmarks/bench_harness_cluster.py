@@ -11,7 +11,9 @@ import os
 import statistics
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,9 +31,6 @@ from fixtures.terms import Cell, Order
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 MAX_BEYOND_S = 3.0

@@ -13,6 +13,8 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,9 +27,6 @@ from fixtures.process.child import ask
 from fixtures.telemetry.client import Sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 KEYS = {

@@ -16,6 +16,7 @@ import random
 import shutil
 import statistics
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
@@ -33,8 +34,6 @@ from fixtures.terms import Order
 from fixtures.workloads import case, provide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 MIN_RATIO = 0.9

@@ -9,6 +9,7 @@ hides the disk); read-ahead matters with a cold cache and not with a warm one, w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 FORMATS, READERS, CACHES = ("raw", "npy", "npz", "hdf5", "png"), (0, 2), ("cold", "warm")

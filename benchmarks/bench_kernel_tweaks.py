@@ -6,13 +6,12 @@ untouched machine, always runs too: whatever is "found" there is noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 STUDY = Study(

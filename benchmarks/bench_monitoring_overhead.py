@@ -9,13 +9,12 @@ That one beside the workload costs nothing is best shown inside one process, wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.terms import Metric, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 STUDY = Study(

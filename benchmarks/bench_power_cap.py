@@ -12,6 +12,7 @@ all of it on a plant made of parameters (`--power-parameters`), whose results ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 # A fixed cap, and one that falls twice.

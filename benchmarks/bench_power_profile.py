@@ -10,6 +10,7 @@ kernel is changed. Run alone: `pytest benchmarks/bench_power_profile.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fixtures.studies.power import points
@@ -17,8 +18,6 @@ from fixtures.terms import Metric, Study
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fixtures.plugin import Measured
 
 STUDY = Study(

@@ -6,6 +6,7 @@ Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from .errors import Refused
 from .t_test import t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]

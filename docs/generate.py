@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json as jsonlib
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from analysis.__main__ import COMMANDS, GROUPS
+from analysis.__main__ import COMMANDS, GROUPS, Command
 from analysis.render import add_options as add_render_options
 from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
@@ -23,11 +24,8 @@ from fixtures.tweaks import available
 from fixtures.tweaks.manifest import notes, parse, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     import pytest
 
-    from analysis.__main__ import Command
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).with_name("reference")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import hypothesis
 import pytest
@@ -12,14 +13,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests import needs
 from tests.kernel_lock import kernel_lock, kernel_unchanged
-from tests.needs import NEEDS, REFERENCE, TIERS, needs_of
+from tests.needs import NEEDS, REFERENCE, TIERS, Tier, needs_of
 from tests.sessions import place
 from tests.waiting import HASTE, PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.needs import Tier
 
 __all__ = ["REFERENCE", "kernel_lock", "kernel_unchanged", "place"]  # fixtures
 LEFT_OUT = pytest.StashKey["dict[Tier, int]"]()  # how many tests of each other tier

@@ -8,21 +8,18 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     import numpy.typing as npt
-
-    from tests.synthetic import JSON
 
     Floats = npt.NDArray[np.float64]
 

@@ -6,15 +6,11 @@ The numbers of one `Effects` agree with each other (levels and pairs with its te
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from analysis.studies.keys.terms import DesignFactor, Effects, Lenth, Level, LostPoint, Observed, Pair, Term, VariationSource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.studies.keys.terms import Means, Word
+from analysis.studies.keys.terms import DesignFactor, Effects, Lenth, Level, LostPoint, Means, Observed, Pair, Term, VariationSource, Word
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
-from analysis.studies.gate.gate import Gate, Ruled
-from analysis.terms import Comparison, Metric
-
-if TYPE_CHECKING:
-    from analysis.studies.gate.gate import Ruling
-    from analysis.terms import Verdict
+from analysis.studies.gate.gate import Gate, Ruled, Ruling
+from analysis.terms import Comparison, Metric, Verdict
 
 P10 = Metric("step_time_p10_s", "lower")
 # Text that a damaged or hostile file may hold, where a name or a reason belongs.

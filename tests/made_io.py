@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.studies.io.terms import Epoch, IoRun
-from tests.synthetic import Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tests.synthetic import JSON
+from tests.synthetic import JSON, Arm, Made, saved_run
 
 MIB = 2**20
 

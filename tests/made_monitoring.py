@@ -7,17 +7,13 @@ is that of one busy core. A monitor beside the workload takes `core` of a core w
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.synthetic import JSON
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 
 @dataclass(frozen=True)

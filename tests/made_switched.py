@@ -8,17 +8,13 @@ passed until 63 % of it act.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tests.synthetic import AGAIN, STOCK, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.synthetic import Arm
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 JSON = dict[str, Any]
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from control.adaptive import Trial
 from fixtures.declaration import Adaptive, cost
 from fixtures.designs import _factors
-from fixtures.terms import Refused
+from fixtures.terms import Cell, Refused
 from fixtures.tweaks import manifest as manifests
 from tests.designs.chain import Chain
 from tests.test_declaration import manifest
-
-if TYPE_CHECKING:
-    from fixtures.terms import Cell
 
 
 def record(cell: Cell, value: float | None = 0.2) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,17 +18,13 @@ from fixtures.kernel.machine import Effects, Restored
 from fixtures.options import Options
 from fixtures.session import Baseline, Proof, Session, keys
 from fixtures.targets.local import Local
-from fixtures.terms import Refused, TweakRefused
+from fixtures.terms import Cell, Order, Refused, Telemetry, TweakRefused, TweakSet
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
 from tests.test_declaration import STUDY, manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     from fixtures.targets import Ran
-    from fixtures.terms import Cell, Order, Telemetry, TweakSet
     from fixtures.tweaks.local import Plan
 
 SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"

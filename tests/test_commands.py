@@ -6,8 +6,9 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,14 +20,8 @@ from fixtures.studies.jobs import arrivals, classes, engines, faults
 from fixtures.studies.monitors import monitor
 from fixtures.terms import USAGE
 from tests import fake_root
-from tests.sessions import Done
+from tests.sessions import Done, Place
 from tests.telemetry.test_nvml import library
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.sessions import Place
 
 
 @pytest.fixture

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures import design_file
-from tests.sessions import swappiness
+from tests.sessions import Place, swappiness
 from tests.test_design_endings import KNOBS
 from tests.test_design_sessions import file_of, outcomes
-
-if TYPE_CHECKING:
-    from tests.sessions import Place
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -20,8 +22,6 @@ from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow]
 ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.chain", "--target=fleet")

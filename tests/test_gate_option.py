@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.sessions import another_swappiness
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.sessions import Done, Place
+from tests.sessions import Done, Place, another_swappiness
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 

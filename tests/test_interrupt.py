@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,12 @@ import jsonschema
 import pytest
 
 from tests import waiting
-from tests.sessions import Done, another_swappiness, caught, swappiness, until, workload_of
+from tests.sessions import Done, Place, another_swappiness, caught, swappiness, until, workload_of
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
 
-    from tests.sessions import Place
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 

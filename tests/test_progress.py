@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
 from fixtures.progress import ProgressFile, digest
-from fixtures.terms import BadInput, TweakSet
+from fixtures.terms import BadInput, Cell, TweakSet
 from fixtures.tweaks.manifest import parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fixtures.terms import Cell
 
 MANIFEST = """\
 apiVersion: skyhook.nvidia.com/v1alpha1

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
 from analysis.load import from_json
+from analysis.terms import Run as Loaded
 from analysis.terms import Unreadable
 from fixtures import host, record, storage
 from fixtures.kernel.machine import Effects, Restored, Write
@@ -19,11 +21,6 @@ from fixtures.targets import Ran
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Step, Study, Telemetry, WorkloadRun
 from fixtures.tweaks.local import Plan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analysis.terms import Run as Loaded
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data/run.schema.json").read_text(encoding="utf-8"))
 STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("throughput_samples_per_s", "higher"), blocks=2, margin=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import statistics
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,6 @@ from tests.test_session import SCHEMA, telemetry_cells
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator, Sequence
 
 pytestmark = [pytest.mark.slow]
 ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet")

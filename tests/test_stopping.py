@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -13,13 +15,7 @@ from control import stopping
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
-from fixtures.terms import BadInput, Limit, Metric, Study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from fixtures.terms import Cell
+from fixtures.terms import BadInput, Cell, Limit, Metric, Study
 
 STUDY = Study("study", "Why?", ("idle",), (), Metric("step_time_p10_s", "lower"), blocks=20)
 STEP_TIMES = ("step_time_p10_s", "step_time_median_s", "step_time_round_adjusted_s")

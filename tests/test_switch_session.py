@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,13 @@ import pytest
 from analysis.compare import compare
 from analysis.load import load
 from fixtures.kernel.tunables import shown
-from tests.sessions import another_swappiness, caught, swappiness, until, workload_of
+from tests.sessions import Place, another_swappiness, caught, swappiness, until, workload_of
 from tests.test_interrupt import ctrl_c
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator, Sequence
 
-    from tests.sessions import Place
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 

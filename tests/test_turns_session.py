@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,13 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import load
-from tests.sessions import another_swappiness, caught, swappiness
+from tests.sessions import Place, another_swappiness, caught, swappiness
 from tests.test_interrupt import ctrl_c
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
 
-    from tests.sessions import Place
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 ADJUSTED = "step_time_round_adjusted_s"

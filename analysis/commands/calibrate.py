@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.load import load
 from analysis.subcommands import option, signature
 from analysis.wording import whole
@@ -15,7 +16,6 @@ from analysis.wording import whole
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.answer import Answer
 
 ANSWERS = True
 GROUP = "design"

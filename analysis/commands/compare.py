@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.arms import read_arm
+from analysis.answer import Answer
+from analysis.arms import Arm, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature
-from analysis.terms import Refused, UnknownName
+from analysis.terms import Comparison, Refused, UnknownName
 from analysis.wording import parse_names, percent, probability
 from control.t_test import ALPHA
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
-    from analysis.answer import Answer
-    from analysis.arms import Arm
-    from analysis.terms import Comparison
 
 ANSWERS = True
 GROUP = "run"

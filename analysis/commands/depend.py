@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "faults: report, checkpoint intervals, packet loss, simulate"

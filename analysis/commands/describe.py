@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.load import load_each
 from analysis.subcommands import option, signature
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 
 if TYPE_CHECKING:
-    from analysis.answer import Answer
     from analysis.studies.describe.describe import Described
-    from analysis.terms import Run
 
 ANSWERS = True
 GROUP = "run"

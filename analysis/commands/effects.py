@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.arms import must_have
 from analysis.files import damaged
 from analysis.load import load
 from analysis.plain import one_line
 from analysis.switched import is_switched
-from analysis.terms import Refused, UnknownName
+from analysis.terms import Refused, Run, UnknownName
 from analysis.wording import suggestion
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
 
-    from analysis.answer import Answer
     from analysis.studies.keys.terms import Effects
-    from analysis.terms import Run
 
 ANSWERS = True
 GROUP = "design"

@@ -10,18 +10,14 @@ import csv
 import io
 import json
 import math
+from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from analysis.load import find, load
 from analysis.subcommands import option, signature
-from analysis.terms import Refused
+from analysis.terms import Metric, Refused, Run
 from control.t_test import t_quantile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from analysis.terms import Metric, Run
 
 GROUP = "tool"
 HELP = "figures for Bencher, github-action-benchmark, Otava"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,18 +17,15 @@ from analysis.load import files_of
 from analysis.plain import inert_json
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
-from analysis.studies.gate.gate import EXIT, answer, judge
+from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.studies.gate.promote import Promotion, place, promote
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
-    from analysis.studies.gate.gate import Gate
     from analysis.studies.gate.limits import Limits
-    from analysis.terms import Run
 
 UNTOLD = 2
 ANSWERS = True

@@ -6,13 +6,10 @@ Reads saved runs of bench_gpu_metrics, and folders of log pairs (dcgmi dmon, nvi
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.subcommands import option, signature
 from analysis.wording import whole
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 ANSWERS = True
 GROUP = "study"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.load import load_each
 from analysis.streams import complain
 from analysis.subcommands import option, signature
@@ -15,7 +16,6 @@ from analysis.terms import Refused
 from analysis.wording import whole
 
 if TYPE_CHECKING:
-    from analysis.answer import Answer
     from analysis.studies.history.history import History
 
 ANSWERS = True

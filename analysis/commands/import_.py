@@ -9,19 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from analysis.files import must_be_a_name, must_be_new, read_whole, write_whole
 from analysis.importing import MergeSource, document
 from analysis.load import files_of, find, from_json, load, parsed
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
-    from analysis.terms import Run
 
 GROUP = "tool"
 HELP = "runs of other tools as one of ours"

@@ -6,13 +6,10 @@ Reads runs of bench_io_patterns and result folders of DLIO, and says of each fig
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.subcommands import option, signature
 from analysis.wording import whole
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 ANSWERS = True
 GROUP = "study"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from analysis.answer import Answer
 from analysis.subcommands import Steps, runs_of, step
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"

@@ -10,15 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.answer import together
+from analysis.answer import Answer, together
 from analysis.load import load_each
 from analysis.subcommands import option, signature
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 
 if TYPE_CHECKING:
-    from analysis.answer import Answer
     from analysis.studies.monitors.terms import Overhead
-    from analysis.terms import Run
 
 ANSWERS = True
 GROUP = "study"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from analysis.answer import Answer
 from analysis.files import damaged
 from analysis.load import load
 from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from analysis.wording import parse_percent
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 ANSWERS = True
 GROUP = "design"

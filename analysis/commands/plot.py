@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.files import damaged, write_whole
 from analysis.load import load_each
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 from analysis.wording import ended, suggestion
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from analysis.summary import SummaryRow
-    from analysis.terms import Run
 
 GROUP = "run"
 HELP = "pictures of saved runs and summary tables, a file each"

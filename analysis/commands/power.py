@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, simulate, report"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -12,7 +13,6 @@ from analysis.wording import parse_percent
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.answer import Answer
     from analysis.studies.jobs.prediction.tables import By
 
 GROUP = "study"

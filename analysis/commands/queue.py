@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.answer import Answer
     from analysis.studies.jobs.queue_fits import Fit
     from analysis.studies.jobs.queue_formulas import Inputs
     from analysis.studies.jobs.queues import Prediction

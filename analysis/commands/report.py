@@ -6,21 +6,20 @@ import gc
 import json
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.files import damaged
 from analysis.load import load_each
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 from analysis.wording import spoken
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
 
     from analysis.report.page import Page
-    from analysis.terms import Run
 
 GROUP = "run"
 HELP = "one HTML page with verdicts, pictures, provenance and data"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "replicas for jobs: fit laws of speed-up, choose, simulate"

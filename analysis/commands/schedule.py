@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"

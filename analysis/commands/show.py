@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from analysis.answer import Answer
 from analysis.arms import read_arm
 from analysis.subcommands import option, signature
 from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 ANSWERS = True
 GROUP = "run"

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from analysis.answer import Answer, Column, Section, Table
 from analysis.files import must_be_a_name, must_be_new, write_whole
 from analysis.load import from_json, parsed
 from analysis.subcommands import option, signature
-from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analysis.terms import Cell, Run
+from analysis.terms import Cell, Refused, Run
 
 ANSWERS = True
 GROUP = "run"

@@ -6,19 +6,16 @@ made of it. Fields and units are explained in `data/README.md`, their shape in `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from analysis import studies as studies_of_runs
-from analysis.terms import Design, Factor, Outcome, Point, Run, Study, TweakSet, Workload
+from analysis.terms import Cell, Design, Factor, Outcome, Point, Run, Study, TweakSet, Workload
 
 from . import saved_cell
 from .fields import Fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analysis.terms import Cell
-
     from .saved_cell import CellKey
 
 SCHEMA_VERSION = 12

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analysis.plain import one_line
 
-from .readers import Log, number_in
+from .readers import Line, Log, number_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
-    from .readers import Line
 
 HEAD = re.compile(r"([a-z][a-z0-9_.]*)(?: \[([^\]]+)\])?")
 HEADS = {"name", "index", "count", "timestamp", "uuid", "serial", "pstate"}  # names of columns without a `.` or `_`

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
+
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
-    from analysis.answer import Answer
 
 FORMATS = {"json": "JSON, for programs", "csv": "the tables as CSV, raw values", "markdown": "Markdown"}
 

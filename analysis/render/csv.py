@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
-from typing import TYPE_CHECKING
 
-from analysis.answer import Interval, Section, Table, Word
+from analysis.answer import Answer, Interval, Section, Table, Word
 from analysis.plain import SENTENCE, one_line
 
 from . import heads
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would compute
 

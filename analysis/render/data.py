@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.plain import printable_json
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
 
 
 def render(answer: Answer) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from analysis.answer import Line, Table, Word
+from analysis.answer import Answer, Line, Table, Word
 from analysis.plain import SENTENCE, one_line
 from analysis.wording import spoken
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from analysis.answer import Answer
 
 
 def render(answer: Answer, level: int = 3) -> Markup:

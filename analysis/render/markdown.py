@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-from analysis.answer import Line, Table, Word
+from analysis.answer import Answer, Line, Table, Word
 from analysis.plain import SENTENCE, inert, one_line
 from analysis.wording import spoken
 
 from . import heads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from analysis.answer import Answer
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 

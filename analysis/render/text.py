@@ -7,21 +7,17 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, repeat, zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 from unicodedata import combining, east_asian_width
 
-from analysis.answer import Interval, Line, Table, Word
+from analysis.answer import Answer, Column, Interval, Line, Section, Table, Tone, Word
 from analysis.plain import SENTENCE, inert, one_line
 from analysis.wording import spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TextIO
-
-    from analysis.answer import Answer, Column, Section, Tone
-
     Cell = tuple[str, Tone]
 
 STYLES: Mapping[Tone, str] = {"": "", "good": "32", "bad": "1;31", "open": "33", "quiet": "2", "strong": "1"}

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from analysis.checks import LEVEL, OTHERS, share_of_others
 from analysis.labels import short_names
+from analysis.terms import Comparison, Run, Verdict
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, percent, spoken, unsigned
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.terms import Comparison, Run, Verdict
 
 # The order in which a reader wants to hear of them.
 VERDICTS: tuple[Verdict, ...] = ("regressed", "improved", "equivalent", "inconclusive", "not comparable")

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from analysis.arms import Arm, side
 from analysis.pairing import pair
 from analysis.stats.adjust import holm
 from analysis.stats.effect import log_gains
 from analysis.switched import expanded
+from analysis.terms import Cell, Comparison, Effect, Metric, Run
 from analysis.verdict import GUARD, NAMES, ONE_RUN, without_guards
 from analysis.wording import probability, unsigned
 from control.names import first_few
@@ -23,11 +25,6 @@ from control.t_test import ALPHA
 
 from .answers import is_control
 from .verdicts import base_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from analysis.terms import Cell, Comparison, Effect, Metric, Run
 
 State = Literal["met", "not met", "not applicable"]
 Answer = tuple[State, str]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from analysis.terms import Cell, Comparison, Effect, Run
 
+if TYPE_CHECKING:
     from analysis.studies.keys.terms import Effects
-    from analysis.terms import Cell, Comparison, Effect, Run
 
 Value = str | int | float | bool | None
 Rows = list[dict[str, Value]]

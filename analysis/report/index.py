@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -18,8 +18,8 @@ from analysis.plots.style import svg
 from analysis.render import html as as_html
 from analysis.studies.history import pictures as history_picture
 from analysis.studies.history.answer import answer
-from analysis.studies.history.history import gather, judge, regressions
-from analysis.terms import Refused
+from analysis.studies.history.history import History, gather, judge, regressions
+from analysis.terms import Refused, Run, Verdict
 from analysis.verdict import without_guards
 from analysis.wording import number
 
@@ -27,12 +27,6 @@ from .answers import counted
 from .page import page_of, question_of, render
 from .saving import save
 from .view import counts_of, machine_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.studies.history.history import History
-    from analysis.terms import Run, Verdict
 
 RECENT = 20  # runs in which a change for the worse is named first
 COMMIT = 12  # digits are enough to find it by

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -20,30 +21,24 @@ from analysis.answer import Answer, Line, Section
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots import fitting
-from analysis.plots.scene import NothingToDraw, scene_of
+from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.plots.style import Picture as Module
 from analysis.plots.style import svg, written
 from analysis.render import csv, markdown
 from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
-from analysis.terms import Refused
+from analysis.terms import Comparison, Refused, Run, Verdict
 from analysis.wording import spoken, unsigned
 
 from . import csv_files
 from .answers import counted, joined
 from .saving import GENERATOR
 from .verdicts import VerdictTable, tables
-from .view import ViewText, view_of
+from .view import View, ViewText, view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.figure import Figure
 
-    from analysis.plots.scene import Scene
-    from analysis.plots.style import Picture as Module
-    from analysis.terms import Comparison, Run, Verdict
-
-    from .view import View
 
 TEMPLATES = Path(__file__).with_name("templates")
 SECTIONS = (

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from analysis.checks import READ_BACK, same_value
+from analysis.terms import Applied, Cell, Run, Setting, TweakSet
 from analysis.wording import listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from analysis.terms import Applied, Cell, Run, Setting, TweakSet
 
 GONE = "not there"
 State = Literal["held", "failed", "unknown"]

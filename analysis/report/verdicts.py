@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.labels import absolute, label_of, short_names
+from analysis.terms import Comparison, Effect, Metric, Run, Verdict
 from analysis.verdict import NAMES, without_guards
 from analysis.wording import number, probability, size
 
 from .answers import is_control
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.terms import Comparison, Effect, Metric, Run, Verdict
 
 TOGETHER = 2  # more workloads than this with one row each share a table
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis import machine
 from analysis.checks import warnings_of
 from analysis.render import html as as_html
+from analysis.terms import Cell, Comparison, Design, Run
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
 from control.names import first_few
 
@@ -18,13 +20,10 @@ from .settings import RequestedSetting, State, asked
 from .verdicts import VerdictTable, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from markupsafe import Markup
 
     from analysis.machine import Fact
     from analysis.studies.keys.terms import Effects
-    from analysis.terms import Cell, Comparison, Design, Run
 
 
 # Metrics in the list of all cells: label and factor to its unit.

@@ -6,12 +6,11 @@ the few contrasts of a study; the last two let at most that share of all alarms 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     Adjustment = Callable[[Sequence[float]], list[float]]
 
 

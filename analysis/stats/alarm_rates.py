@@ -8,9 +8,11 @@ fixed: whoever runs it again gets the same numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +20,6 @@ import numpy as np
 from .changepoint import change_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import ModuleType
-
     from .changepoint import Floats
 
     Detector = Callable[[Floats], list[int]]

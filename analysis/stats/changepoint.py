@@ -19,6 +19,7 @@ the Bayes factor grows, so that 1/(2·BF) serves as a p-value. `alarm_rates` mea
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -30,8 +31,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from control.t_test import t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]

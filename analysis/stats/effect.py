@@ -8,6 +8,7 @@ whether a reader thinks in time or in throughput, nor on which arm is called the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from control.stopping import widening
 from control.t_test import ALPHA, LARGEST_LOG, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
 
 ENOUGH_PROCESSES = 5  # with fewer, a t on their means alone is too wide to say anything (2.8 standard errors and more)

@@ -7,6 +7,7 @@ and `analysis.studies.gate.gate`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from .changepoint import step_in_time
 from .effect import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from .simulate import Floats, Sessions

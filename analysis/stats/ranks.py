@@ -7,6 +7,7 @@ the median of Walsh averages. Their intervals are order statistics, exact where 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -15,13 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
+from analysis.terms import Effect
+
 from .effect import log_gains
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.terms import Effect
-
     Values = Sequence[float] | np.ndarray
 
 LEVEL = 0.95

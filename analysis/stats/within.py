@@ -12,6 +12,7 @@ however often. Source: Kalibera & Jones, "Rigorous benchmarking in reasonable ti
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ import scipy.stats
 from .ranks import mann_whitney
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     Values = Sequence[float] | np.ndarray
 
 LEVEL = 0.95

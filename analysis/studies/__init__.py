@@ -6,16 +6,14 @@ imports another, and nothing outside of this folder and `commands/` imports a st
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from analysis.answer import Answer
-    from analysis.terms import Run
+from analysis.answer import Answer
+from analysis.terms import Run
 
 NAMES = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
 

@@ -9,22 +9,17 @@ and undecided on synthetic machines stands in docs/adaptive.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import exp, expm1, isfinite, log, log1p
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from . import Json, Trial, slugs
-from .belief import LEAST, comparisons, prior, smallest, uneven, unknown, weigh, whole
-from .confirmation import differences
+from . import Factor, Json, Trial, slugs
+from .belief import LEAST, Belief, comparisons, prior, smallest, uneven, unknown, weigh, whole
+from .confirmation import Difference, differences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
-
-    from . import Factor
-    from .belief import Belief
-    from .confirmation import Difference
 
 
 PER_BLOCK, CONFIRMATIONS = 4, 3

@@ -8,22 +8,18 @@ curse). How near the pick comes to the true best stands in docs/adaptive.md, pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import exp, expm1, isfinite, log, log1p, prod
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from . import Json, Trial
-from .confirmation import differences, gain
-from .surface import Hopeful, Tpe
+from . import Factor, Json, Trial
+from .confirmation import Difference, differences, gain
+from .surface import Hopeful, Point, Surface, Tpe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
 
-    from . import Factor
-    from .confirmation import Difference
-    from .surface import Point, Surface
 
 LEAST = 24
 PER_BLOCK = 6

@@ -6,6 +6,7 @@ A task is which network infers on which GPU under which cap; files of tasks are 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,13 +16,9 @@ import yaml
 
 from control.errors import Refused, Unreadable, one_line
 
-from .terms import CPU_TIME, WATTS, Partition, Platform
+from .terms import CPU_TIME, WATTS, Partition, Platform, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .terms import Unit
-
     Caps = tuple[tuple[int, float], ...]  # (from this iteration on, cap)
 
 DATA = Path(__file__).parents[2] / "data" / "power"

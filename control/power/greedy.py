@@ -8,6 +8,7 @@ leaves no clock under the cap the old one is kept. Source: PctoDL's code, as its
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ import numpy as np
 from .terms import Infeasible, Partition, Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from .terms import Anchor, Floats, Model, Platform
 
 

@@ -5,6 +5,7 @@ Real GPUs differ from any fitted model; a controller is judged on one that does 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -15,13 +16,10 @@ from control.errors import Refused
 
 from . import catalog
 from .catalog import every_batch
-from .tables import at_most, partition_of
+from .tables import Curve, Tables, at_most, partition_of
 from .terms import Knobs, Partition, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .tables import Curve, Tables
     from .terms import Floats, Tenant
 
 SAMPLE_S = 0.1

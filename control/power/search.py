@@ -6,6 +6,7 @@ jump in the throughput cannot lead to an answer above the cap. Deterministic: no
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
@@ -17,13 +18,10 @@ import numpy as np
 from control.errors import Refused
 
 from . import catalog
-from .greedy import answer_of, fits, rounded_up
+from .greedy import PartitionAnswer, answer_of, fits, rounded_up
 from .terms import SPOKEN, Infeasible, Partition, Setting, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from .greedy import PartitionAnswer
     from .terms import Anchor, Floats, Model, Platform
 
 Tile = tuple[float, int]

@@ -8,6 +8,7 @@ first 500 updates it accepts what is predicted to be *worse*. Source: PctoDL's c
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp
 from typing import TYPE_CHECKING, TypeVar
@@ -19,13 +20,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from .greedy import fits
-from .tables import at_most, model_clock, nearest, partition_of, speed_in, speeds_of
+from .tables import Tables, at_most, model_clock, nearest, partition_of, speed_in, speeds_of
 from .terms import Partition, tenants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .tables import Tables
     from .terms import Floats, Knobs, Question, Seen, Tenant
 
 Value = TypeVar("Value")

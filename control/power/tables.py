@@ -6,6 +6,7 @@ What is read, predicted or searched once is known for the rest of the process.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,14 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .catalog import platforms
-from .greedy import greedy
+from .greedy import PartitionAnswer, greedy
 from .search import best, profiled
 from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings, Unsupported, must_be_in, tenants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from .greedy import PartitionAnswer
     from .terms import Anchor, Floats, Knobs, Model, Question, Speed, Tenant
 
 

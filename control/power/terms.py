@@ -6,14 +6,13 @@ A GPU is shared by N processes of one model. Process i may use `shares[i]` perce
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from control.errors import Refused, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -9,6 +9,7 @@ A policy has a `description` of one line, and one of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf, isfinite, log2
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from control.errors import UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     Shares = dict[str, dict[str, float]]  # the part of each class of jobs, by kind of slot
 
 STEPS = 8  # of a factor of two: how far demand may change before the shares are sought again

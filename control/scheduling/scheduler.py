@@ -6,19 +6,15 @@ The simulator and the real dispatcher run this very code.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from control.errors import Refused
 
 from . import policies
-from .policies import Start, State
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .policies import Job
+from .policies import Job, Start, State
 
 
 class Scheduler:

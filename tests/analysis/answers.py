@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from analysis.__main__ import main
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pytest
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -25,16 +25,10 @@ from analysis.studies.gate.session import SessionGate
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
 from analysis.summary import rows_of
-from analysis.terms import Refused, Setting
+from analysis.terms import Comparison, Refused, Run, Setting
 from analysis.verdict import judge
 from tests.made_designs import Keys, designed, factorial
-from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from analysis.terms import Comparison, Run
-    from tests.synthetic import JSON
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, in_turns, saved_run
 
 BOTH = ("stock", "stock-again")
 NAME = "stock + stock-again"

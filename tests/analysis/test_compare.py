@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,18 +12,13 @@ import pytest
 from analysis.checks import reserved_bytes, same_value, warnings_of
 from analysis.compare import compare
 from analysis.load import from_json, load
-from analysis.terms import Run, Setting, UnknownName
+from analysis.terms import Comparison, Run, Setting, UnknownName, Verdict
 from analysis.verdict import judge
 from control.t_test import detectable_gain
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.terms import Comparison, Run, Verdict
-    from tests.synthetic import JSON
 
     Situation = tuple[Verdict, tuple[Arm, ...], Callable[[JSON], None] | None, Mapping[str, object]]
 

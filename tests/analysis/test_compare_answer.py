@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +23,14 @@ from analysis.render import csv as as_csv
 from analysis.render.text import render
 from analysis.report.view import _measure
 from analysis.studies.plan.plan import DAY_S, Goal, plan
-from analysis.terms import Metric
-from analysis.verdict import unseen
+from analysis.terms import Comparison, Metric, Run
+from analysis.verdict import Unseen, unseen
 from analysis.wording import listed, percent, place_of, probability, size, unsigned
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.terms import Comparison, Run
-    from analysis.verdict import Unseen
 
 
 SWAPPINESS = {"vm.swappiness": "1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +17,13 @@ from analysis.compare import Options, compare, compare_arms
 from analysis.load import from_json
 from analysis.pairing import ONE_RUN_AN_ARM
 from analysis.stats.effect import two_sample_effect
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.terms import Run
 
 SWAPPINESS = {"vm.swappiness": "1"}
 FAST = Arm("fast", 0.10, SWAPPINESS)

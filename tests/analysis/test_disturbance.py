@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,12 +12,8 @@ from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.load import from_json
 from analysis.render.text import render
+from analysis.terms import Run
 from tests.synthetic import Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.terms import Run
 
 
 def run(others: Sequence[float], *, stolen: float = 0.0, cpus: int | None = 4, **fields: object) -> Run:

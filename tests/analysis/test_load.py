@@ -16,12 +16,10 @@ from analysis.formats.saved_run import SCHEMA_VERSION
 from analysis.load import find, from_json, load
 from analysis.metrics import disagreements, metrics_of, quantile
 from analysis.terms import Steps, Unreadable
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
-
-    from tests.synthetic import JSON
 
 
 BROKEN = Arm("broken", requested={"vm.swappiness": "1"}, broken=dict.fromkeys(range(1, 7), ("skipped", "no root")))

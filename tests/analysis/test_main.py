@@ -14,12 +14,11 @@ import pytest
 
 from analysis.__main__ import main
 from tests.analysis.answers import refusals, refused
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from tests.synthetic import JSON
 
 HOUSE = Path(__file__).parents[2]
 COMMANDS = [path.stem.rstrip("_").replace("_", "-") for path in (HOUSE / "analysis/commands").glob("*.py") if not path.stem.startswith("_")]

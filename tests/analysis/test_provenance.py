@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from tests.analysis.report.pages import SWAPPINESS, read
 from tests.synthetic import STOCK, Arm, Made
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from syrupy.assertion import SnapshotAssertion
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from scipy import stats
@@ -11,10 +10,8 @@ from scipy import stats
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.studies.calibration.rates import band, stopping_rates
+from analysis.terms import Comparison
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from analysis.terms import Comparison
 
 EARLY, LATE = (Arm(name, requested={"vm.swappiness": name[-1]}) for name in ("decided-1", "open-2"))
 MADE = Made(arms=(STOCK, AGAIN, EARLY, LATE), blocks=10, baseline=("stock", "stock-again"))

@@ -6,6 +6,7 @@ import csv
 import math
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from analysis.render import csv as as_csv
 from analysis.render import markdown
 from analysis.render import text as as_text
 from analysis.summary import (
+    SummaryRow,
     across,
     answer,
     changes,
@@ -30,19 +32,15 @@ from analysis.summary import (
     throughput_samples_per_s,
     time_weighted,
 )
-from analysis.terms import Cell, Setting, Steps
+from analysis.terms import Cell, Run, Setting, Steps
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
 from tests.made_telemetry import sampled_file
 from tests.stock_files import benchmark, document, times
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.summary import SummaryRow
-    from analysis.terms import Run
 
 FAST = Arm("tcp|cubic", gain=0.15, requested={"net.ipv4.tcp_congestion_control": "cubic"})
 MADE = Made(arms=(STOCK, AGAIN, FAST), workloads=("cnn_train", "lora"), blocks=5, seed=3)

@@ -19,7 +19,7 @@ from analysis.report.checklist import Subject, ratios_are_not_averaged
 from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
 from analysis.switched import expanded
-from analysis.terms import Run, Unreadable
+from analysis.terms import Comparison, Run, Unreadable
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN
 from tests.synthetic import Arm as Made
@@ -27,7 +27,6 @@ from tests.synthetic import Arm as Made
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.terms import Comparison
 
 TUNED = Made("tuned", gain=0.05, requested={"vm.swappiness": "10"})
 OTHER = Made("other", requested={"vm.dirty_ratio": "10"})

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from analysis.load import from_json, load
 from analysis.telemetry import CPU_BUSY, GPU_POWER, QUANTITIES, Missing, series_of
+from analysis.terms import Run
 from tests.deeptweak_like import Like, directory, step_times
 from tests.made_telemetry import sampled_file
 from tests.synthetic import Made, saved_run
@@ -22,7 +23,6 @@ from tests.synthetic import Made, saved_run
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.terms import Run
 
 REAL = Path(__file__).parents[2] / "data/runs/2026-11-21_amd-epyc-2cpu.json"
 SMALL = Made(blocks=1, steps=4, warmup=1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.kubernetes.client import Where, connect
-from tests.cluster.line import to_cluster
+from fixtures.kubernetes.client import Cluster, Where, connect
+from tests.cluster.line import Line, to_cluster
 from tests.cluster.operators.fixtures import kaito_operator, skyhook_operator
 from tests.cluster.rig import clients, kind, simulated, up
 from tests.cluster.runs import here, place
@@ -24,10 +25,6 @@ from tests.needs import requires
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fixtures.kubernetes.client import Cluster
-    from tests.cluster.line import Line
     from tests.cluster.rig.clients import Client
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import copy
 import functools
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from fixtures.kubernetes.pods import Conclusion
 
 Object = dict[str, Any]

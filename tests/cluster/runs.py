@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,6 @@ from tests.sessions import Done, Place, caught
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
 
     from tests.cluster.rig.clients import Client
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,9 +20,6 @@ from fixtures.studies.jobs.engines import EngineRequest, opened
 from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from fixtures.studies.jobs.engines.kubernetes import KubernetesJobs
     from tests.cluster.runs import Here
 

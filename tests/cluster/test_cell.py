@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -12,8 +13,6 @@ from fixtures.terms import Order, Refused, WorkloadRun
 from fixtures.workloads import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fixtures.kubernetes.node import HeldNode
 
 Json = dict[str, Any]

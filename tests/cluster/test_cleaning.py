@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,6 @@ from fixtures.kubernetes.api import NODES, create, delete, get, patch
 from fixtures.kubernetes.skyhook import clean_node, marked_by_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fixtures.kubernetes.client import Cluster
 
 

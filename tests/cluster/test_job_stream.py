@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +21,6 @@ from tests.sessions import HOUSE
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fixtures.kubernetes.client import Cluster
 
 

@@ -6,14 +6,16 @@ The controller is the stand-in of `operators/kaito.py`, which follows recordings
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes import kaito, manifests, names, recovery, settings, skyhook, ways, workload
-from fixtures.kubernetes.client import Where, connect
+from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.settings import Shared
 from fixtures.kubernetes.watch import watch
@@ -25,12 +27,6 @@ from tests.cluster.operators.fixtures import StandIn, kaito_operator
 from tests.cluster.test_job import PATIENCE_S, RUN_ID, error_of
 from tests.said import SPEAK
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from fixtures.kubernetes.client import Cluster
 
 __all__ = ["kaito_operator"]  # a fixture
 pytestmark = pytest.mark.needs("reference")

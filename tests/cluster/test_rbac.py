@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,6 @@ from fixtures.terms import Refused
 from tests.cluster.line import altered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tests.cluster.runs import Here
 
 

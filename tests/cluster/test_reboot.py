@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 import uuid
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +24,7 @@ from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.settings import Settings
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import Cell, Refused, TweakRefused
+from fixtures.terms import Cell, Refused, TweakRefused, TweakSet
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
@@ -33,10 +35,6 @@ from tests.cluster.simulated_agents import MACHINES, said
 from tests.sessions import HOUSE, Place, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from fixtures.terms import TweakSet
     from tests.cluster.operators.fixtures import StandIn
     from tests.fake_root import FakeRoot
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from analysis.compare import compare
 from analysis.load import load
+from analysis.terms import Comparison
 from tests.sessions import HOUSE, Done, Place
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from analysis.terms import Comparison
 
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
 STEPS = "import os, time; from deeptweak.steps import step\nwhile True: time.sleep(float(os.environ.get('PAUSE_S', '0.01'))); step()"

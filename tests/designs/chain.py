@@ -6,16 +6,15 @@ What it asks for never depends on a time.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from control.adaptive import Trial
 from fixtures import designs
+from fixtures.terms import TweakSet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fixtures.designs import Factor, Options
-    from fixtures.terms import TweakSet
 
 _names = designs.names
 DESCRIPTION = "each key alone, until one of them fails"

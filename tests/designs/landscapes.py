@@ -8,6 +8,7 @@ among them. Families: `adds` (costs add), `multiplies`, `interacts` (two knobs c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ import numpy as np
 from fixtures.designs import Factor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]

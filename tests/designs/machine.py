@@ -5,6 +5,7 @@ What they are is written down before any engine sees them; none is made for a me
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ import numpy as np
 from fixtures.designs import Factor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from control.adaptive import Engine
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures.designs._factors import factors
+from fixtures.terms import TweakSet
 from fixtures.tweaks.manifest import parse
 
 if TYPE_CHECKING:
     from fixtures.designs import Factor
-    from fixtures.terms import TweakSet
 
 TYPES = "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
 

@@ -7,6 +7,7 @@ python -m tests.designs.rates search [seeds]
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from math import log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,8 +20,6 @@ from tests.designs.landscapes import FACTORS, SIZES, Landscape
 from tests.designs.machine import Machine, keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from control.adaptive import Json
 
 PROFILE = TweakSet("tuned")

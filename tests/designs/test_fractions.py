@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,19 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.designs import Options, fractional, screening
+from fixtures.designs import Laid, Options, fractional, screening
 from fixtures.designs._factors import LETTERS, factors, own
 from fixtures.designs.fractional import smallest
 from fixtures.terms import BadInput
 from tests.designs.profiles import keys, sysctls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
-
     from numpy.typing import NDArray
-
-    from fixtures.designs import Laid
 
 
 def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[np.int64]]:

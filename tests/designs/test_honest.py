@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from math import log1p
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +17,6 @@ from tests.designs.machine import Machine, keys
 from tests.designs.rates import PROFILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from types import ModuleType
-
     from control.adaptive import Engine
 
 Json = dict[str, Any]

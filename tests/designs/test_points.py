@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import designs
-from fixtures.designs import Laid, Options
+from fixtures.designs import Factor, Laid, Options
 from fixtures.designs._factors import factors, own, stock_levels
 from fixtures.terms import BadInput
 from fixtures.tweaks.derive import derived
 from tests.designs.profiles import sysctls
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fixtures.designs import Factor
 
 NAMES = [name for name in designs.names() if name != "matrix"]
 STATIC = [name for name in NAMES if hasattr(designs.load(name), "points")]

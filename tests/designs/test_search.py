@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from tests.designs.machine import Machine
 from tests.designs.rates import Found, plain, searched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from control.adaptive.search import Search
 
 SEEDS = 50

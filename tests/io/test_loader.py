@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,6 @@ from fixtures.studies.io.formats import Samples as Content
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
 pytestmark = pytest.mark.needs("torch")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from math import exp, factorial, sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,6 @@ from fixtures.studies.jobs.arrivals import TICK_S, TraceRow, fltk_mean_gap_s, mm
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]

@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from fixtures.__main__ import main
 from fixtures.studies.jobs import arrivals, classes, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     Said = Callable[..., tuple[int, list[str], str]]
 
 HOUSE = Path(__file__).parents[2]

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,16 +19,11 @@ from fixtures.studies.jobs import engines, forker
 from fixtures.studies.jobs.engines import EngineRequest, unavailable_reason
 from fixtures.studies.jobs.engines.pool import Pool
 from fixtures.studies.jobs.kinds import complete
-from fixtures.studies.jobs.terms import Event, Planned
+from fixtures.studies.jobs.terms import Event, JobClass, Planned
 from fixtures.terms import BadInput, Refused
 from tests import waiting
 from tests.jobs.made_jobs import a_class
 from tests.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fixtures.studies.jobs.terms import JobClass
 
 HOUSE = Path(__file__).parents[2]
 PLAIN = a_class()

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.jobs.engines.job_states import AttemptState, JobStates
-from fixtures.studies.jobs.terms import Used
-
-if TYPE_CHECKING:
-    from fixtures.studies.jobs.terms import Event
+from fixtures.studies.jobs.terms import Event, Used
 
 Json = dict[str, Any]
 NAME, NODE = "deeptweak-0123456789ab-0-1", "node-a"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,8 @@ from hypothesis import strategies as st
 
 from fixtures.studies.jobs import classes, stream
 from fixtures.studies.jobs.arrivals import read_trace
-from fixtures.studies.jobs.terms import Size
+from fixtures.studies.jobs.terms import Planned, Size
 from fixtures.terms import BadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fixtures.studies.jobs.terms import Planned
 
 MANY = 20_000
 TWO = """\

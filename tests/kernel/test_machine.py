@@ -6,8 +6,8 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -16,17 +16,12 @@ from hypothesis import strategies as st
 from fixtures.display import restored_lines
 from fixtures.kernel.attribution import neighbours
 from fixtures.kernel.journal import Journal
-from fixtures.kernel.machine import Restored
+from fixtures.kernel.machine import Machine, Restored
 from fixtures.kernel.tunables import Tunables, alike
 from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.kernel.test_journal import DAMAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fixtures.kernel.machine import Machine
 
 HOUSE = Path(__file__).parents[2]
 SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"

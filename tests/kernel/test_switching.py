@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +17,6 @@ from tests import fake_root
 from tests.kernel.kills import kill_once, phase, to_and_fro
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.fake_root import FakeRoot
 
 SWAPPINESS, RATIO, THP = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/sys/kernel/mm/transparent_hugepage/enabled"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,9 +19,6 @@ from tests import fake_root
 from tests.kernel.kills import is_switching, kill_once, phase, to_and_fro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from tests.fake_root import FakeRoot
 
 SWAPPINESS, READ_AHEAD = "/proc/sys/vm/swappiness", "/sys/block/vda/queue/read_ahead_kb"

@@ -6,14 +6,13 @@ They are no recordings. What is recorded of the real ones (dcgmi dmon, nvidia-sm
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fixtures.studies.monitors import programs as asked
 from tests.programs import PYTHON
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 # Two GPUs. As documented: a header, then a line a GPU each -lms milliseconds until it is killed.

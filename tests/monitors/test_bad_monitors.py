@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.studies.monitors import attend, beside
-from tests.monitors.made_up import BESIDE, INSIDE, gone, says, shell
+from tests.monitors.made_up import BESIDE, INSIDE, Made, gone, says, shell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.monitors.made_up import Made
-
     Make = Callable[[str], Made]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.monitors.made_up import Made
 
 STUDY = Study("watched", "?", ("idle",), (), Metric("cpu_s_per_step", "lower"), monitors=("placebo", "psutil_thread:interval_s=0.1"))

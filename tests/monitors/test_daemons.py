@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from fixtures.studies.monitors import beside
 from fixtures.studies.monitors.beside import RESTARTED, UNSEEN, Daemons
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.monitors.made_up import Made
 
 BESIDE = "kind = 'beside'\ndef command(self, pid, folder): return ['sleep', '1000']\n"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,11 @@ from fixtures.studies.monitors import processes
 from fixtures.targets import _process
 from fixtures.terms import Order
 from fixtures.workloads import load
-from tests.monitors.made_up import INSIDE, gone, says, shell, traced, vanished
+from tests.monitors.made_up import INSIDE, Made, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
 from tests.waiting import PATIENCE_S, state, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.monitors.made_up import Made
-
     Make = Callable[[str], Made]
 
 

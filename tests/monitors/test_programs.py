@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.studies.monitors import programs
-from fixtures.studies.monitors.monitor import load
+from fixtures.studies.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
-
-if TYPE_CHECKING:
-    from fixtures.studies.monitors.monitor import Monitor
 
 NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {name: name for name in ("dcgmi", "ncu", "nsys", "top")}
 OF_OTHERS = {program: load(name) for program, name in NAMES.items()}

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,19 +17,14 @@ from fixtures.studies.monitors import monitor, processes
 from fixtures.studies.monitors.attend import Attended
 from fixtures.studies.monitors.processes import Lost, Turns
 from fixtures.targets import _process
-from fixtures.terms import Order, Switching
+from fixtures.terms import InForce, Order, Switching, WorkloadRun
 from fixtures.workloads import load
 from tests import waiting
-from tests.monitors.made_up import BESIDE, gone, says, shell, traced, vanished
+from tests.monitors.made_up import BESIDE, Made, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
 from tests.waiting import state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fixtures.terms import InForce, WorkloadRun
-    from tests.monitors.made_up import Made
-
     Make = Callable[[str], Made]
 
 ARMS: tuple[InForce, ...] = ("found", "set", "set", "found", "found", "set", "set", "found")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,6 @@ from fixtures.terms import Order
 from fixtures.workloads import load
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fixtures.studies.power.tenant import Network
 
 pytestmark = pytest.mark.needs("torch")

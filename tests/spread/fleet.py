@@ -9,25 +9,23 @@ line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's name
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fixtures.targets.local import Local
-from fixtures.terms import Refused
+from fixtures.terms import Cell, Order, Refused, TweakSet
 from fixtures.tweaks.local import Plan, plan
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pytest
 
     from fixtures.kernel.machine import Restored
     from fixtures.targets import Ran
-    from fixtures.terms import Cell, Order, TweakSet
 
 DESCRIPTION = "folders of this machine, for tests"
 FLEET, FLEET_NODES, FLEET_LATE = "DEEPTWEAK_TEST_FLEET", "DEEPTWEAK_TEST_FLEET_NODES", "DEEPTWEAK_TEST_FLEET_LATE"

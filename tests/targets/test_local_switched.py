@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,15 +12,11 @@ import pytest
 from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Order, Switching, Telemetry, WorkloadRun
+from fixtures.terms import Cell, InForce, Order, Switching, Telemetry, WorkloadRun
 from fixtures.workloads import load
 from tests import fake_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from fixtures.terms import InForce
     from tests.fake_root import FakeRoot
 
 SWAPPINESS = "/proc/sys/vm/swappiness"

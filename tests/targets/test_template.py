@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.targets import _process
 from fixtures.targets._turns import Template
-from fixtures.terms import Order
+from fixtures.terms import Order, WorkloadRun
 from fixtures.workloads import load, of
 from tests.needs import requires
 from tests.waiting import PATIENCE_S, alive, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from fixtures.terms import WorkloadRun
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,10 @@ import signal
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,7 @@ import pytest
 from fixtures import host
 from fixtures.targets import _process
 from fixtures.targets._turns import Arm, Block, OnMachine
-from fixtures.terms import Cell, Order
+from fixtures.terms import Cell, Order, Script
 from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
 from tests import fake_root
@@ -24,10 +26,6 @@ from tests.said import SPEAK
 from tests.waiting import PATIENCE_S, alive, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from fixtures.terms import Script
     from tests.fake_root import FakeRoot
 
     Make = Callable[..., tuple[Block, dict[str, Arm]]]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from fixtures.terms import Telemetry
 from tests.programs import python
 from tests.telemetry.test_nvml import library, of_gpus, sampled_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from fixtures.terms import Telemetry
 
 METRICS = ("gract", "smact", "smocc", "tensor", "dram")
 

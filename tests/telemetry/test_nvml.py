@@ -8,22 +8,18 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.telemetry import client as telemetry
 from fixtures.telemetry import nvml
 from fixtures.telemetry.client import Sampler
+from fixtures.terms import Telemetry
 from tests.programs import python
 from tests.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from fixtures.terms import Telemetry
 
 HERE = Path(__file__).parent
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fixtures.kubernetes import api
 from fixtures.kubernetes import skyhook as operator
+from fixtures.terms import TweakSet
 from fixtures.tweaks import available, skyhook
 from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.manifest import read
 from tests.cluster.test_manifests import SPOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fixtures.terms import TweakSet
 
 TEXT = """
 apiVersion: skyhook.nvidia.com/v1alpha1

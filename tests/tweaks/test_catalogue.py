@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -17,12 +17,10 @@ import yaml
 
 from fixtures import workloads
 from fixtures.parameters import split
+from fixtures.terms import Script
 from fixtures.tweaks import available, resolve
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import notes, text_of
-
-if TYPE_CHECKING:
-    from fixtures.terms import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 CRD = ROOT.parent / "shared" / "reference" / "crds" / "skyhook.nvidia.com_skyhooks.yaml"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures import workloads
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fixtures.terms import Case
+from fixtures.terms import Case
 
 RECORD, FILES, BATCH = 1 << 20, 48, 2
 SIZE = RECORD * FILES

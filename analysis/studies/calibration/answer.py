@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table
 from analysis.labels import machine_of
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
+from analysis.terms import Effect
 from analysis.wording import number, unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
 
@@ -30,15 +32,12 @@ from .rates import (
     SLOW,
     TAILS,
     TWEAKSETS,
+    Calibration,
+    Rates,
     band,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from analysis.terms import Effect
-
-    from .rates import Calibration, Rates
     from .real_noise import RealNoise, Steadiness
 
 SPARED = ("+3 %, drift",)  # of the columns that do not fit on 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,14 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
-from analysis.stats.simulate import few_runs, history_and_newest, pooled, run_means
+from analysis.stats.simulate import Floats, Sessions, few_runs, history_and_newest, pooled, run_means
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
-
-    from analysis.stats.simulate import Floats, Sessions
 
     Alarms = npt.NDArray[np.bool_]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import scipy.stats
 from scipy.special import stdtr, stdtrit
 
 from analysis.stats import many
-from analysis.stats.simulate import Machine, log_levels, simulate
+from analysis.stats.simulate import Floats, Machine, Sessions, log_levels, simulate
 from analysis.verdict import GUARD
 from analysis.wording import unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS, widening
@@ -20,10 +21,6 @@ from control.t_test import ALPHA, detectable_errors
 from .peers import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from analysis.stats.simulate import Floats, Sessions
-
     from .peers import Alarms
     from .real_noise import RealNoise
 

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.arms import Arm, met, side, studies
+from analysis.arms import Arm, Place, Side, met, side, studies
 from analysis.checks import same_machine
 from analysis.pairing import pair, primary_of
 from analysis.stats.effect import paired_effect, two_sample_effect
-from analysis.stats.simulate import BLOCKS, Sessions
-from analysis.terms import AGAIN, Metric, NotComparable, Refused
+from analysis.stats.simulate import BLOCKS, Floats, Sessions
+from analysis.terms import AGAIN, Cell, Effect, Metric, NotComparable, Refused, Run
 from analysis.verdict import GUARD
 from control.t_test import ALPHA
 
 from .rates import FEW_BLOCKS, MARGIN, STOPS, Rates, any_called, ask, claims, contrasts, judged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from analysis.arms import Place, Side
-    from analysis.stats.simulate import Floats
-    from analysis.terms import Cell, Effect, Run
-
 
 FEWEST = 5
 FEWEST_STEPS = 3

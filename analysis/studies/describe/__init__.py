@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from analysis.answer import Answer
-    from analysis.terms import Run
+from analysis.answer import Answer
+from analysis.terms import Run
 
 
 def answer_alone(run: Run) -> Answer | None:

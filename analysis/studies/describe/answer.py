@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
 from analysis.labels import headline, provenance
 from analysis.stats.within import naive_alarms
+from analysis.terms import Run
 from analysis.verdict import ONE_RUN
 from analysis.wording import duration, measures, number, percent, probability, tiny, unit_of, unsigned
 
-from .describe import Inside, Sampled, averaged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from analysis.terms import Run
-
-    from .describe import Described, Repeated
+from .describe import Described, Inside, Repeated, Sampled, averaged
 
 ONCE = f"This describes runs and is no verdict on any tweak: {ONE_RUN}."
 BLOCKS = "This describes the cells of a run and is no verdict on any tweak: `compare` pairs them by block and judges."

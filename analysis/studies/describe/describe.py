@@ -7,13 +7,21 @@ blocks, what steps would make one believe stands beside what blocks show. Shares
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.ranks import mann_whitney, shift
+from analysis.stats.ranks import RankTest, Shift, mann_whitney, shift
 from analysis.stats.within import (
+    Distance,
+    Halves,
+    Levels,
+    Omnibus,
+    Rank,
+    Ratio,
+    Stall,
+    Welch,
     autocorrelation,
     batch_half_width,
     between_f,
@@ -38,15 +46,8 @@ from analysis.stats.within import (
     welch,
 )
 from analysis.summary import energy_j_per_sample, power_w
-from analysis.telemetry import Missing, series_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from analysis.stats.ranks import RankTest, Shift
-    from analysis.stats.within import Distance, Halves, Levels, Omnibus, Rank, Ratio, Stall, Welch
-    from analysis.telemetry import Series
-    from analysis.terms import Cell, Run
+from analysis.telemetry import Missing, Series, series_of
+from analysis.terms import Cell, Run
 
 
 @dataclass(frozen=True, slots=True)

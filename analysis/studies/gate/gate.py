@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word
-from analysis.arms import TOGETHER, both, control_name, met, same_runs, studies
+from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
+from analysis.arms import TOGETHER, Arm, both, control_name, met, same_runs, studies
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
@@ -22,7 +23,7 @@ from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.switched import outlasts
-from analysis.terms import AGAIN, Comparison, Metric, Refused
+from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
 from analysis.wording import exactly, interval, number, percent, probability, speed
 from control.names import first_few
 from control.t_test import ALPHA, POWER, t_quantile
@@ -30,12 +31,6 @@ from control.t_test import ALPHA, POWER, t_quantile
 from . import limits as limits_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from analysis.answer import Tone
-    from analysis.arms import Arm
-    from analysis.terms import Effect, Run
-
     from .limits import Limits
     from .promote import Promotion
 

@@ -16,6 +16,7 @@ A gate with a slip of the pen in its limits guards nothing, so whatever is not u
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +26,6 @@ from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from analysis.marked_yaml import Value
 
 KEYS = ("max_regression", "metrics", "tweaksets", "baseline", "workloads")

@@ -7,23 +7,17 @@ notified by them, and nothing links from them; links are to the workflow that ju
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from analysis.labels import machine_of
 from analysis.plain import one_line
+from analysis.terms import Run
 from analysis.wording import spoken
 
-from .gate import figures, headline, subject, units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from analysis.terms import Run
-
-    from .gate import Gate, Ruled
-
+from .gate import Gate, Ruled, figures, headline, subject, units
 
 MARKER = "<!-- deeptweak-gate{} -->"
 # GitHub refuses a longer comment. It counts characters; bytes are never fewer.

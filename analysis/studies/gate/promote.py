@@ -5,22 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.arms import same_runs
+from analysis.arms import Arm, same_runs
 from analysis.files import read_whole, resolved, write_whole
 from analysis.load import from_json, parsed_bytes
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Refused, Run, Unreadable
 from control.names import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analysis.arms import Arm
-    from analysis.terms import Run
-
     from .gate import Gate
 
 BESIDE = re.compile(r"(record|telemetry)-[\w.@+=-]{1,200}\.jsonl\.(gz|xz)")

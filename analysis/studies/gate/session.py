@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from analysis.arms import BASELINE, Arm, read_arm, same_runs
 from analysis.render import text
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 
 from . import limits as limits_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from analysis.terms import Run
-
     from .limits import Limits
 
 CONTROL = "stock"

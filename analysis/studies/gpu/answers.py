@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, together
 from control.names import first_few
 
-from .checks import FACTOR, NEAR, ROUNDING
-from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, allocated_mib, equation
+from .checks import FACTOR, NEAR, ROUNDING, OddCell
+from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, Findings, FittedLine, allocated_mib, equation
 from .grid import (
     ACTIVE,
     DRAM,
@@ -26,6 +27,8 @@ from .grid import (
     STATISTICS,
     TENSOR,
     UTILIZATION,
+    CellTable,
+    GridCell,
     by_size,
     idle,
     named,
@@ -33,11 +36,6 @@ from .grid import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from .checks import OddCell
-    from .findings import Findings, FittedLine
-    from .grid import CellTable, GridCell
     from .sources import Sources
 
 FEW = 4

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ import numpy as np
 from .grid import ACTIVE, DRAM, GRACT, MEDIAN, SMACT, SMOCC, TENSOR, statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from .grid import Chip, GridCell, Samples, Size
 
 ROUNDING = 0.002  # of figures with three decimals, two of them

@@ -7,13 +7,14 @@ were chosen, not drawn, and what is left over is bend and not noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .checks import bounds_of, launches_differ, odd_ones, predictions, uneven
+from .checks import GridBounds, OddCell, Predictions, bounds_of, launches_differ, odd_ones, predictions, uneven
 from .grid import (
     ACTIVE,
     GRACT,
@@ -31,14 +32,10 @@ from .grid import (
     spread,
     table,
 )
-from .logs import agreements
+from .logs import Agreement, agreements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .checks import GridBounds, OddCell, Predictions
     from .grid import CellTable, GridCell, KernelGrid, Size
-    from .logs import Agreement
 
 FEWEST = 3
 MIB = 2**20

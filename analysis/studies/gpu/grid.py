@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.terms import Run
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from numpy.typing import NDArray
-
-    from analysis.terms import Run
 
     Samples = NDArray[np.float64]
     Size = tuple[int, int]  # blocks, threads a block

@@ -10,8 +10,10 @@ import csv
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,9 +46,6 @@ from .grid import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from .grid import GpuLog, Samples, Size
 
 NAME = re.compile(r"(\d{1,9})\.(\d{1,9})\.(dcgmi|nvsm)\.txt", re.ASCII)

@@ -7,6 +7,7 @@ out.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,20 +19,15 @@ from analysis.files import reason_of, write_whole
 from analysis.formats.fields import Fields
 from analysis.load import GLOB, find, load
 from analysis.plain import one_line
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Cell as SavedCell
+from analysis.terms import Refused, Run, Unreadable
 from control.names import first_few
 
 from . import logs
-from .findings import findings_of
+from .findings import Findings, findings_of
 from .grid import METRICS, GridCell, KernelGrid, Work, chip_of, log_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.terms import Cell as SavedCell
-    from analysis.terms import Run
-
-    from .findings import Findings
     from .grid import CellTable, Chip, Samples
 
 REPORT, SAMPLES = "gpu_metrics", "samples"

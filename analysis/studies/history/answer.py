@@ -5,6 +5,7 @@ Both summaries of a workload stand in one row, since what moves one mostly moves
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -21,8 +22,6 @@ from analysis.stats.changepoint import SHORTEST, without_outliers
 from analysis.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from analysis.marked_yaml import Value
 
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries

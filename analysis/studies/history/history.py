@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.machine import Machines
 from analysis.pairing import metric_named
 from analysis.plain import moment
 from analysis.stats.adjust import benjamini_hochberg
-from analysis.stats.changepoint import LEVEL, SHORTEST, change_points
+from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points
 from analysis.switched import is_switched
-from analysis.terms import NotComparable, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from analysis.stats.changepoint import ChangePoint
-    from analysis.terms import Cell, Metric, Run, Workload
-
+from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
 
 # What formats that know no tweak sets call the only one they have: it tells a reader nothing.
 AS_RUN = "as-run"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Answer
-    from analysis.terms import Cell, Run
+from analysis.answer import Answer
+from analysis.terms import Cell, Run
 
 ORDER = 40
 TITLE = "Input"

@@ -5,25 +5,20 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.wording import digits, tiny
 
-from .dlio_study import STALE, mean_over_runs, run_values, settings
+from .dlio_study import STALE, Comparison, DlioStudy, Oneway, mean_over_runs, run_values, settings
 from .formulas import STEADY, WHOLE
-from .responses import about, identity, record
+from .responses import JudgedResponse, about, identity, record
 from .sentences import Marks, counted, listed
 from .validity import cannot_be, fewest_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from .dlio_study import Comparison, DlioStudy, Oneway
-    from .responses import JudgedResponse
 
 AGREE = 0.02  # of the value: below it two figures are taken for the same
 NOMINAL = "mb_per_s_nominal_dlio"

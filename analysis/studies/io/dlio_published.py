@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.files import read_whole
@@ -16,9 +18,6 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from .terms import IoRun
 
 COLUMNS = ("Model", "Parameter", "Value", "Procs", "AU (%)", "I/O (MB/s)")

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean, stdev, variance
 from typing import TYPE_CHECKING
 
@@ -23,22 +25,14 @@ from analysis.stats.effect import interval
 from analysis.terms import Unreadable
 
 from .dlio_folder import runs_of
-from .dlio_published import beside, is_published, match, rows_of, setting_of
+from .dlio_published import PublishedRow, beside, is_published, match, rows_of, setting_of
 from .formulas import STEADY, WHOLE
-from .responses import add_doubt, judge
-from .stale import stale_rows, stale_runs
-from .terms import Doubt, Mean
+from .responses import JudgedResponse, add_doubt, judge
+from .stale import Stale, stale_rows, stale_runs
+from .terms import Doubt, IoRun, Mean
 from .validity import EVERY, is_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from .dlio_published import PublishedRow
-    from .responses import JudgedResponse
-    from .stale import Stale
-    from .terms import IoRun
-
     Settings = dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]]
 
 DESIGN = "experimental_design.csv"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -19,16 +20,12 @@ from analysis.stats.effect import interval, paired
 from analysis.terms import AGAIN, STOCK, NotComparable
 from control.t_test import ALPHA
 
-from .factors import BLOCK, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
+from .factors import BLOCK, Layout, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
 from .terms import Mean
-from .variation import FEWEST_BLOCKS, variation
+from .variation import FEWEST_BLOCKS, Level, VarianceSource, Variation, variation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from .factors import Layout
     from .responses import JudgedResponse
-    from .variation import Level, VarianceSource, Variation
 
 COMFORTABLE_BLOCKS = 5
 FEWEST_IN_CONTRAST = 2

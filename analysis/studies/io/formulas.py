@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from .terms import MIB
+from .terms import MIB, Epoch, IoRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .terms import Epoch, IoRun
-
     Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
 
 ROUNDING = 0.005  # of an epoch: by so much the clocks of its steps and of its ends may disagree

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -23,14 +23,11 @@ from analysis.answer import Column, Line, Section, Table
 
 from .formulas import RATE, STEADY
 from .sentences import counted, letter, listed
-from .terms import GIB
+from .terms import GIB, IoResponse, IoRun
 from .validity import fewest_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from .responses import JudgedResponse
-    from .terms import IoResponse, IoRun
 
 FOLDER = Path(__file__).parents[3] / "data" / "io"  # of DLIO's workloads, for both sides of the house
 THRESHOLDS_PERCENT = {"unet3d": 90.0, "resnet50": 90.0, "cosmoflow": 70.0}

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .formulas import AU, DLIO_UNCOUNTED_STEPS, STEADY, WHOLE, job_epochs, job_figures, retained
-from .terms import GIB, Doubt, IoResponse
+from .terms import GIB, Doubt, IoResponse, IoRun
 from .validity import EVERY, OVERSLEPT, cannot_be, contradictions, doubts, excludes_its_own, fewest_steps, overslept
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from .terms import IoRun
 
 OVERSLEEP = "oversleep"
 CHECKPOINT = "checkpoint_gb_per_s"

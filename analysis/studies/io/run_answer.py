@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
 from analysis.terms import AGAIN, STOCK
 from analysis.wording import digits, probability, size
 
-from .effects import IoContrast
+from .effects import Analysis, IoContrast
 from .factors import SETS
 from .formulas import RATE, STEADY, WHOLE
 from .responses import describe_identity, describe_oversleep, record
@@ -32,13 +33,9 @@ from .sentences import (
     tweaks,
     untouched,
 )
-from .study import BY_DEFAULT
+from .study import BY_DEFAULT, Configuration, IoStudy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from .effects import Analysis
-    from .study import Configuration, IoStudy
     from .terms import Mean
 
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}

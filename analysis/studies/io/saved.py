@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from analysis.checks import must_be_in_force, must_not_contradict
 from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
-from analysis.terms import NotComparable, Unreadable
+from analysis.terms import Cell, NotComparable, Run, Unreadable
 
 from .responses import judge
 from .terms import Checkpoint, Epoch, Host, IoRun
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.terms import Cell, Run
 
 FEW = 2  # workloads, of which each is the other's only company
 

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from analysis.answer import Line, Word
 from analysis.stats.adjust import holm
-from analysis.stats.effect import paired
+from analysis.stats.effect import Paired, paired
 from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .effects import FEWEST_IN_CONTRAST
+from .effects import FEWEST_IN_CONTRAST, Analysis, Contrasts, EffectStep, IoContrast, IoEffect
 from .factors import SETS, common, configuration, level_name, level_of, scale_of
 from .formulas import RATE, STEADY, WHOLE
-from .study import block_means, by_name, in_order, mean_of
+from .study import IoStudy, block_means, by_name, in_order, mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from analysis.stats.effect import Paired
-
-    from .effects import Analysis, Contrasts, EffectStep, IoContrast, IoEffect
     from .responses import JudgedResponse
-    from .study import IoStudy
     from .terms import IoRun
 
 LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s", "mb_per_s_read": "MiB/s read"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,13 +20,10 @@ from .dlio_published import beginning, is_design, is_published
 from .dlio_study import dlio_study, excluding, settings
 from .factors import common, configuration
 from .run_answer import answer
-from .study import BY_DEFAULT, in_order, study
+from .study import BY_DEFAULT, IoStudy, in_order, study
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .responses import JudgedResponse
-    from .study import IoStudy
     from .terms import IoRun
 
 

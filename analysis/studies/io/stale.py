@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .formulas import RATE
-from .terms import GIB, MIB
+from .terms import GIB, MIB, IoRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from .dlio_published import PublishedRow
     from .responses import JudgedResponse
-    from .terms import IoRun
 
 # What makes files of one name hold other samples. The format gives them another name.
 SHAPE = ("num_files_train", "num_samples_per_file", "record_length_bytes", "record_length_bytes_stdev")

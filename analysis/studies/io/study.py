@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from analysis.stats.effect import interval
 from analysis.terms import AGAIN, STOCK
 
-from .effects import analyse, contrasts
+from .effects import Analysis, Contrasts, IoContrast, analyse, contrasts
 from .factors import common, configuration, describe_common, factors_of, on_scale, scale_of, treated_sets
 from .formulas import RATE, STEADY, WHOLE
-from .responses import judged_alike
-from .terms import Mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .effects import Analysis, Contrasts, IoContrast
-    from .responses import JudgedResponse
-    from .terms import IoResponse, IoRun
+from .responses import JudgedResponse, judged_alike
+from .terms import IoResponse, IoRun, Mean
 
 BY_DEFAULT = "by default"  # beside configurations that each differ from it in something else
 # Analysed unless asked otherwise: both utilisations, for the first step may hide what a factor does; and samples/s, which is as good as AU

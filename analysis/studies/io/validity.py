@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from .formulas import AU, DLIO_UNCOUNTED_STEPS, ROUNDING, SHARES, retained
-from .terms import Doubt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .terms import Epoch, IoRun
+from .terms import Doubt, Epoch, IoRun
 
 # How far pages may be off before an epoch, as the workload sees to it.
 COLD_AT_MOST, WARM_AT_LEAST = 0.01, 0.99

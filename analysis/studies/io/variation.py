@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -17,14 +18,10 @@ import numpy as np
 from analysis.stats.effect import ROUNDING
 from analysis.terms import NotComparable
 
-from .factors import BLOCK, Y
+from .factors import BLOCK, Layout, Y
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
     import numpy.typing as npt
-
-    from .factors import Layout
 
     Floats = npt.NDArray[np.float64]
     Term = tuple[str, ...]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.answer import Answer
-    from analysis.terms import Run
+from analysis.answer import Answer
+from analysis.terms import Run
 
 ORDER = 25
 TITLE = "Streams of jobs"

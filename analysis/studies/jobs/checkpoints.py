@@ -13,13 +13,14 @@ ratio has Fieller's interval over blocks, open at an end where the blocks cannot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaincinv
 
-from analysis.answer import Line, bullets, of_parts, text_table
+from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
 from analysis.terms import Refused
 from analysis.wording import percent, unsigned
 from control.t_test import ALPHA, t_quantile
@@ -29,6 +30,7 @@ from .estimates import (
     FEWEST,
     NONE,
     Figure,
+    Ratio,
     adjusted,
     average,
     average_of_known,
@@ -44,11 +46,6 @@ from .faults import twin_of
 from .recovery import held, shared, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part
-
-    from .estimates import Ratio
     from .records import Attempt, Stream, Unit
 
     Times = Mapping[float, Mapping[Unit, Sequence[float]]]  # by interval and block

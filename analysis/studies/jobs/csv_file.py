@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +24,6 @@ from analysis.terms import Refused, Unreadable
 from .records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, distinct, plan, streams
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     Lines = list[tuple[str, dict[str, str]]]  # where it stands, and its cells by column
 
 NEEDED = ("job", "submit_s")

@@ -6,23 +6,19 @@ A block counts once.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from analysis.answer import text_table
+from analysis.answer import Table, text_table
 from analysis.labels import shorten
 from analysis.stats.adjust import holm
 from analysis.stats.effect import ROUNDING, moments, paired_effect
-from analysis.terms import Metric, NotComparable
+from analysis.terms import Effect, Metric, NotComparable
 from analysis.wording import digits, probability
 from control.t_test import ALPHA, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from analysis.answer import Table
-    from analysis.terms import Effect
-
     from .faults import FaultArm
     from .records import Unit
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -19,15 +20,27 @@ from analysis.labels import shorten
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
-from .estimates import adjusted, average, by_fault, by_unit, constants, figure, mean, names, number, p_value, plural, ratio, value_of
-from .recovery import after, goodput_per_s, responses, shared, totals
+from .estimates import (
+    Figure,
+    Ratio,
+    adjusted,
+    average,
+    by_fault,
+    by_unit,
+    constants,
+    figure,
+    mean,
+    names,
+    number,
+    p_value,
+    plural,
+    ratio,
+    value_of,
+)
+from .recovery import After, Totals, after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from .estimates import Figure, Ratio
     from .records import Stream, Unit
-    from .recovery import After, Totals
 
     Pairs = dict[Unit, list[tuple[float, float]]]
     Accuracies = Mapping[Unit, Sequence[float]]

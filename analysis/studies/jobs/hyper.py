@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from analysis import studies
-from analysis.answer import marked, of_parts, together
-from analysis.terms import Refused
+from analysis.answer import Answer, Part, marked, of_parts, together
+from analysis.terms import Effect, Refused
 
-from .estimates import NONE, average, faster, gain, over_runs, share, table
+from .estimates import NONE, Figure, average, faster, gain, over_runs, share, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part
-    from analysis.terms import Effect
-
-    from .estimates import Figure
     from .records import Stream, Unit
 
     Times = Mapping[Unit, float | None]  # to the accuracy, seconds; None where a job did not reach it

@@ -10,29 +10,37 @@ In the data of the answer losses are fractions.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from analysis.answer import Line, bullets, marked, of_parts
+from analysis.answer import Answer, Line, Part, bullets, marked, of_parts
 from analysis.formats.fields import Fields
 from analysis.load import load_each
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Cell, Refused, Run, Unreadable
 from control.t_test import ALPHA
 
-from .estimates import NONE, adjusted, average, average_of_known, by_unit, figure, mean, number, p_value, ratio, table, value_of
-from .records import LOSS, condition, of_one_machine, read_cells
+from .estimates import (
+    NONE,
+    Figure,
+    Ratio,
+    adjusted,
+    average,
+    average_of_known,
+    by_unit,
+    figure,
+    mean,
+    number,
+    p_value,
+    ratio,
+    table,
+    value_of,
+)
+from .records import LOSS, Unit, condition, of_one_machine, read_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part
-    from analysis.terms import Cell, Run
-
-    from .estimates import Figure, Ratio
-    from .records import Unit
-
     Spent = Mapping[float, Mapping[Unit, Sequence[float]]]  # seconds of communication by loss and block
 
 RTO_S = 0.2  # Linux waits at least so long before it sends again what nothing was heard of (TCP_RTO_MIN)

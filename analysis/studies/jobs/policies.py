@@ -9,33 +9,24 @@ what the engine takes to start a job. In the data of answers effects are gains a
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.answer import Line, marked, of_parts, text_table
+from analysis.answer import Answer, Line, Part, marked, of_parts, text_table
 from analysis.machine import machine_of
 from analysis.stats.effect import interval, moments, paired_effect
-from analysis.terms import Metric, NotComparable, Refused, Unreadable
+from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
 from analysis.wording import digits, probability
 from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
 from control.t_test import ALPHA, t_tail
 
 from .estimates import FEWEST, average, holm_by_key, inverse, share
-from .records import condition
-from .simulation import Coming, Played, StreamFigures, figures, jobs, play
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part
-    from analysis.terms import Effect, Run
-
-    from .records import Job, Stream
-    from .simulation import JobSource
+from .records import Job, Stream, condition
+from .simulation import Coming, JobSource, Played, StreamFigures, figures, jobs, play
 
 ANY = "any"
 FEWEST_JOBS = 20

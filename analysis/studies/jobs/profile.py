@@ -8,21 +8,17 @@ replicas, at most 1: a job of several threads is not more than busy. In data par
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Columns, Line, Section, bullets, table_of
-from analysis.terms import Refused
+from analysis.terms import Effect, Refused
 
-from .estimates import average, called_apart, faster, figure, gain, number, over_runs, value_of
+from .estimates import Figure, average, called_apart, faster, figure, gain, number, over_runs, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from analysis.terms import Effect
-
-    from .estimates import Figure
     from .records import Job, Stream, Times, Unit
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"

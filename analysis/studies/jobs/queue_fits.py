@@ -9,6 +9,7 @@ units: a run in which much came by chance had long waits *and* a high rate, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.stats
 
-from analysis.answer import Line, bullets, of_parts, text_table
+from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
@@ -24,15 +25,10 @@ from analysis.wording import tiny
 
 from .estimates import NONE, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
-from .queue_times import columns, cycles, little, most_held
+from .queue_times import Columns, Little, columns, cycles, little, most_held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from analysis.answer import Answer, Part
-
     from .estimates import Document
-    from .queue_times import Columns, Little
     from .records import Stream
 
     Sums = dict[str, float]

@@ -8,6 +8,7 @@ time is taken job by job: two ways through the same times.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ import numpy as np
 from control.names import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .records import Stream
 
 NAMED = 5  # numbers of jobs in one sentence

@@ -11,30 +11,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from analysis.answer import Answer, Column, Columns, Line, Section, bullets, of_parts, table_of
+from analysis.answer import Answer, Column, Columns, Line, Part, Section, bullets, of_parts, table_of
 from analysis.answer import Word as Mark
 from analysis.wording import unsigned
 
 from . import queue_formulas as formulas
 from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
 from .queue_fits import CLOSED, RUNS, document, estimate, headline, inputs_of, little_sentence, mean
-from .queue_formulas import Inputs, PriorityClass, Unstable
+from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
 from .queue_times import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from analysis.answer import Part
-
     from .queue_fits import Fit, Sums
-    from .queue_formulas import ClosedSystem, PriorityWaits, Queue
     from .records import Job, Stream
 
 ROUNDING = 1e-9

@@ -6,19 +6,15 @@ Rows are read as a foreign file is: a field is what it must be, or missing, or i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from analysis.arms import times_of
 from analysis.formats.fields import Fields
 from analysis.load import load_each, read_each
 from analysis.machine import Machines
-from analysis.terms import AGAIN, STOCK, Refused, Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-
-    from analysis.terms import Cell, Run
+from analysis.terms import AGAIN, STOCK, Cell, Refused, Run, Unreadable
 
 OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
 ROWS, STREAM, ATTEMPTS, FAULT, NODES = "job", "stream", "attempt", "fault", "node"  # of a cell's report

@@ -8,17 +8,18 @@ together. In the data of answers effects are gains as fractions, of the choice f
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import bullets, marked, of_parts, text_table
+from analysis.answer import Answer, Part, bullets, marked, of_parts, text_table
 from analysis.formats.fields import Fields
 from analysis.load import find, load, load_each, parsed, read_each
 from analysis.stats.effect import interval, paired_effect
-from analysis.terms import Metric, NotComparable, Refused, Unreadable
+from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
 from analysis.wording import digits, probability
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
@@ -26,16 +27,10 @@ from control.scheduling.policies import Job as WaitingJob
 
 from . import csv_file
 from .estimates import FEWEST, average_of_known, inverse, share, table
-from .records import in_order, of_one_machine, streams, tells_of_jobs
+from .records import Stream, in_order, of_one_machine, streams, tells_of_jobs
 from .simulation import Coming, TimesLaw, errors, play, uniform
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part
-    from analysis.terms import Effect, Run
-
-    from .records import Stream
     from .simulation import Floats
 
 NEEDED = ("replicas", "time_s")

@@ -13,11 +13,12 @@ Management Science 36, 1990). A file of classes is YAML:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import isclose
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,9 +31,6 @@ from control.scheduling.policies import Job, least_load
 from control.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]

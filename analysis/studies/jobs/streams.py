@@ -7,40 +7,28 @@ the stock cell is taken, the copy only where stock was not measured.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, together
 from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import short_names
-from analysis.terms import AGAIN, STOCK, Refused
+from analysis.terms import AGAIN, STOCK, Refused, Run
 from analysis.wording import digits
 
-from .checkpoints import trials
+from .checkpoints import CheckpointTrial, trials
 from .csv_file import grouped_alike
 from .estimates import plural
-from .faults import arms
+from .faults import FaultArm, arms
 from .hyper import hyper
-from .network import cells_of_run, lines
-from .policies import places, played_streams
+from .network import LossyLine, cells_of_run, lines
+from .policies import Place, places, played_streams
 from .queue_fits import fit
 from .queue_formulas import Inputs
-from .queues import validate, validated
-from .records import distinct, in_order, loses_packets, streams, tells_of_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from analysis.terms import Run
-
-    from .checkpoints import CheckpointTrial
-    from .faults import FaultArm
-    from .network import LossyLine
-    from .policies import Place
-    from .queues import WaitValidation
-    from .records import Stream
+from .queues import WaitValidation, validate, validated
+from .records import Stream, distinct, in_order, loses_packets, streams, tells_of_jobs
 
 MARGIN = 0.10  # how far off a model of waits may be
 BASELINE = "fifo"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from analysis.answer import Answer
 from analysis.switched import is_switched
+from analysis.terms import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.answer import Answer
-    from analysis.terms import Run
-
     from .terms import Effects
 
 ORDER = 30

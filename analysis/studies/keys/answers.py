@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
 from analysis.arms import TOGETHER
 from analysis.checks import partial, warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
+from analysis.terms import Run
 from analysis.wording import digits, number, probability, size, unsigned
 from control.names import first_few
 
 from .sentence import ADJUSTED
-from .terms import NAMED, SCREENED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from analysis.terms import Run
-
-    from .terms import Effects, Level, Means, Term, VariationSource
+from .terms import NAMED, SCREENED, Effects, Level, Means, Term, VariationSource
 
 MOST_ALIASES = 4
 KINDS = {

@@ -8,6 +8,7 @@ those that scatter more. Only the table of variation and the means pool.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,13 +21,10 @@ from control.stopping import widening
 
 from .frame import FEWEST_RUNS, coded_levels, fit, frame_of, independent
 from .observed import ADAPTIVE, AS_FOUND
-from .terms import Effects
+from .terms import Effects, Level, Means, Observed, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from .frame import Floats, Frame, FrameFit
-    from .terms import Level, Means, Observed, Term
 
 MOST_KEYS = 3  # listed by name
 COMFORTABLE_RUNS = 5

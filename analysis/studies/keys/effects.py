@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from analysis.arms import Arm, declared_baseline
 from analysis.pairing import metric_named, value_of
 from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.effect import ROUNDING, moments
-from analysis.terms import AGAIN, NotComparable
+from analysis.terms import AGAIN, NotComparable, Run
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
 from control.names import first_few
@@ -32,16 +33,11 @@ from .frame import COMFORTABLE_DF, FEWEST_RUNS, column
 from .observed import ADAPTIVE, WHOLE_SETS, moved, observed
 from .sentence import sentence
 from .several import several
-from .terms import SCREENED, Effects
+from .terms import SCREENED, Effects, Observed, Term, VariationSource, Word
 from .two_level import two_level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from analysis.terms import Run
-
     from .frame import Floats
-    from .terms import Observed, Term, VariationSource, Word
 
 
 CHOSEN = (

@@ -13,6 +13,7 @@ own generators is never needed.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -25,17 +26,12 @@ from analysis.stats.effect import ROUNDING
 from analysis.terms import NotComparable
 from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
-from .terms import Level, Pair, Term, VariationSource
+from .terms import DesignFactor, Level, Means, Observed, Pair, Term, VariationSource
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
-    from collections.abc import Iterator
-
-    from .terms import DesignFactor, Means, Observed
 
 
 # A column of which less than this part is new adds nothing to those before it.

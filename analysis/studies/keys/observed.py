@@ -6,22 +6,16 @@ other cells ran under is known from the cells around them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from analysis.arms import Arm, baseline_name, met, parts, side, studies
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
 from analysis.pairing import metric_named, primary_of, value_of
 from analysis.switched import is_switched
-from analysis.terms import AGAIN, NotComparable, Unreadable
+from analysis.terms import AGAIN, Cell, Metric, NotComparable, Run, Unreadable
+from analysis.terms import Factor as Setting
 
 from .terms import DesignFactor, EffectRow, LostPoint, Observed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from analysis.terms import Cell, Metric, Run
-    from analysis.terms import Factor as Setting
-
 
 AS_FOUND = "as found"
 SETS = "tweak set"  # the one factor of a matrix

@@ -6,6 +6,7 @@ where cells were lost they ask the question that makes sense (Langsrud 2003), an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -16,13 +17,10 @@ from scipy.special import fdtrc
 from analysis.terms import NotComparable, Refused
 
 from .frame import FEWEST_DF, FEWEST_RUNS, Frame, coded_levels, fit, frame_of, half_counts, independent, rss
-from .terms import Effects, Level, Term, VariationSource
+from .terms import Effects, Level, Observed, Term, VariationSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from .frame import Floats, FrameFit
-    from .terms import Observed
 
 MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
 TOO_MANY = "there are more interactions of these factors than a table shows: main effects alone."

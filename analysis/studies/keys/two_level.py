@@ -8,6 +8,7 @@ place of a main effect.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -35,15 +36,12 @@ from .frame import (
     resolution,
     with_interval,
 )
-from .terms import Effects, Lenth, Level, Term
+from .terms import Effects, Lenth, Level, Observed, Term, VariationSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import numpy.typing as npt
 
     from .frame import Effect, Floats, Frame, FrameFit
-    from .terms import Observed, VariationSource
 
     Singles = npt.NDArray[np.float32]
 

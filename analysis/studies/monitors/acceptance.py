@@ -6,18 +6,13 @@ order of rates and the house's own sampler of every workload. NOT SHOWN is neith
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from analysis.wording import probability, unsigned
 from control.t_test import ALPHA
 
 from .records import INSIDE
-from .terms import Check, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .terms import Control, Dose, MonitoredArm, OverheadFigure, Passed, State, Trend
+from .terms import Check, Control, Dose, MonitoredArm, OverheadFigure, Passed, State, Trend, percent
 
 INTERPRETED = "python_loop"
 PROFILE, THREAD, SAMPLER = "cprofile", "psutil_thread", "sampler"

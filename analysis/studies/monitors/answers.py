@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, grouped
 from analysis.labels import absolute, headline, provenance, shorten
-from analysis.terms import Metric
+from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from analysis.answer import Tone
-    from analysis.terms import Run
-
     from .terms import MonitoredArm, Overhead, Passed
 
 MIB = 2**20

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +22,6 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
 FILE = re.compile(r"(ex[1-9]\d?|again)_(.+?)\.(txt|log|csv)", re.IGNORECASE)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets
 from analysis.verdict import ONE_RUN
 from analysis.wording import ended
 
-from .folder import CAME_AND_WENT, DCGMI_INTERVAL_S, counters, differences, other_work, shares, spread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from .folder import Condition, Counters, LogFolder, Share, Training
+from .folder import (
+    CAME_AND_WENT,
+    DCGMI_INTERVAL_S,
+    Condition,
+    Counters,
+    LogFolder,
+    Share,
+    Training,
+    counters,
+    differences,
+    other_work,
+    shares,
+    spread,
+)
 
 NOT_KNOWN = "–"
 LEGEND = (

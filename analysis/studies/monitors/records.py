@@ -6,17 +6,12 @@ reason.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
 from analysis.plain import one_line
-from analysis.terms import Metric
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.terms import Cell, Run
+from analysis.terms import Cell, Metric, Run
 
 MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
 START_CPU = "start_cpu_s"  # the part of `cpu_s` that its start took

@@ -10,26 +10,20 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.compare import Options, compare
 from analysis.stats.effect import mean_of
 from analysis.switched import outlasting, outlasts
-from analysis.terms import NotComparable, Refused
+from analysis.terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, Verdict
 from analysis.wording import probability, unsigned
 
 from . import acceptance
 from .records import ALL_CPU, AT_WORK, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
-from .terms import Control, MonitoredArm, MonitorUse, Overhead, OverheadFigure
+from .terms import Control, MonitoredArm, MonitorUse, Overhead, OverheadFigure, State
 from .trends import doses, position
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from analysis.terms import Cell, Comparison, Effect, Metric, Run, Verdict
-
-    from .terms import State
 
 AGAIN, PLACEBO = "stock-again", "placebo"
 KINDS = ("inside", "beside", "around")

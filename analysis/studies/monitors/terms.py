@@ -5,16 +5,15 @@ Overheads are fractions of the arm without a monitor (0.013 is 1.3 % more), abov
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from analysis.terms import Verdict
 from analysis.wording import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from analysis.stats.effect import Mean
-    from analysis.terms import Verdict
 
 State = Literal["quiet", "underpowered", "differs", "missing"]
 Passed = Literal["PASS", "FAIL", "NOT SHOWN"]

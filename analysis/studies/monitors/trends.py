@@ -11,25 +11,21 @@ a reason to look at what the machine does as a block goes on (warmth, a cache, a
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import binomtest, linregress, page_trend_test
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import mean_of
+from analysis.stats.effect import Mean, mean_of
 from analysis.wording import probability
 from control.t_test import ALPHA, t_quantile, t_tail
 
-from .terms import Dose, OverheadFigure, Position, percent
+from .terms import Dose, OverheadFigure, Position, Trend, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.stats.effect import Mean
-
     from .records import MonitoredCell
-    from .terms import Trend
 
 FEWEST_BLOCKS = 3
 PAGE, SIGNS = "Page's L", "sign test"

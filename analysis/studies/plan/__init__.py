@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analysis.terms import Refused
-
-if TYPE_CHECKING:
-    from analysis.terms import Run
+from analysis.terms import Refused, Run
 
 
 def blocks_for(run: Run, gain: float) -> tuple[int | None, float | None, bool | None] | None:

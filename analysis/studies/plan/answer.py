@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
-from analysis.terms import AGAIN
+from analysis.terms import AGAIN, Run
 from analysis.wording import duration, studies_own, study_files, unsigned
 
-from .plan import DAY_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from analysis.terms import Run
-
-    from .plan import CellLength, Looks, Need, Plan
+from .plan import DAY_S, CellLength, Looks, Need, Plan
 
 CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whatever copy of the repository
 LEGEND = (

@@ -7,8 +7,8 @@ Longer cells or more of them is weighed as Kalibera & Jones (2013) do.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,15 +28,9 @@ from analysis.stats.power import (
 )
 from analysis.stats.within import best_repetitions, levels
 from analysis.switched import is_switched
-from analysis.terms import Refused
+from analysis.terms import Cell, Comparison, Metric, Refused, Run
 from analysis.verdict import ONE_RUN, without_guards
 from control.t_test import ALPHA, POWER, detectable_gain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.terms import Cell, Comparison, Metric, Run
-
 
 DAY_S = 86_400  # nobody has a machine to himself for longer, and no machine stays the same for longer
 

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
-from analysis.terms import AGAIN, STOCK, Unreadable
+from analysis.terms import AGAIN, STOCK, Cell, Run, Unreadable
 
 from .report_terms import NO_SENSOR, WATT, Capped, Iteration, Knobs, Tenant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from analysis.terms import Cell, Run
 
 ALGORITHM, SHADOW, BACKEND, TASK = "algorithm", "shadow", "backend", "task"
 DECIDER = ("margin", "parameters")  # beside the algorithm

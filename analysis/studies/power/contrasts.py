@@ -7,25 +7,17 @@ cannot do equal work in a step. Shares of time may be 0, where a ratio says noth
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
 from analysis.stats.adjust import holm
 from analysis.stats.effect import Mean, mean_of, paired
-from analysis.terms import AGAIN, STOCK, Cell, Metric, NotComparable, Study, TweakSet, Workload
+from analysis.terms import AGAIN, STOCK, Cell, Comparison, Effect, Metric, NotComparable, Outcome, Run, Study, TweakSet, Workload
 from control.t_test import LARGEST_LOG
 
-from .cells import FIRST, RESPONSES, THROUGHPUT, figures_of
-from .report_terms import Against
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from analysis.terms import Comparison, Effect, Outcome, Run
-
-    from .cells import PowerNames
-    from .report_terms import Capped
+from .cells import FIRST, RESPONSES, THROUGHPUT, PowerNames, figures_of
+from .report_terms import Against, Capped
 
 FEWEST_BLOCKS = 2
 RATES = tuple(name for name, response in RESPONSES.items() if response.scale == "log")

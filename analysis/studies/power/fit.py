@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Line, marked, of_parts, text_table
+from analysis.answer import Answer, Line, Part, marked, of_parts, text_table
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused
 from control.power.models.own import Own
 
 from . import fit_original, fit_own, held_out, parameters, quality
-from .material import gather, networks
-from .traces import parse
+from .material import Material, gather, networks
+from .traces import PartitionRow, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Answer, Part
     from control.power.models.reference import Reference
 
-    from .material import Material
     from .quality import Finding
-    from .traces import PartitionRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,6 @@ from control.power.models.laws import (
 from control.power.models.reference import LEAF, Ensemble, Reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from control.power.terms import Floats, Partition
 
     from .material import Material, MeasuredPoint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,19 +14,28 @@ from scipy.optimize import least_squares, minimize
 from sklearn.isotonic import isotonic_regression
 from threadpoolctl import threadpool_limits
 
-from control.power.models.own import NONE, SURFACES, Own, Response, Static, Surface, distance, features_of, floor_of, law_of, one_clock
+from control.power.models.own import (
+    NONE,
+    SURFACES,
+    Features,
+    Own,
+    Response,
+    Static,
+    Surface,
+    distance,
+    features_of,
+    floor_of,
+    law_of,
+    one_clock,
+)
 
-from .material import QUANTITIES
+from .material import QUANTITIES, Material, MeasuredPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
-    from control.power.models.own import Features
     from control.power.terms import Floats
 
-    from .material import Material, MeasuredPoint
 
 MOST_KNOTS, MOST_STEPS = 16, 60
 NOISE = 0.03  # sd of the logarithm of one row; how strictly the priors below are to be taken depends on it

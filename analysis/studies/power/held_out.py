@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from threadpoolctl import threadpool_limits
 
-from control.power.models.own import features_of, matern
+from control.power.models.own import Own, features_of, matern
 
 from . import fit_own
 from .fit_own import AMPLITUDE, NOISE, SCALES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from control.power.models.own import Own
     from control.power.terms import Floats, Partition
 
     from .material import Material, MeasuredPoint

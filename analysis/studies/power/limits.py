@@ -6,13 +6,15 @@ import csv
 import io
 import math
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from analysis.answer import of_parts
+from analysis.answer import Answer, of_parts
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
@@ -21,10 +23,6 @@ from control.power.models.own import Surface
 from .fit_own import most_likely
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Answer
     from control.power.terms import Floats
 
 

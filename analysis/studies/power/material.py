@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,13 @@ from analysis.plain import one_line
 from analysis.terms import Refused
 from control.power.terms import Partition
 
-from .traces import STATIC
+from .traces import STATIC, PartitionRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from control.power.terms import Floats
 
-    from .traces import PartitionRow
 
 QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
 FEWEST = 5

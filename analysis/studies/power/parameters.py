@@ -5,7 +5,8 @@ Our tasks are `data/power/tasks.yaml`; a file of one's own has the same form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -14,14 +15,10 @@ from analysis.files import read_whole, resolved, write_whole
 from analysis.marked_yaml import nesting
 from analysis.plain import one_line
 from analysis.terms import Unreadable
-from control.power.catalog import SHIPPED, tasks_of
+from control.power.catalog import SHIPPED, Task, tasks_of
 from control.power.models import parameters, published
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from control.power.catalog import Task
     from control.power.models.parameters import Readers
     from control.power.terms import Model
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Line, marked, of_parts, text_table
+from analysis.answer import Answer, Line, Part, marked, of_parts, text_table
 from analysis.terms import Refused
 from control.power.catalog import ANY, SHIPPED, platform, platforms
-from control.power.greedy import greedy
+from control.power.greedy import PartitionAnswer, greedy
 from control.power.search import best
-from control.power.terms import NAMED, SPOKEN, Infeasible, Platform, must_be_in, pace_of, unit_of
+from control.power.terms import NAMED, SPOKEN, Infeasible, Model, Platform, must_be_in, pace_of, unit_of
 
 from . import parameters, quality
 from .prediction import decimals, in_units, only, pace, processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Answer, Part
-    from control.power.greedy import PartitionAnswer
-    from control.power.terms import Model
-
     from .quality import Finding
 
 

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Answer, Column, Line, Section, Table, marked, of_parts, text_table
+from analysis.answer import Answer, Column, Line, Part, Section, Table, marked, of_parts, text_table
 from analysis.labels import headline
 from analysis.plain import one_line
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 from analysis.wording import digits
 from control.power import catalog
 from control.power.catalog import platforms
 from control.power.models.own import Spans, spans_of
 from control.power.models.reference import Reference
-from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Partition, Setting, pace_of, unit_of
+from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Model, Partition, Setting, pace_of, unit_of
 
 from . import parameters, traces
 from .quality import clock_of, copies_of, findings, lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Part
-    from analysis.terms import Run
-    from control.power.terms import Model
-
     from .traces import PartitionRow
 
 LARGE = 1e15  # from here on numbers are written by their size

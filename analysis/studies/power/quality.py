@@ -8,28 +8,25 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Line, marked, of_parts
+from analysis.answer import Answer, Line, Part, marked, of_parts
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 from control.power import catalog
 from control.power.models import own, reference
 from control.power.models.own import Own
-from control.power.models.reference import ARRAYS, Reference
+from control.power.models.reference import ARRAYS, Ensemble, Reference
 
 from . import parameters, traces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Answer, Part
-    from control.power.models.reference import Ensemble
     from control.power.terms import Floats, Model
 
     from .traces import PartitionRow

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word
+from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
 from analysis.labels import headline, provenance
+from analysis.terms import Run
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .cells import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, RULE, THROUGHPUT, WHOLE_102, WORST
-from .report_terms import ACTIVITY, NO_SENSOR, SIMULATED, WATT, Against
+from .report_terms import ACTIVITY, NO_SENSOR, SIMULATED, WATT, Against, AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
 from .study import LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from analysis.answer import Tone
     from analysis.stats.effect import Mean
-    from analysis.terms import Run
 
-    from .report_terms import AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
 
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
 EXCESSES = {WATT: "W·s", ACTIVITY: "CPU s"}

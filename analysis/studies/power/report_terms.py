@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from analysis.terms import Verdict
 
+if TYPE_CHECKING:
     from analysis.stats.effect import Mean
-    from analysis.terms import Verdict
 
 WATT, ACTIVITY = "W", "cpu_s_per_s"
 SIMULATED, NO_SENSOR = "simulated", "none"

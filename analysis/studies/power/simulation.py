@@ -6,37 +6,28 @@ setting within the cap says nothing of a controller; it is left out for all, and
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.answer import Line, of_parts, text_table
+from analysis.answer import Answer, Line, Part, of_parts, text_table
 from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
 from control.power import algorithms, catalog
 from control.power.algorithms import following
-from control.power.catalog import ANY, SHIPPED, cap_at, platform
-from control.power.plant import Mismatch, Plant, batches
+from control.power.catalog import ANY, SHIPPED, Task, cap_at, platform
+from control.power.plant import Mismatch, Plant, Ran, batches
 from control.power.tables import Tables
-from control.power.terms import WATTS, Infeasible, Question, Seen, Unsupported, must_be_in
+from control.power.terms import WATTS, Controller, Infeasible, Model, Question, Seen, Settings, Unsupported, must_be_in
 
 from . import parameters
 from .quality import copies_of, lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from analysis.answer import Answer, Part
-    from control.power.catalog import Task
-    from control.power.plant import Ran
-    from control.power.terms import Controller, Model, Settings
-
 
 WARMUP_S, MEASURE_S = 2.0, 3.0
 TOLERATED = 1.02  # of the cap

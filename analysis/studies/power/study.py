@@ -6,11 +6,12 @@ import math
 import re
 import statistics
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
-from analysis.terms import Refused, UnknownName
+from analysis.terms import Comparison, Refused, Run, UnknownName
 
 from . import contrasts
 from .cells import (
@@ -30,17 +31,12 @@ from .cells import (
     most_of,
     steady,
 )
-from .contrasts import copies, lost_of, nowhere, tabled
-from .report_terms import NO_SENSOR, WATT, Against, AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
+from .contrasts import Table, copies, lost_of, nowhere, tabled
+from .report_terms import NO_SENSOR, WATT, Against, AllTasks, Capped, Foretold, Group, Holds, Iteration, MeasuredAlgorithm, PowerSide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from analysis.stats.effect import Mean
-    from analysis.terms import Comparison, Run
 
-    from .contrasts import Table
-    from .report_terms import Against, Capped, Holds, Iteration
 
 # The share of steady time above 1.02 times the cap, up to which a cap counts as held.
 LIMIT = 0.05

@@ -12,23 +12,17 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from analysis.answer import of_parts
+from analysis.answer import Answer, of_parts
 from analysis.files import must_be_a_name, read_whole, write_whole
 from analysis.load import load_each, read_each
 from analysis.plain import one_line
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Cell, Refused, Run, Unreadable
 
 from .cells import given_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from analysis.answer import Answer
-    from analysis.terms import Cell, Run
 
 # Column → field. What other tools write as `sm_util` is NVML's utilisation: percent of time, not occupancy.
 NUMBERS = {

@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from control.errors import UnknownName
-from control.power.terms import Decision, Unsupported
-
-if TYPE_CHECKING:
-    from control.power.terms import Controller, Question, Seen
+from control.power.terms import Controller, Decision, Question, Seen, Unsupported
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,13 @@ anew. Morak lowers the batch, not the clock, when both latency and power are too
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING
 
 from control.power.catalog import configured
 from control.power.tables import at_most, at_speed, batches_of, clamped, nearest, speed_in, speeds_of
-from control.power.terms import Decision, Settings, Tenant
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from control.power.terms import Knobs, Question, Seen, Speed
+from control.power.terms import Decision, Knobs, Question, Seen, Settings, Speed, Tenant
 
 
 @dataclass(slots=True)

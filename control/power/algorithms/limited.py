@@ -7,20 +7,15 @@ set the first one it tried and judged each by a single iteration; here each is s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from control.power.catalog import configured
 from control.power.tables import at_most, predicted, searched, settings_of
-from control.power.terms import Decision, Infeasible, Settings, Tenant, Unsupported
+from control.power.terms import Decision, Infeasible, Knobs, Predicted, Question, Seen, Settings, Tenant, Unsupported
 
 from .ladder import shares_here
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from control.power.terms import Knobs, Predicted, Question, Seen
 
 
 def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tuple[Tenant, ...]:

@@ -6,6 +6,7 @@ that preceded each of the first three iterations is the run's warm-up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import copysign, log
 from typing import TYPE_CHECKING
@@ -26,16 +27,13 @@ from control.power.tables import (
     speeds_of,
     tables_of,
 )
-from control.power.terms import Decision, Infeasible, Unsupported
+from control.power.terms import Anchor, Decision, Infeasible, Model, Question, Seen, Settings, Unsupported
 
 from .ladder import guarded
 from .limited import halved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from control.power.shadow import Shadow
-    from control.power.terms import Anchor, Model, Question, Seen, Settings
 
 PART_OF_STEP = 0.8
 LEAST_SLOPE = 1e-6

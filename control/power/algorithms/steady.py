@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from control.power.tables import (
+    Curve,
     at_speed,
     best_in_time,
     model_clock,
@@ -28,14 +29,11 @@ from control.power.tables import (
     tables_of,
     waited_for,
 )
-from control.power.terms import Decision, Infeasible, Predicted, Unsupported
+from control.power.terms import Decision, Infeasible, Predicted, Question, Seen, Settings, Tenant, Unsupported
 
 from .limited import halved
 
 if TYPE_CHECKING:
-    from control.power.tables import Curve
-    from control.power.terms import Question, Seen, Settings, Tenant
-
     Key = tuple[float | None, tuple[Tenant, ...]]
 
 UNSURE = 0.08  # sd of a model's level before anything was read

@@ -6,14 +6,13 @@ for a regressor: it is not clamped and may exceed 100 %.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from control.power.terms import Floats, Partition
 
 WIDEST_PERCENT = 40.0  # the largest share of the grid, to which the SM prior refers

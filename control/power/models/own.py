@@ -10,6 +10,7 @@ On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
@@ -23,8 +24,6 @@ from control.errors import Refused
 from control.power.terms import Anchor, Partition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from control.power.terms import Floats

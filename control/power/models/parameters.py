@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from control.errors import Refused, Unreadable, one_line
@@ -18,9 +20,6 @@ from control.power.catalog import platforms
 from . import published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import PurePath
-
     from control.power.terms import Model
 
     from .published import Files

@@ -11,6 +11,7 @@ import math
 import pickle  # its machine alone: every name in a file is replaced
 import re
 import zipfile
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -18,8 +19,6 @@ import numpy as np
 from control.errors import Unreadable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from control.power.terms import Floats
 
 T = TypeVar("T")

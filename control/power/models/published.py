@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
@@ -27,9 +28,6 @@ from .laws import MemSingle, MemSystem, SmSingle, SmSystem
 from .reference import FEATURES, Ensemble, Reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import PurePath
-
     Files = Mapping[str, bytes]  # path below the folder → content, which may be read when it is asked for
     Stored = tuple[str, dict[str, Any], dict[str, Ensemble]]  # where it is from, curves and coefficients, regressors
 

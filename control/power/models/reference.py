@@ -6,6 +6,7 @@ process takes alone: training used the prior, but its parameters were not kept w
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from . import laws
 from .laws import (
     MemSingle,
     MemSystem,
+    Padded,
     SmSingle,
     SmSystem,
     mean,
@@ -29,13 +31,10 @@ from .laws import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from control.power.terms import Floats, Partition
 
-    from .laws import Padded
 
 LEAF = -1  # the child of a leaf
 AT_ONCE = 8192  # rows: what goes down a hundred trees together fits into a few MB

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,6 @@ from tests.analysis.answers import printed, refused
 from tests.synthetic import Made, saved_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 MADE = Made(workloads=("cnn_train", "a_workload_with_a_name_that_is_long"), blocks=6)

@@ -16,6 +16,7 @@ from analysis.__main__ import main
 from analysis.compare import compare
 from analysis.load import load
 from analysis.telemetry import series_of
+from analysis.terms import Run
 from tests.analysis.answers import refusals, refused
 from tests.deeptweak_like import NO_TWEAKS, SCRIPTS, SYSCTLS, Like, directory, table
 from tests.stock_files import MACHINE, benchmark, document, session, stock_file, times
@@ -24,7 +25,6 @@ from tests.synthetic import saved_file
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.terms import Run
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "data/run.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

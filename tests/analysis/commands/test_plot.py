@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from tests.made_telemetry import sampled_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
 
 MADE = Made(arms=(STOCK, AGAIN, Arm("tcp", gain=0.1, requested={"net.x": "1"})), blocks=4, steps=6, warmup=1)

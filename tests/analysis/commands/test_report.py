@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +22,6 @@ from tests.made_designs import Keys, ablation, designed_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from syrupy.assertion import SnapshotAssertion
 
 HOUSE = Path(__file__).parents[3]

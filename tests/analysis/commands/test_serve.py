@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,9 +21,6 @@ from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 from tests.analysis.studies.power import made_control
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 Json = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,17 +17,14 @@ from analysis.compare import compare, compare_arms
 from analysis.load import load
 from analysis.plots.page import stamp_of
 from analysis.telemetry import series_of
-from analysis.terms import Unreadable
+from analysis.terms import Cell, Run, Unreadable
 from analysis.wording import gpus_of
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory, step_times, table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.terms import Cell, Run
 
 BASE, EXP1, EXP2 = Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1), Like("exp2", steps=50, manifest=SCRIPTS)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,9 +21,6 @@ from tests.stored import stored
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     Line = dict[str, Any]
 
 

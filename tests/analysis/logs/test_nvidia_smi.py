@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,6 @@ from analysis.terms import Unreadable
 from tests.analysis.logs.made import A100, DISPLAY, Smi
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 STATION = (A100, A100, A100, DISPLAY, A100)  # the display card stands fourth: only it tells where a tick begins

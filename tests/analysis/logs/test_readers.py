@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +18,6 @@ from analysis.terms import Unreadable
 from tests.analysis.logs.made import dcgmi
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 READERS: dict[str, Callable[[Path], object]] = {

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from matplotlib.figure import Figure
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.report.checklist import Subject
-from analysis.report.page import page_of
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from analysis.plots.scene import Scene
-    from analysis.report.page import Page
-    from analysis.terms import Run
-    from tests.synthetic import JSON
+from analysis.report.page import Page, page_of
+from analysis.terms import Run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 SWAPPINESS = {"vm.swappiness": "1"}
 EVERYTHING = Made(

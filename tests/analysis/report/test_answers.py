@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.compare import compare
 from analysis.load import from_json, load
 from analysis.report.answers import answers, control, nothing_compared
+from analysis.terms import Comparison
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.deeptweak_like import SYSCTLS, Like, directory
 from tests.stock_files import benchmark, document, times
 from tests.synthetic import AGAIN, STOCK, Arm, Made
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.terms import Comparison
 
 FASTER, SLOWER = Arm("faster", 0.12, SWAPPINESS), Arm("slower", -0.12, SWAPPINESS)
 IGNORED = [Arm(name, requested=SWAPPINESS, observed={"vm.swappiness": "60"}) for name in ("ignored", "unheard", "refused")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from tests.needs import chromium
 from tests.synthetic import Arm, Made
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser, BrowserContext, Page
 
 RUN = Path(__file__).parents[3] / "data" / "runs" / "2026-11-21_amd-epyc-2cpu.json"

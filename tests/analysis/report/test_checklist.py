@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.load import from_json, load
-from analysis.report.checklist import RULES, checklist
+from analysis.report.checklist import RULES, ReportRule, Subject, checklist
 from tests.analysis.report.pages import SWAPPINESS, read, subject
 from tests.deeptweak_like import SYSCTLS, Like, directory
 from tests.stock_files import benchmark, document, times
-from tests.synthetic import AGAIN, STOCK, Arm, Made
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.checklist import ReportRule, Subject
-    from tests.synthetic import JSON
 
 FASTER = Arm("faster", 0.1, SWAPPINESS)
 LOST = replace(FASTER, broken={2: ("failed", "killed")})

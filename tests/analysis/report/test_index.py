@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.__main__ import main
 from analysis.compare import compare
+from analysis.terms import Comparison, Run
 from tests.made_history import nights, noisy, stepped
 from tests.synthetic import Made, saved_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
-
-    from analysis.terms import Comparison, Run
 
 
 class Rows(HTMLParser):

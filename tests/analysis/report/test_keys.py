@@ -17,6 +17,7 @@ from analysis.compare import compare
 from analysis.load import from_json
 from analysis.report.view import view_of
 from analysis.studies.keys.effects import effects_of
+from analysis.terms import Run
 from tests import made_designs as designs
 from tests.analysis.report.pages import page, section
 from tests.synthetic import Made
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.report.page import Page
-    from analysis.terms import Run
 
 LONG = "net.ipv4.tcp_congestion_control"
 KEYS = designs.Keys(

@@ -19,17 +19,16 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import from_json, load
+from analysis.terms import Run
 from tests.analysis.report.pages import EVERYTHING, SWAPPINESS, page, read, section, text_of
 from tests.deeptweak_like import SYSCTLS, Like, directory
 from tests.stock_files import benchmark, document, times
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.report.page import Page
-    from analysis.terms import Run
-    from tests.synthetic import JSON
 
 EVIL = "<script>alert('x')</script>"
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from analysis.report.settings import asked
+from analysis.report.settings import SettingRow, asked
 from tests.analysis.report.pages import SWAPPINESS, read
-from tests.synthetic import STOCK, Arm, Made
+from tests.synthetic import JSON, STOCK, Arm, Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.settings import SettingRow
-    from tests.synthetic import JSON
 
 HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"
 DEPTH = "/sys/block/vda/queue/iosched/depth"

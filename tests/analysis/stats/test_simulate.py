@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,17 +14,11 @@ from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats import adjust, many
 from analysis.stats.ranks import opinion
-from analysis.stats.simulate import BLOCKS, STEPS, Machine, Sessions, few_runs, history_and_newest, pooled, run_means, simulate
+from analysis.stats.simulate import BLOCKS, STEPS, Floats, Machine, Sessions, few_runs, history_and_newest, pooled, run_means, simulate
 from analysis.studies.gate.gate import gate
 from analysis.studies.gate.limits import Limits
+from analysis.terms import Comparison, Run
 from tests.synthetic import STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.stats.simulate import Floats
-    from analysis.terms import Comparison, Run
-
 
 COUNT = 4000
 STILL = Machine(run_cv=0.0, step_cv=0.0)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from . import packages, seen
 from .api import CORE, NODES, STRATEGIC
 from .marks import compact, labels_of, matches, name_of, notes_of
-from .view import now
+from .view import View, now
 
 if TYPE_CHECKING:
     from .skyhook import Operator
-    from .view import View
 
 Object = dict[str, Any]
 SIMULATED = "kwok.x-k8s.io/node"

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .api import CORE, NODES, ApiFailed, Gone
+from .api import CORE, NODES, Api, ApiFailed, Gone
 from .marks import GROUP, NAMESPACE, labels_of, name_of, notes_of
 from .view import HOOKS
-
-if TYPE_CHECKING:
-    from .api import Api
 
 Object = dict[str, Any]
 PATIENCE_S = 40

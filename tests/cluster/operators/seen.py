@@ -6,13 +6,10 @@ It writes also when the resource is already gone: a pod killed with its resource
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .api import NODES
+from .api import NODES, Api
 from .marks import GROUP, Marks, compact, name_of, notes_of
-
-if TYPE_CHECKING:
-    from .api import Api
 
 Object = dict[str, Any]
 

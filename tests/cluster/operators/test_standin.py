@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from tests.cluster.operators.replay import Replay
 from tests.cluster.runs import kernel_as_found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.cluster.operators.fixtures import StandIn
 
 pytestmark = pytest.mark.needs("root", "reference")

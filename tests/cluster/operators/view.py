@@ -7,17 +7,13 @@ Each method is one write of the real operator, in its words: watchers of the sta
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import seen
-from .api import NODES, STRATEGIC
+from .api import NODES, STRATEGIC, Api
 from .marks import GROUP, Marks, compact, labels_of, name_of, notes_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .api import Api
 
 Object = dict[str, Any]
 HOOKS = f"/apis/{GROUP}/v1alpha1/skyhooks"

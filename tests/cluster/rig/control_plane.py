@@ -10,17 +10,15 @@ import subprocess
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from .started import free_port
+from .started import Started, free_port
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .places import Cluster
-    from .started import Started
 
 ADMINISTRATOR = "admin"
 CONTROLLERS = "system:kube-controller-manager"

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from . import image, programs
-from .control_plane import kubeconfig_of, kubelet_user
-from .started import free_port
+from .control_plane import Api, kubeconfig_of, kubelet_user
+from .started import Started, free_port
 
 if TYPE_CHECKING:
-    from .control_plane import Api
     from .places import Cluster
-    from .started import Started
 
 CGROUPS = Path("/sys/fs/cgroup")
 CAP_SYS_RESOURCE = 24

@@ -11,6 +11,7 @@ import os
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from . import clients, programs
 from .started import Started, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from .clients import Client
 
 OURS = "kwok.x-k8s.io/node"

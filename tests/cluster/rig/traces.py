@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +24,6 @@ from . import node, places
 from .started import kill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .places import Cluster
 
 # Settings that are not as they were: path → (before, now).

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from tests.cluster.runs import LOOK_EVERY_S, OPERATOR_NAMESPACE, ClusterPlace, s
 from tests.sessions import HOUSE, another_swappiness, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.cluster.operators.fixtures import StandIn
 
 pytestmark = pytest.mark.needs("root", "reference")

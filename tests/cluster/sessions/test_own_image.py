@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cluster.rig.image import OWN
-from tests.sessions import another_swappiness
+from tests.sessions import Done, another_swappiness
 
 if TYPE_CHECKING:
     from tests.cluster.runs import ClusterPlace
-    from tests.sessions import Done
 
 pytestmark = pytest.mark.needs("root")
 

@@ -9,7 +9,9 @@ import contextlib
 import json
 import os
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -26,14 +28,8 @@ from fixtures.terms import Cell, MachineHeld, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
 from tests.cluster.simulated_agents import MACHINES, said
-from tests.fake_root import writes
+from tests.fake_root import FakeRoot, writes
 from tests.sessions import Place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.fake_root import FakeRoot
 
 pytestmark = pytest.mark.needs("reference")
 

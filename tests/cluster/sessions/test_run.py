@@ -6,7 +6,7 @@ import json
 import lzma
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -16,14 +16,10 @@ from fixtures.kubernetes import api as apis
 from fixtures.kubernetes.client import Request, Where, connect, send
 from tests.cluster.conftest import fresh_namespace
 from tests.cluster.operators.fixtures import HOST_FOLDERS, standing_in
-from tests.cluster.runs import ClusterPlace, in_force, place_for
-from tests.sessions import Place, another_swappiness, swappiness
+from tests.cluster.runs import ClusterPlace, Here, in_force, place_for
+from tests.sessions import Done, Place, another_swappiness, swappiness
 from tests.test_session import SCHEMA
 from tests.waiting import until as comes
-
-if TYPE_CHECKING:
-    from tests.cluster.runs import Here
-    from tests.sessions import Done
 
 pytestmark = pytest.mark.needs("root", "torch")
 

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,14 @@ from tests.cluster.line import to_cluster
 from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, in_force, swappiness_is
 from tests.cluster.test_rbac import documents, somebody
-from tests.sessions import another_swappiness, swappiness, until
+from tests.sessions import Done, another_swappiness, swappiness, until
 from tests.test_session import SCHEMA
 from tests.waiting import until as comes
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
 
     from tests.cluster.operators.fixtures import StandIn
-    from tests.sessions import Done
 
 pytestmark = pytest.mark.needs("root")
 

@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,6 @@ from tests.waiting import until as comes
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.needs("root")
 

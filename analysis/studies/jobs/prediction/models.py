@@ -9,6 +9,7 @@ model: the mean of the training set, with which everything is compared, and the 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,14 +25,10 @@ from analysis.terms import Refused
 from control.scaling import TimedJob, fits, time_s
 
 from . import tables
-from .tables import TooFew
+from .tables import FactorTable, Floats, Texts, TooFew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pandas import DataFrame as Points
-
-    from .tables import FactorTable, Floats, Texts
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 from threadpoolctl import threadpool_limits
 
-from analysis.answer import Line, bullets, of_parts, text_table
+from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.studies.jobs.estimates import NONE, number
@@ -22,18 +24,13 @@ from analysis.terms import Refused, Unreadable
 from analysis.wording import digits, tiny, unsigned
 
 from . import reading, tables, validation
-from .models import BASELINE, CLASS, REPLICAS, WORK
+from .models import BASELINE, CLASS, REPLICAS, WORK, Learner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
-    from analysis.answer import Answer, Part
     from analysis.studies.jobs.estimates import Document
 
-    from .models import Learner
     from .tables import By, FactorTable, Floats, Measurement
     from .validation import Coverage, CrossValidation, Scored
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,20 +12,13 @@ from typing import TYPE_CHECKING
 from analysis.load import load_each
 from analysis.plain import one_line
 from analysis.studies.jobs import csv_file
-from analysis.studies.jobs.records import of_one_machine, streams, tells_of_jobs
-from analysis.terms import AGAIN, Refused, Unreadable
+from analysis.studies.jobs.records import Job, Stream, of_one_machine, streams, tells_of_jobs
+from analysis.terms import AGAIN, Cell, Refused, Run, Unreadable
 from control.names import first_few
 
-from .tables import Measurement, table
+from .tables import FactorTable, Measurement, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analysis.studies.jobs.records import Job, Stream
-    from analysis.terms import Cell, Run
-
-    from .tables import FactorTable
-
     Factors = dict[str, float | str]
     Runs = Sequence[tuple[Run, Sequence[Stream]]]  # with their streams of jobs
 

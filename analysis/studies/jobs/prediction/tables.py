@@ -6,6 +6,7 @@ on both sides of a fold.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -17,8 +18,6 @@ from analysis.plain import one_line
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import pandas as pd
 
 Floats = NDArray[np.float64]

@@ -9,6 +9,7 @@ infinitely far). Nothing is assumed of the errors but that groups could have com
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -21,15 +22,12 @@ from analysis.wording import unsigned
 from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
 from . import models, tables
-from .tables import By, Floats, Texts, TooFew
+from .tables import By, FactorTable, Floats, Texts, TooFew, Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pandas import DataFrame as Points
 
     from .models import Fitted, Learner
-    from .tables import FactorTable, Whole
 
 
 LEVEL = 0.9

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,11 +19,8 @@ from analysis.load import load_each
 from analysis.stats import many
 from analysis.stats.effect import two_sample_effect
 from analysis.studies.calibration.rates import band
-from analysis.terms import Metric
+from analysis.terms import Cell, Metric, Run
 from control.t_test import ALPHA
-
-if TYPE_CHECKING:
-    from analysis.terms import Cell, Run
 
 ROOT = Path(__file__).parents[4]
 METRICS = (Metric("throughput_samples_per_s", "higher"), Metric("step_time_p10_s", "lower"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,11 +21,8 @@ from analysis.stats.simulate import BLOCKS, STEPS, Machine, Sessions, simulate
 from analysis.studies.calibration.peers import RULES as ALL_RULES
 from analysis.studies.calibration.peers import DecisionRule
 from analysis.studies.calibration.rates import DRIFT, QUIET, ROUGH, SCENARIOS, SUMMARIES, band, family_rates, single_rates, word_rates
+from analysis.terms import Comparison
 from tests.synthetic import STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from analysis.terms import Comparison
-
 
 TRIALS = 4_000
 FEWER = 2_000  # where only one end of the band is asked for

@@ -14,7 +14,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.load import from_json, load
-from analysis.studies.describe.describe import Sampled, averaged, describe, sampled, scheduled_steps
+from analysis.studies.describe.describe import Described, Sampled, TwoRuns, averaged, describe, sampled, scheduled_steps
 from analysis.telemetry import Series
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import Like, directory
@@ -22,8 +22,6 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.describe.describe import Described, TwoRuns
 
 
 SETTING = {"vm.swappiness": "1"}

@@ -12,16 +12,14 @@ import pytest
 from analysis.__main__ import main
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.studies.gate.gate import blocks_needed, gate
+from analysis.studies.gate.gate import Gate, blocks_needed, gate
 from analysis.studies.gate.limits import Limits
 from tests.analysis.answers import printed
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gate.gate import Gate
-    from tests.synthetic import JSON
 
 RUNS = Path(__file__).parents[4] / "data" / "runs"
 REAL = RUNS / "2026-11-21_gate_amd-epyc-2cpu.json"

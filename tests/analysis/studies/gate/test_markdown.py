@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -26,8 +27,6 @@ from tests.made_gates import gate, gates, hostile, ruled
 from tests.synthetic import STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analysis.__main__ import main
 from analysis.load import load
 from tests.stored import stored
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.synthetic import JSON
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 TUNED = Arm("tuned", 0.0, {"vm.swappiness": "1"})
 MADE = Made(arms=(STOCK, AGAIN, TUNED), blocks=8, run_cv=0.003)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +18,6 @@ from tests.analysis.plots.reading import faults, said
 from tests.analysis.studies.gpu.made import dcgmi, fitting, nvsm, pair, saved_grid
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.studies.gpu.findings import Findings

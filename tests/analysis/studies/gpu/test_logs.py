@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from analysis.studies.gpu.grid import ACTIVE, GRACT, MAX, MEAN, SMACT, UTILIZATION, chip_of, statistics
-from analysis.studies.gpu.sources import read_grids
+from analysis.studies.gpu.sources import Sources, read_grids
 from analysis.terms import Refused
 from tests.analysis.studies.gpu.made import NAMES, dcgmi, nvsm, pair
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from analysis.studies.gpu.sources import Sources
 
 
 def grid(folder: Path, **asked: object) -> Sources:

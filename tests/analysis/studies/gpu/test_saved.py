@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from analysis.studies.gpu.grid import ACTIVE, SMACT, UTILIZATION
-from analysis.studies.gpu.sources import read_grids
+from analysis.studies.gpu.sources import Sources, read_grids
 from tests.analysis.studies.gpu.made import SMS, fitting, saved_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gpu.sources import Sources
 
 RUNS = Path(__file__).parents[4] / "data/runs"
 SIZES = {(blocks, 32): fitting(blocks) for blocks in (1, 33, 66, 131, 132, 264)}

@@ -9,14 +9,12 @@ import pytest
 
 from analysis.load import from_json
 from analysis.studies.history.answer import acknowledge, read
-from analysis.studies.history.history import gather, judge, regressions
+from analysis.studies.history.history import History, gather, judge, regressions
 from analysis.terms import Refused
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.history.history import History
 
 
 @pytest.fixture(scope="module")

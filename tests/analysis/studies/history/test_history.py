@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,19 +11,13 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.history import gather, judge, regressions
-from analysis.terms import Refused
+from analysis.studies.history.history import GatheredHistory, History, gather, judge, regressions
+from analysis.terms import Refused, Run
 from tests.made_history import CPU, night, noisy, stepped
-from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, in_turns, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.history.history import GatheredHistory, History
-    from analysis.terms import Run
-    from tests.synthetic import JSON
 
 
 FASTER = Arm("faster", gain=0.25, requested={"vm.swappiness": "1"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,15 +12,11 @@ from hypothesis import strategies as st
 from analysis.load import from_json
 from analysis.render import text
 from analysis.studies.history.answer import PLAIN_RAMP, RAMP, SPARK, answer, sparkline
-from analysis.studies.history.history import gather, judge
+from analysis.studies.history.history import History, gather, judge
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.history.history import History
 
 
 def looked_back(series: Mapping[str, Sequence[float]], refused: Sequence[str] = ()) -> History:

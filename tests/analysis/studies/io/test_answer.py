@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,21 +14,17 @@ import scipy.stats
 
 from analysis.load import from_json
 from analysis.render.text import render
-from analysis.studies.io.effects import contrasts
+from analysis.studies.io.effects import Contrasts, contrasts
 from analysis.studies.io.responses import judge
 from analysis.studies.io.run_answer import answer
 from analysis.studies.io.saved import io_runs as read
 from analysis.studies.io.sentences import basis, findings, tweaks, untouched
-from analysis.studies.io.study import configurations, study
+from analysis.studies.io.study import IoStudy, configurations, study
 from tests.made_io import MadeIo, io_runs, saved_io
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.effects import Contrasts
-    from analysis.studies.io.study import IoStudy
     from analysis.studies.io.terms import IoRun
 
 

@@ -5,13 +5,14 @@ Figures and tolerances are those of the study's description (A4, A7 there); each
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import pytest
 from scipy import stats
 
 from analysis.studies.io.dlio_study import (
+    DlioStudy,
     dlio_study,
     mean_over_runs,
     on_run_error,
@@ -21,14 +22,8 @@ from analysis.studies.io.dlio_study import (
     values_of,
 )
 from analysis.studies.io.formulas import STEADY, WHOLE
-from analysis.studies.io.responses import identity
+from analysis.studies.io.responses import JudgedResponse, identity
 from tests.conftest import REFERENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from analysis.studies.io.dlio_study import DlioStudy
-    from analysis.studies.io.responses import JudgedResponse
 
 pytestmark = pytest.mark.needs("reference")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,17 +14,13 @@ from scipy import stats
 
 from analysis.__main__ import main
 from analysis.studies.io.dlio_published import PublishedRow, is_published, rows_of
-from analysis.studies.io.dlio_study import RunError, dlio_study, on_run_error, over_epochs, run_error
+from analysis.studies.io.dlio_study import DlioStudy, RunError, dlio_study, on_run_error, over_epochs, run_error
 from analysis.studies.io.formulas import STEADY
 from analysis.studies.io.stale import stale_rows
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.io.dlio_study import DlioStudy
 
 
 RECORDED = Path(__file__).parents[3] / "recordings" / "dlio-2.0.0"

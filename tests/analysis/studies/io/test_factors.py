@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,22 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.adjust import holm
-from analysis.studies.io.effects import analyse
+from analysis.studies.io.effects import Analysis, IoEffect, analyse
 from analysis.studies.io.factors import factors_of
-from analysis.studies.io.responses import judge
+from analysis.studies.io.responses import JudgedResponse, judge
 from analysis.studies.io.sentences import answers, reversals
 from analysis.studies.io.study import mean_of
-from analysis.studies.io.terms import IoResponse
+from analysis.studies.io.terms import IoResponse, IoRun
 from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.effects import Analysis, IoEffect
-    from analysis.studies.io.responses import JudgedResponse
-    from analysis.studies.io.terms import IoRun
 
 RATE = "samples_per_s_whole"
 FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}

@@ -22,14 +22,13 @@ from analysis.studies.io.mlperf import (
     submission,
     threshold_percent,
 )
-from analysis.studies.io.responses import judge
+from analysis.studies.io.responses import JudgedResponse, judge
 from analysis.studies.io.terms import GIB, Host
 from tests.dlio_like import epoch, io_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.responses import JudgedResponse
 
 UNET3D = (146600628, 1)
 

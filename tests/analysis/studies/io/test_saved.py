@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,9 +22,6 @@ from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 MADE = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)}, blocks=3, epochs=2)

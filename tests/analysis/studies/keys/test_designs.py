@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,20 +18,13 @@ from analysis.render.text import render
 from analysis.studies import keys
 from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of, of_table
-from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
-from analysis.terms import Refused
-from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
-from tests.synthetic import Made, saved_run
+from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed, Term
+from analysis.terms import Comparison, Refused, Run
+from tests.made_designs import Keys, On, ablation, designed, factorial, fraction, plackett_burman_12
+from tests.synthetic import JSON, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.keys.terms import Effects, Term
-    from analysis.terms import Comparison, Run
-    from tests.made_designs import On
-    from tests.synthetic import JSON
 
 
 QUIET = Made(blocks=4, steps=6, run_cv=0.004, step_cv=0.002, seed=3)

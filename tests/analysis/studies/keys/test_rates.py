@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,14 +13,8 @@ import scipy.stats
 from analysis.load import load
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import observed
-from analysis.studies.keys.terms import NAMED
-from tests.made_designs import PROFILE, ablation, factorial, fraction, noise, plackett_burman_12, seen
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analysis.studies.keys.terms import Effects
-    from tests.made_designs import On
+from analysis.studies.keys.terms import NAMED, Effects
+from tests.made_designs import PROFILE, On, ablation, factorial, fraction, noise, plackett_burman_12, seen
 
 ROOT = Path(__file__).parents[4]
 # Twelve keys in sixteen runs: four base keys, the rest products of them (resolution III).

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +21,6 @@ from analysis.studies.keys.effects import of_table
 from control.t_test import t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from analysis.studies.keys.terms import Effects
 
 EXACT = 1e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from analysis.terms import Unreadable
 from tests.analysis.logs.made import A100, Smi, dcgmi
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from syrupy.assertion import SnapshotAssertion
 
 LOSSES = (2.3, 1.7, 0.9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +15,6 @@ from analysis.terms import Unreadable
 from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, monitored_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from analysis.studies.monitors.terms import MonitoredArm
 
 

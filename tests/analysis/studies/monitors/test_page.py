@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -19,8 +20,6 @@ from tests.made_monitoring import MONITORS, PERF, MadeMonitoring, Monitor, monit
 from tests.synthetic import saved_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
     from syrupy.assertion import SnapshotAssertion
 

@@ -15,11 +15,11 @@ import pytest
 
 from analysis.load import from_json
 from analysis.studies.monitors.study import overheads
+from analysis.terms import Run
 from tests.made_monitoring import MadeMonitoring, Monitor, monitored_run
 
 if TYPE_CHECKING:
     from analysis.studies.monitors.terms import Overhead
-    from analysis.terms import Run
 
 STUDIES, FEWER = 400, 150
 BLOCKS = 6

@@ -5,8 +5,6 @@ A test shows the arithmetic where it is not in the code.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -14,12 +12,9 @@ from analysis.logs.nvidia_smi import read_nvidia_smi
 from analysis.logs.readers import DcgmiLog, read_dcgmi
 from analysis.render.text import render
 from analysis.studies.monitors import folder
-from analysis.studies.monitors.folder import is_it, read
+from analysis.studies.monitors.folder import Share, Training, is_it, read
 from analysis.studies.monitors.folder_answer import answer, reason
 from tests.conftest import REFERENCE
-
-if TYPE_CHECKING:
-    from analysis.studies.monitors.folder import Share, Training
 
 pytestmark = pytest.mark.needs("reference")
 

@@ -10,13 +10,13 @@ from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.monitors.answers import answer
 from analysis.studies.monitors.study import overheads
+from analysis.terms import Run
 from tests.made_turns import turned_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.studies.monitors.terms import MonitoredArm, Overhead
-    from analysis.terms import Run
 
 COSTS = {"sampler": 0.0, "top": 0.05}
 

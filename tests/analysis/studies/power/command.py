@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.studies.power import parameters
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from control.power.terms import Model
 
 

@@ -8,17 +8,13 @@ block's level · the cell's scatter. What is told is told as `fixtures/studies/p
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tests.synthetic import AGAIN, STOCK, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.synthetic import JSON
+from tests.synthetic import AGAIN, JSON, STOCK, Made, saved_run
 
 SAMPLES_PER_S, MEASURED_S = 10, 3.0
 

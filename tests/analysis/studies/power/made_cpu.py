@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.studies.power import fit_own, parameters
@@ -10,8 +11,6 @@ from analysis.studies.power.material import gather
 from analysis.studies.power.traces import PartitionRow
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from control.power.models.own import Own
 
 DUTIES = (0.25, 0.5, 1.0)

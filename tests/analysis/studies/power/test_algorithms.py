@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +22,14 @@ from control.power.algorithms.ladder import BatchDvfs, Morak, Rungs
 from control.power.algorithms.pctodl import Draw, Steps, Thermo, draw_of
 from control.power.catalog import configured
 from control.power.tables import partition_of
-from control.power.terms import Infeasible, Partition, Question, Seen, Settings, Unsupported
+from control.power.terms import Controller, Decision, Infeasible, Partition, Question, Seen, Settings, Unsupported
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from control.power.terms import Controller, Decision
 
 PCTODL = REFERENCE / "pctodl"
 reads_reference = pytest.mark.needs("reference")

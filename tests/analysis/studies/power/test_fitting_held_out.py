@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from analysis.studies.power import fit_own, held_out, traces
-from analysis.studies.power.material import gather, networks
+from analysis.studies.power.material import Material, gather, networks
 from analysis.terms import Refused
 from control.power.terms import Partition
 from tests.conftest import REFERENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from analysis.studies.power.material import Material
 
 SETS = sorted((REFERENCE / "pctodl").glob("reconstructed_anchor_*.csv"))
 

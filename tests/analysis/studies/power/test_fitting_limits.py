@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from analysis.studies.power import limits
-from analysis.studies.power.limits import At, Measured, first, judge, predict, search
+from analysis.studies.power.limits import At, Job, Measured, first, judge, predict, search
 from analysis.terms import Unreadable
-from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.command import Power, refusals
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.power.limits import Job
-    from tests.analysis.studies.power.command import Power
 
 TABLES = {"V100": "zeus_power_limit_v100.csv", "A40": "zeus_power_limit_a40.csv"}
 Grid = dict[At, Measured]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import astuple
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,6 @@ from tests.analysis.studies.power.command import model_at
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from control.power.models.reference import Reference
 
 TRUTH = made_traces.Truth()

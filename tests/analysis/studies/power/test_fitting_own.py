@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,15 +15,10 @@ from analysis.studies.power import fit_own, held_out, material, parameters
 from analysis.studies.power.material import gather
 from analysis.studies.power.traces import PartitionRow
 from analysis.terms import Refused
-from control.power.models.own import Estimated, Surface, features_of, law_of
+from control.power.models.own import Estimated, Own, Surface, features_of, law_of
 from control.power.terms import Anchor, Partition
 from tests.analysis.studies.power import made_cpu, made_traces
 from tests.analysis.studies.power.command import model_at
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from control.power.models.own import Own
 
 SEED = 20261122
 

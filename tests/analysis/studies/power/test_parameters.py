@@ -20,7 +20,7 @@ from control.power import catalog
 from control.power.models import published as reference_folder
 from control.power.models.parameters import model_of
 from control.power.models.reference import as_json, from_json
-from control.power.terms import Partition
+from control.power.terms import Model, Partition
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_reference import reference
 from tests.conftest import REFERENCE
@@ -28,7 +28,6 @@ from tests.conftest import REFERENCE
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from control.power.terms import Model
 
 PCTODL = REFERENCE / "pctodl"
 reads_reference = pytest.mark.needs("reference")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from analysis.studies.power import parameters
 from tests.analysis.studies.power import made_cpu
-from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.command import Power, refusals
 from tests.analysis.studies.power.made_reference import reference
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
-
-    from tests.analysis.studies.power.command import Power
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise
 from typing import TYPE_CHECKING
@@ -14,15 +15,12 @@ from hypothesis import strategies as st
 from analysis.studies.power.partition import front
 from analysis.terms import Refused
 from control.power import catalog
-from control.power.search import WORTH, Space, best
+from control.power.search import WORTH, Space, Tiles, best
 from control.power.terms import Infeasible
 from tests.analysis.studies.power.toy import GPU, Toy, UnsureToy, by_memory, partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from control.power.greedy import PartitionAnswer
-    from control.power.search import Tiles
     from control.power.terms import Floats, Partition
 
 SMALL = tuple(partition(*[(share, batch)] * count) for share in (20.0, 40.0) for batch in (8, 64) for count in (1, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import exp
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +14,13 @@ from analysis.studies.power.simulation import counted, play, tables_for
 from control.errors import Refused
 from control.power.plant import IDLE_PART, SMALLEST, Mismatch
 from control.power.tables import partition_of
-from control.power.terms import Decision, Settings
+from control.power.terms import Decision, Seen, Settings
 from tests.analysis.studies.power import made_control
 from tests.analysis.studies.power.made_control import question, tenants
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from control.power.terms import Seen
 
 TWO = Settings(tenants((25, 16), (75, 32)), sm_mhz=1110.0, mem_mhz=5001.0)
 

@@ -10,13 +10,12 @@ import pytest
 
 from analysis.studies.power import parameters
 from tests.analysis.studies.power import made_cpu
-from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.command import Power, refusals
 from tests.analysis.studies.power.made_reference import reference
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from tests.analysis.studies.power.command import Power
 
 RUNS = Path(__file__).parents[4] / "data/runs"
 SETTING = ["--shares", "25,25", "--batches", "16,16", "--sm", "900,1950"]

@@ -8,7 +8,9 @@ import os
 import pickle
 import struct
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import joblib  # type: ignore[import-untyped]
@@ -24,9 +26,6 @@ from control.power.models import pickles, reference
 from control.power.models.published import COEFFICIENTS, REGRESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from control.power.models.reference import Reference
     from tests.analysis.studies.power.command import Power
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from analysis.terms import TweakSet, UnknownName
 from tests.analysis.studies.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.studies.power.report_terms import Group, MeasuredAlgorithm, PowerSide

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,6 @@ from analysis.studies.power.traces import read, rows_of
 from tests.synthetic import STOCK, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
     from tests.analysis.studies.power.command import Power

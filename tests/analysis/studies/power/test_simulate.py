@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,15 +17,12 @@ from analysis.studies.power import simulation as study
 from analysis.terms import Refused
 from control.power.catalog import Task
 from control.power.plant import Mismatch
-from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.command import Power, refusals
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
-    from tests.analysis.studies.power.command import Power
 
 PCTODL = str(REFERENCE / "pctodl")
 MADE = Task(1, "3080Ti", "made_up", "imagenet", ((0, 200.0),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from fixtures.studies.power import tasks as run_side
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 ONE = "{id: 1, gpu: A100, model: resnet50, dataset: imagenet, cap_w: 150}"

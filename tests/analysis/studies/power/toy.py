@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ import numpy as np
 from control.power.terms import Anchor, Partition, Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from control.power.terms import Floats
 
 GPU = Platform("toy", tuple(map(float, range(210, 2101, 15))), (5001.0, 9501.0), (9501.0, 5001.0), anchor_mhz=1950.0, tdp_w=350.0)

@@ -6,17 +6,13 @@ What is told is what `fixtures` tells: rows of jobs, attempts, faults, nodes, an
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tests.synthetic import STOCK, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.synthetic import JSON
+from tests.synthetic import JSON, STOCK, Made, saved_run
 
 Row = dict[str, Any]
 BASE = "job_stream:arrivals=poisson:rate_per_s=4:slots=2"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from analysis.studies.jobs.records import Attempt, Job, Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.studies.jobs.records import Fault, Outage
+from analysis.studies.jobs.records import Attempt, Fault, Job, Outage, Stream
 
 
 def job(number: int, submit_s: float, end_s: float | None, outcome: str = "done", lost_s: float | None = 0.0) -> Job:

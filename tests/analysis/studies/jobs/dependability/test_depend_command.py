@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from syrupy.assertion import SnapshotAssertion
 
 COLUMNS = 100

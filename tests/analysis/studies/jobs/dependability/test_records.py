@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -11,17 +12,13 @@ import pytest
 
 from analysis.load import from_json
 from analysis.studies.jobs.checkpoints import CheckpointPlan, _failures, job_s, time_per_work, trials
-from analysis.studies.jobs.records import Fault, Outage, streams
+from analysis.studies.jobs.records import Fault, Outage, Stream, streams
 from analysis.studies.jobs.recovery import after, shared, totals
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.jobs.records import Stream
 
 
 KILLS = Faulty(":retries=3:fault=kill:fault_rate_per_s=1", "kill", mtbf_s=1.0, retries=3, jobs=20)

@@ -16,8 +16,6 @@ from tests.analysis.studies.jobs.dependability.made_streams import attempt, job,
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.records import Stream
-
 
 MARGIN = 0.1
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from analysis.studies.jobs.prediction.tables import Measurement, table
+from analysis.studies.jobs.prediction.tables import FactorTable, Measurement, table
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, streamed_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from analysis.studies.jobs.prediction.tables import FactorTable
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 COLD = 3.0

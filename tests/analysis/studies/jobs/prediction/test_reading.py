@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from tests.analysis.studies.jobs.prediction.made import as_csv, rows, streams
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
 
     JSON = dict[str, Any]

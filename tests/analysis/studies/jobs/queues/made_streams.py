@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tests.synthetic import AGAIN, STOCK, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.synthetic import JSON
+from tests.synthetic import AGAIN, JSON, STOCK, Made, saved_run
 
 Row = dict[str, Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,8 +31,6 @@ from analysis.studies.jobs.queue_formulas import (
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,6 @@ from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, 
 from tests.synthetic import Made, saved_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from syrupy.assertion import SnapshotAssertion
 
 COLUMNS = 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,17 +14,13 @@ from hypothesis import strategies as st
 from analysis.load import from_json
 from analysis.studies.jobs import csv_file
 from analysis.studies.jobs.csv_file import groups
-from analysis.studies.jobs.records import plan, streams
+from analysis.studies.jobs.records import Stream, plan, streams
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.jobs.records import Stream
 
 
 SMALL = MadeStream(jobs=5)

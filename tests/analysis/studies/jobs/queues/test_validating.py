@@ -10,14 +10,13 @@ import pytest
 from analysis.studies.jobs.queue_fits import Fit, fit
 from analysis.studies.jobs.queue_formulas import Inputs
 from analysis.studies.jobs.queues import ModelCheck, WaitValidation, validate
-from analysis.studies.jobs.records import Job
+from analysis.studies.jobs.records import Job, Stream
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, heavy
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.records import Stream
 
 LONG = MadeStream(jobs=4000)
 SHORT = MadeStream(jobs=400)

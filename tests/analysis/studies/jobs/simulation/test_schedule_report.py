@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,16 +15,12 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.studies.jobs.policies import PolicyStudy, arms
-from analysis.studies.jobs.simulation import figures, jain, jobs, play
+from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.jobs.simulation import Coming, Played
 
     Reported = Callable[..., dict[str, Any]]
 

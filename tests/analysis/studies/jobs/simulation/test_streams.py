@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,11 +25,7 @@ from control.scheduling.scheduler import Scheduler
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.jobs.simulation import Coming
 
 
 EVENLY = (np.arange(50_000) + 0.5) / 50_000

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from analysis.load import from_json
 from analysis.studies.jobs.simulation import JobClass, jobs, play
+from analysis.terms import Run
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 from tests.synthetic import STOCK, Made, saved_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from analysis.terms import Run
 
 Report = dict[str, list[dict[str, Any]]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,19 +13,14 @@ from analysis.ending import answer_of_run
 from analysis.load import from_json
 from analysis.render import text
 from analysis.report.page import page_of
-from analysis.studies.jobs.streams import gather
+from analysis.studies.jobs.streams import Gathered, gather
+from analysis.terms import Run
 from fixtures import studies
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
-from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
+from tests.analysis.studies.jobs.streams.made_runs import Report, faulty_run, queueing_run, run_of, scheduling_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from syrupy.assertion import SnapshotAssertion
-
-    from analysis.studies.jobs.streams import Gathered
-    from analysis.terms import Run
-    from tests.analysis.studies.jobs.streams.made_runs import Report
 
 
 def found(run: Run) -> Gathered:
