@@ -11,7 +11,7 @@ from analysis.labels import short_names
 from analysis.telemetry import Missing, series_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from analysis.telemetry import Series
     from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
@@ -37,6 +37,13 @@ class Scene:
     io: Sequence[Any] = ()
     overhead: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     streams: Sequence[Any] = ()
+
+    def of_streams(self, field: str, where: Callable[[Any], object], reason: str) -> list[tuple[Run, Any]]:
+        """Return what streams have under `field`, with their runs, `where` there is something to draw. Raises: NothingToDraw: `reason`."""
+        result = [(stream.run, one) for stream in self.streams for one in getattr(stream, field) if where(one)]
+        if not result:
+            raise NothingToDraw(reason)
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,7 @@ def jobs_faults(scene: Scene) -> Spec:
 
 def arms_of(scene: Scene) -> list[tuple[Run, FaultArm]]:
     """Return all streams under faults. Raises: NothingToDraw."""
-    result = [(stream.run, arm) for stream in scene.streams for arm in stream.arms if arm.fault]
-    if not result:
-        raise NothingToDraw("no stream had a fault")
+    result = scene.of_streams("arms", lambda arm: arm.fault, "no stream had a fault")
     if all(arm.slowdown is None for _, arm in result):
         raise NothingToDraw("no stream without a fault met the same jobs: nothing to compare the faults with")
     return result
@@ -177,7 +175,8 @@ LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
 )
 def jobs_checkpoints(scene: Scene) -> Spec:
     """Draw a section a fault under which several intervals were tried."""
-    result = trials_of(scene)
+    reason = "no fault met streams with several intervals between checkpoints"
+    result: list[tuple[Run, CheckpointTrial]] = scene.of_streams("trials", lambda trial: any(tried.time for tried in trial.tried), reason)
     lead = (
         "Time that jobs held their slots for each second that was of use, by the interval between checkpoints, under one rate of faults: "
         "too often costs checkpoints, too seldom costs lost work. Marks: means over blocks with 95 % intervals."
@@ -193,14 +192,6 @@ def jobs_checkpoints(scene: Scene) -> Spec:
         Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), _trial_words(trial), run=run) for run, trial in result
     ]
     return Spec(lead, sections, legend, [_trial_note(trial) for _, trial in result])
-
-
-def trials_of(scene: Scene) -> list[tuple[Run, CheckpointTrial]]:
-    """Return every trial of intervals. Raises: NothingToDraw."""
-    result = [(stream.run, trial) for stream in scene.streams for trial in stream.trials if any(tried.time for tried in trial.tried)]
-    if not result:
-        raise NothingToDraw("no fault met streams with several intervals between checkpoints")
-    return result
 
 
 def _choices(trial: CheckpointTrial) -> list[float]:
@@ -267,7 +258,8 @@ NONE = 3.0  # by which factor below the smallest loss "none" is drawn
 )
 def jobs_network(scene: Scene) -> Spec:
     """Draw two panels a line: steps, and what of them is communication."""
-    result = lines_of(scene)
+    lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
+    result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (
         "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: what of it is communication, where "
         "packets were lost, beside the time that TCP would need for as many bytes by Mathis's law (∝ √p) and with timeouts (Padhye)."
@@ -288,16 +280,6 @@ def jobs_network(scene: Scene) -> Spec:
             notes.append(f"{name}: communication goes as loss^β with β {figure(one.exponent)} ({one.shape}); Mathis has ½.")
         notes += [f"{name}: {note}" for note in one.notes]
     return Spec(lead, sections, legend, notes)
-
-
-def lines_of(scene: Scene) -> list[tuple[Run, LossyLine]]:
-    """Return every line that lost packets. Raises: NothingToDraw."""
-    result = [
-        (stream.run, line) for stream in scene.streams for line in stream.lines if any(row.loss > 0 and row.step_s for row in line.losses)
-    ]
-    if not result:
-        raise NothingToDraw("no line lost packets")
-    return result
 
 
 def _network(sheet: Page, top: float, line: LossyLine) -> None:

@@ -73,7 +73,9 @@ def jobs_overview(scene: Scene) -> Spec:
     engines = joined(sorted(stream.engine for stream in every))
 
     def draw(sheet: Page, top: float) -> None:
-        for (title, finding, panel), (left, down, wide) in zip(panels, places(len(panels), 2, tall, left=0.0, gap=0.4), strict=True):
+        spots = places(len(panels), 2, tall, left=0.0, gap=0.4)
+        spots[-1] = (*spots[-1][:2], INSIDE - spots[-1][0])  # alone in its row it takes all of it
+        for (title, finding, panel), (left, down, wide) in zip(panels, spots, strict=True):
             sheet.text(left, top + down, title, fontsize=HEAD, fontweight="bold")
             texts = wrapped(finding, wide, SMALL)
             for at, text in enumerate(texts[:2]):

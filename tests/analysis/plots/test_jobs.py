@@ -151,7 +151,7 @@ def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(draw
     marks = sorted(points(line)[0][0] for line in lines_of(axes, "o"))
     assert marks[:3] == [0.2, 0.6, 2.0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.2", "0.6", "2", "none"]
-    (_, trial), *_ = faults.trials_of(scene)
+    trial = next(trial for stream in scene.streams for trial in stream.trials)
     assert trial.cost_s is not None
     assert trial.mtbf_s is not None
     upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
@@ -194,7 +194,7 @@ def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
     assert wrong(figure) == []
     steps, spent = figure.axes
     assert [label.get_text() for label in steps.get_xticklabels()] == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
-    (_, line), *_ = faults.lines_of(scene)
+    line = next(line for stream in scene.streams for line in stream.lines)
     law = next(one for one in spent.lines if one.get_color() == faults.MATHIS)
     measured = sorted(point for one in lines_of(spent, "o") for point in points(one))
     assert [y for _, y in points(law)] == pytest.approx([y for _, y in measured], rel=0.1)
