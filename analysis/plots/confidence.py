@@ -156,12 +156,7 @@ def sensitivity(scene: Scene) -> Spec:
         "suffice to tell “the same” from “different”. A white square above the curve: equal arms differ more than they should."
     )
     panels = SmallPanels(3 if len(results) > 2 else 2, above=0.36, tall=1.2, below=0.45)
-
-    def draw(sheet: Page, top: float) -> None:
-        for result, panel in panels.draw(sheet, top, results, xlabel="blocks", grid="y", most={"x": 5, "y": 5}, whole="x"):
-            _curve(panel, result)
-
-    return Spec(lead, [Section("", panels.height(len(results)), draw)], legend)
+    return Spec(lead, [panels.section("", results, _curve, xlabel="blocks", grid="y", most={"x": 5, "y": 5}, whole="x")], legend)
 
 
 def _curve(panel: SmallPanel, result: Sensitivity) -> None:

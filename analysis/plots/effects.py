@@ -231,7 +231,7 @@ def _notes(comparisons: Sequence[Comparison]) -> list[str]:
     ]
     chance = (
         "An interval that leaves out 0 may still not tell: verdicts stand on p-values adjusted for all {} contrasts, of which one in 20 "
-        "would leave it out by chance. Inconclusive does not mean 'no change'."
+        "would leave it out by chance. “Can't tell” is not “the same”."
     )
     reasons: dict[tuple[str, str], list[str]] = {}
     for comparison in comparisons:

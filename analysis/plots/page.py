@@ -260,6 +260,17 @@ class SmallPanels(NamedTuple):
             axes = sheet.axes(left, top + down + self.above, wide, self.tall, **settings)
             yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % self.abreast == 0)
 
+    def section(
+        self, title: str, items: Collection[T], paint: Callable[[SmallPanel, T], object], run: Run | None = None, **settings: Any
+    ) -> Section:
+        """Make a section of a panel for each item, which `paint` fills."""
+
+        def draw(sheet: Page, top: float) -> None:
+            for item, panel in self.draw(sheet, top, items, **settings):
+                paint(panel, item)
+
+        return Section(title, self.height(len(items)), draw, run=run)
+
     def axes(self, sheet: Page, top: float) -> list[Axes]:
         """Make the axes of one row."""
         return [panel.axes for _, panel in self.draw(sheet, top, range(self.abreast))]

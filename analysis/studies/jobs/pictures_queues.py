@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from analysis.plots.marks import Ends, Style
-    from analysis.plots.page import Page
+    from analysis.plots.page import Page, SmallPanel
     from analysis.plots.scene import Scene
     from analysis.terms import Run
 
@@ -136,17 +136,13 @@ def jobs_waits(scene: Scene) -> Spec:
     legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
-    def draw(sheet: Page, top: float) -> None:
-        for many, panel in panels.draw(sheet, top, slots, xlabel="load: rate × service time ÷ slots"):
-            panel.head(plural(many, "slot"))
-            curves(panel.axes, [waits for _, waits in result], many)
-            panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
+    def by_load(panel: SmallPanel, many: int) -> None:
+        panel.head(plural(many, "slot"))
+        curves(panel.axes, [waits for _, waits in result], many)
+        panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
     run = _only_run(gathered for gathered, _ in result)
-    sections = [
-        Section("Wait by load", panels.height(len(slots)), draw, run=run),
-        _off(rows, run),
-    ]
+    sections = [panels.section("Wait by load", slots, by_load, run, xlabel="load: rate × service time ÷ slots"), _off(rows, run)]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
     notes.append(f"{RULE[0].upper()}{RULE[1:]}")
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
@@ -241,23 +237,19 @@ def jobs_tail(scene: Scene) -> Spec:
         line("each run", FAINT, 0.8),
         line("the model that the data leave standing", COLOURS[1], 1.6, linestyle=DASHED),
     ]
-
-    def draw(sheet: Page, top: float) -> None:
-        for (name, _, waits), panel in TAILS.draw(sheet, top, drawn):
-            panel.head(name, back=0.45)
-            panel.axes.set_ylabel("part waiting longer" if panel.first else "")
-            _survival(panel.axes, waits)
-
     hidden = [panel[0] for panel in panels if panel not in drawn]
     notes = [f"Not drawn, for they wait least: {'; '.join(hidden)}."] if hidden else []
     notes.append("Jobs of one run hang together: a tail of few runs is ragged by chance.")
     run = _only_run(gathered for _, gathered, _ in drawn)
-    section = Section(plural(len(drawn), "setting"), TAILS.height(len(drawn)), draw, run=run)
+    section = TAILS._replace(abreast=min(2, len(drawn))).section(plural(len(drawn), "setting"), drawn, _survival, run)
     return Spec(lead, [section], legend, notes)
 
 
-def _survival(axes: Axes, waits: GroupWaits) -> None:
+def _survival(panel: SmallPanel, setting: tuple[str, Gathered, GroupWaits]) -> None:
     """Draw the part of jobs that waits longer than a time, of a setting's runs and by its model."""
+    (name, _, waits), axes = setting, panel.axes
+    panel.head(name, back=0.45)
+    axes.set_ylabel("part waiting longer" if panel.first else "")
     every = [columns(stream).wait for stream in waits.streams]
     runs = [np.sort(of_run[~np.isnan(of_run)]) for of_run in every]
     together = np.sort(np.concatenate(runs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,9 +15,9 @@ from analysis.terms import Refused
 from analysis.wording import unsigned
 
 from .cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
-from .report import drawn_from, source, unit_of
+from .report import drawn_from, foretold_words, source, unit_of
 from .report_terms import Against
-from .study import LIMIT, PREDICTED, as_asked, sides
+from .study import LIMIT, PREDICTED, as_asked, foretold, sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from analysis.plots.marks import Style
-    from analysis.plots.page import Page
+    from analysis.plots.page import Page, SmallPanel
     from analysis.plots.scene import Scene
     from analysis.stats.effect import Mean
     from analysis.terms import Run, Verdict
@@ -316,16 +315,16 @@ def power_pareto(scene: Scene) -> Spec:
     )
     tasks = SmallPanels(min(2, len(panels)), above=0.26, tall=1.9, below=0.54, left=0.62, gap=0.15)
 
-    def draw(sheet: Page, top: float) -> None:
-        for (part, group), panel in tasks.draw(sheet, top, panels, ylabel="images/s"):
-            panel.head(part.title(group.title, parts))
-            panel.axes.set_xlabel(part.drawn)
-            _front(panel.axes, group, looks)
+    def task(panel: SmallPanel, of: tuple[PowerPart, Group]) -> None:
+        part, group = of
+        panel.head(part.title(group.title, parts))
+        panel.axes.set_xlabel(part.drawn)
+        _front(panel.axes, group, looks)
 
     runs = {part.run.run_id: part.run for part, _ in panels}
     title = "" if len(panels) == 1 else f"{len(panels)} tasks"
-    section = Section(title, tasks.height(len(panels)), draw, run=next(iter(runs.values())) if len(runs) == 1 else None)
-    return Spec(lead, [section], legend, notes)
+    run = next(iter(runs.values())) if len(runs) == 1 else None
+    return Spec(lead, [tasks.section(title, panels, task, run, ylabel="images/s")], legend, notes)
 
 
 def _both(group: Group) -> list[MeasuredAlgorithm]:
@@ -371,7 +370,7 @@ def power_predicted(scene: Scene) -> Spec:
     for part, errors in kept:
         title = f"back-end {part.side.backend}{f' · run {part.run.run_id}' if len(parts) > 1 else ''}"
         draw = partial(_offs, part=part, errors=errors, looks=looks)
-        sections.append(Section(title, OFFS.height(2), draw, lines=_error_words(errors), run=part.run))
+        sections.append(Section(title, OFFS.height(2), draw, lines=_error_words(part), run=part.run))
     return Spec(lead, sections, legend, _sources(part for part, _ in kept))
 
 
@@ -385,16 +384,12 @@ def _errors(part: PowerPart, of: Callable[[Iteration], tuple[float | None, float
     return errors
 
 
-def _error_words(errors: Sequence[Errors]) -> list[str]:
+def _error_words(part: PowerPart) -> list[str]:
     """A line an algorithm: the middle of its errors, and how large one is as a rule."""
-    lines = []
-    for name in sorted({name for error in errors for name in error}):
-        there = [(what, [error for _, error in record[name]]) for what, record in zip(PREDICTED, errors, strict=True) if name in record]
-        texts = [
-            f"{what} {100 * statistics.median(off):+.1f} % (off by {100 * statistics.median(map(abs, off)):.1f} %)" for what, off in there
-        ]
-        lines.append(minus(f"{name}: {', '.join(texts)}; {len(there[0][1])} iterations"))
-    return lines
+    steady_rows: dict[str, list[Iteration]] = {}
+    for cell in sorted(part.cells, key=lambda cell: cell.arm):
+        steady_rows.setdefault(cell.arm, []).extend(steady(cell.iterations))
+    return [minus(f"{name}: {foretold_words(result)}") for name, rows in steady_rows.items() if (result := foretold(rows))]
 
 
 def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:

@@ -194,7 +194,7 @@ def of_group(group: Group) -> list[tuple[str, str]]:
     """What must be said of a task beside its figures: predictions, refused settings, memory, and cells without figures."""
     lines: list[tuple[str, str]] = []
     for arm in group.arms:
-        lines += [("predicted:", f"{arm.name}: {_foretold(arm.foretold)}")] if arm.foretold else []
+        lines += [("predicted:", f"{arm.name}: {foretold_words(arm.foretold)}")] if arm.foretold else []
     for arm in group.arms:
         for head, counts, what in (
             ("refused:", arm.refused, "iteration"),
@@ -225,7 +225,7 @@ def _unread(arm: MeasuredAlgorithm) -> list[str]:
     return [f"{count} of {arm.n} blocks without {', '.join(names)}: a reading is missing, or 0." for count, names in by_count.items()]
 
 
-def _foretold(result: Sequence[Foretold]) -> str:
+def foretold_words(result: Sequence[Foretold]) -> str:
     lines = [f"{foretold.what} {100 * foretold.bias:+.1f} % (off by {100 * foretold.error:.1f} %)" for foretold in result]
     return f"{', '.join(lines)}; {max(foretold.n for foretold in result)} iterations."
 
