@@ -18,7 +18,7 @@ LONGEST = 500
 BUDGETS = {"fixtures": (1_757, 198), "analysis": (2_293, 221), "control": (276, 37), "benchmarks": (55, 20), "tests": (3_570, 479)}
 # Names that say nothing to a stranger, and how many of them are left in each room. They may only fall, too.
 VAGUE = frozenset({"said", "asked", "told", "held", "found", "wanted", "given", "why", "ours", "theirs", "there", "kept", "mine", "whose"})
-VAGUE_NAMES = {"fixtures": 355, "analysis": 246, "control": 52}
+VAGUE_NAMES = {"fixtures": 355, "analysis": 244, "control": 52}
 MOST_FILES = 25  # of ours, in a session of pytest that runs no benchmark
 # Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
 ALLOWED = {"analysis": {"analysis", "control"}, "fixtures": {"fixtures", "control"}, "control": {"control"}, "benchmarks": {"fixtures"}}
