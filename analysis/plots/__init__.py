@@ -7,18 +7,16 @@ one sheet (`page`) and are made of six marks (`marks`); what they are drawn from
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import studies
+from analysis.terms import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from analysis.terms import Run
-
     from .style import Picture
 
 # What was drawn once, and what says it now.

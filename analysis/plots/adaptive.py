@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Rectangle
 
+from analysis.terms import Run
 from analysis.wording import number
 
 from .labels import fitted, joined, minus, room_for, wrapped
@@ -22,6 +24,7 @@ from .marks import (
     SMALLEST_SCALE,
     Mark,
     MarkRow,
+    Style,
     above,
     crossed,
     forest,
@@ -30,20 +33,13 @@ from .marks import (
     scaled,
     ticks,
 )
-from .page import INSIDE, LINE, Section, Spec, dot, fill, line
-from .scene import NothingToDraw
+from .page import INSIDE, LINE, Page, Section, Spec, dot, fill, line
+from .scene import NothingToDraw, Scene
 from .style import AGAIN, BAND, COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.terms import Run
-
-    from .marks import Style
-    from .page import Page
-    from .scene import Scene
 
 Levels = dict[str, "str | None"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from statistics import fmean, pstdev
@@ -12,26 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from matplotlib.patches import Rectangle
 
 from analysis.stats.effect import log_gains
+from analysis.terms import Cell, Comparison, Metric
 from analysis.wording import number, unsigned
 
 from .effects import UNTOUCHED, gain_with_interval
 from .labels import arm_labels, minus, room_for, time_unit, width_in
-from .marks import BANDED, VERDICTS, above, beyond, ends_of, margin_band, reach_of, row_axes
-from .page import INSIDE, Section, Spec, dot, fill, line, margin_entry
-from .scene import NothingToDraw, comparison_of, panels_of
-from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, looks_of, picture
+from .marks import BANDED, VERDICTS, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
+from .page import INSIDE, Page, Section, Spec, dot, fill, line, margin_entry
+from .scene import NothingToDraw, Panel, Scene, comparison_of, panels_of
+from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.terms import Cell, Comparison, Metric
-
-    from .marks import Style
-    from .page import Page
-    from .scene import Panel, Scene
-    from .style import Look
 
 LEFT, STRIP, AIR, GAINS, AXIS = 0.75, 0.62, 0.06, 1.05, 0.40
 MOST = 2  # processes whose steps are drawn: more look the same

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from analysis.stats.effect import paired_effect
+from analysis.terms import Comparison, Effect, Run
 from analysis.verdict import without_guards
 from analysis.wording import spoken, unsigned
 from control.t_test import ALPHA, detectable_gain
@@ -14,18 +16,10 @@ from control.t_test import ALPHA, detectable_gain
 from .effects import gain_with_interval
 from .labels import fit, fitted_arms, measure_of
 from .marks import BANDED, VERDICTS, margin_band
-from .page import Section, SmallPanels, Spec, dot, fill, line, margin_entry
-from .scene import NothingToDraw, comparison_of, panels_of
+from .page import Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, margin_entry
+from .scene import NothingToDraw, Panel, Scene, comparison_of, panels_of
 from .style import BAND, COLOURS, INK, QUIET, SMALL, TEXT, WRONG, picture
 from .vector import set_tooltip
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.terms import Comparison, Effect, Run
-
-    from .page import Page, SmallPanel
-    from .scene import Panel, Scene
 
 FEWEST, MOST = 3, 200  # blocks of an estimate
 COURSES = SmallPanels(3, above=0.34, tall=0.95, below=0.42)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.labels import short_names
 from analysis.summary import SECTIONS, changes
+from analysis.terms import Comparison, Effect, Run
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken
 
-from .labels import arm_labels, fit, fitted, joined, judged_by_key, measure_of, minus, room_for
+from .labels import Measure, arm_labels, fit, fitted, joined, judged_by_key, measure_of, minus, room_for
 from .marks import (
     FASTER,
     FASTER_AXIS,
@@ -20,8 +22,10 @@ from .marks import (
     SMALLEST_SCALE,
     UNPROVEN,
     VERDICTS,
+    Ends,
     Mark,
     MarkRow,
+    Style,
     ends_of,
     forest_section,
     heads_of,
@@ -32,21 +36,13 @@ from .marks import (
     tile,
     tile_axes,
 )
-from .page import INSIDE, WIDTH, Section, Spec, dot, fill, line, margin_entry, verdict_entries
-from .scene import NothingToDraw, called, changes_something, comparison_of, in_order, panels_of
+from .page import INSIDE, WIDTH, Entry, Page, Section, Spec, dot, fill, line, margin_entry, verdict_entries
+from .scene import NothingToDraw, Scene, called, changes_something, comparison_of, in_order, panels_of
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.terms import Comparison, Effect, Run
-
-    from .labels import Measure
-    from .marks import Ends, Style
-    from .page import Entry, Page
-    from .scene import Scene
 
 UNTOUCHED = "(changes nothing)"
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plain import one_line
+from analysis.terms import Metric, Run
 from analysis.wording import digits
 
 from .style import TEXT
 from .vector import extent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from analysis.terms import Metric, Run
-
     Fits = Callable[[str], bool]
 
 NAMES = {

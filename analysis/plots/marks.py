@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,21 +16,17 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from analysis.terms import Run
 from analysis.wording import digits, number
 
 from .labels import fit, fitted, minus, room_for, width_in
-from .page import INSIDE, Section
+from .page import INSIDE, Page, Section
 from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
 from .vector import set_tooltip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.terms import Run
-
-    from .page import Page
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]

@@ -6,6 +6,7 @@ Everything is placed in inches from the upper left, so that nothing overlaps wha
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,21 +17,17 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from analysis.plain import one_line
+from analysis.terms import Run
 from analysis.wording import blocks_of, gpus_of, spoken, unsigned
 
 from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
-from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
+from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE, Look
 from .vector import HEADING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.terms import Run
-
-    from .style import Look
 
 T = TypeVar("T")
 WIDTH = 7.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -12,27 +13,21 @@ import numpy as np
 
 from analysis.checks import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
+from analysis.terms import Cell, Run, Steps
 from analysis.wording import digits, number, unsigned
 from control.names import first_few
 
 from .effects import gain_of
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit
-from .marks import FOOT, ROW, above, bars, crossed, dots, log_or_linear, names_beside, row_axes, trailing_mean
-from .page import INSIDE, Section, Spec, dot, fill, line
-from .scene import NothingToDraw, comparison_of, measured, panels_of
+from .marks import FOOT, ROW, Style, above, bars, crossed, dots, log_or_linear, names_beside, row_axes, trailing_mean
+from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line
+from .scene import NothingToDraw, Panel, Scene, comparison_of, measured, panels_of
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
 from .vector import set_tooltip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Sized
-
     from matplotlib.axes import Axes
 
-    from analysis.terms import Cell, Run, Steps
-
-    from .marks import Style
-    from .page import Entry, Page
-    from .scene import Panel, Scene
 
 T = TypeVar("T", bound="Sized")
 TIMELESS = frozenset({"iteration", "job", "point"})  # of such reports steps are stretches of time and say nothing of speed

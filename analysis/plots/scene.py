@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis import studies
 from analysis.compare import compare
 from analysis.labels import short_names
-from analysis.telemetry import Missing, series_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from analysis.telemetry import Series
-    from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
+from analysis.telemetry import Missing, Series, series_of
+from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 
 
 class NothingToDraw(Exception):

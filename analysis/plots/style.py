@@ -6,8 +6,10 @@ Matplotlib's settings hold only while a picture is drawn or written; nothing of 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import rc_context
@@ -15,17 +17,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from analysis.files import write_whole
 
-from .scene import NothingToDraw, changes_something, in_order
+from .scene import NothingToDraw, Scene, changes_something, in_order
 from .vector import FONT, as_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
     from .page import Spec
-    from .scene import Scene
 
 LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
 DPI = 200  # 1440 pixels: sharp on dense screens and on paper

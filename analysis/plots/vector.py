@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from itertools import groupby
@@ -25,8 +26,6 @@ from matplotlib.transforms import Affine2D
 from PIL import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 

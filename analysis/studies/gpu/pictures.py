@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,24 +12,19 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from analysis.plots.page import INSIDE, Entry, Section, Spec
+from analysis.plots.page import INSIDE, Entry, Page, Section, Spec
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
 from .answers import CLOSE_R2
 from .checks import limits
-from .findings import lines, shown_table
+from .findings import Findings, FittedLine, lines, shown_table
 from .grid import ACTIVE, GRACT, LABELS, MAX, MEAN, MEDIAN, SMACT, SMOCC, UTILIZATION, named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.plots.page import Page
-
-    from .findings import Findings, FittedLine
     from .grid import CellTable, Chip, Size
 
     Looks = Mapping[int, Mapping[str, Any]]

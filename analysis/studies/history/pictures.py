@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
 from analysis.plots.labels import direction, measure_of, minus, width_in
 from analysis.plots.marks import above, beyond
-from analysis.plots.page import INSIDE, Section, Spec, dot, line
+from analysis.plots.page import INSIDE, Page, Section, Spec, dot, line
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
 from analysis.plots.vector import set_tooltip
@@ -19,12 +20,8 @@ from analysis.stats.changepoint import without_outliers
 from analysis.wording import digits, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from analysis.plots.page import Page
 
     from .history import History, JudgedSeries, LevelChange, RunSeries
 

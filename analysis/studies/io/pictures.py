@@ -5,38 +5,45 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import fitted, joined, minus, room_for
-from analysis.plots.marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, row_axes, ticks
-from analysis.plots.page import Section, SmallPanels, Spec, dot, fill, line
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.marks import (
+    FOOT,
+    HEADS,
+    MUCH,
+    ROW,
+    Mark,
+    MarkRow,
+    Style,
+    bars,
+    ends_of,
+    forest,
+    known,
+    lines,
+    log_or_linear,
+    row_axes,
+    ticks,
+)
+from analysis.plots.page import Page, Section, SmallPanels, Spec, dot, fill, line
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN as GREY
 from analysis.plots.style import DASHES, GRID, INK, MARKERS, SMALL, picture
-from analysis.terms import AGAIN, STOCK
+from analysis.terms import AGAIN, STOCK, Run
 
-from .effects import analyse, contrasts, means
+from .effects import Analysis, IoContrast, analyse, contrasts, means
 from .factors import common, configuration, describe_common
-from .responses import describe_oversleep
+from .responses import JudgedResponse, describe_oversleep
 from .sentences import amount, answers
-from .study import apart, configurations, in_order
+from .study import Configuration, apart, configurations, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.marks import Style
-    from analysis.plots.page import Page
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
-
-    from .effects import Analysis, IoContrast
-    from .responses import JudgedResponse
-    from .study import Configuration
     from .terms import IoRun
 
 IO = frozenset({"io"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,32 +27,22 @@ from analysis.plots.marks import (
     ticks,
     tile,
 )
-from analysis.plots.page import Section, SmallPanels, Spec, dot, fill, line
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.page import Page, Section, SmallPanels, Spec, dot, fill, line
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, SMALL, picture
-from analysis.terms import Refused
+from analysis.terms import Refused, Run
 from analysis.wording import digits, spoken, unsigned
 from control.scaling import TOLERANCE, time_s
 
 from .estimates import figure, inverse, mean
-from .faults import poisonings
-from .hyper import hyper
-from .records import in_order
-from .scaling import of_run, reports
+from .faults import Poisoning, poisonings
+from .hyper import GridPoint, Hyper, hyper
+from .records import Stream, Unit, in_order
+from .scaling import MeasuredStream, TargetReport, of_run, reports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.page import Page
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
-
-    from .faults import Poisoning
-    from .hyper import GridPoint, Hyper
-    from .records import Stream, Unit
-    from .scaling import MeasuredStream, TargetReport
     from .streams import Gathered
 
 JOBS = frozenset({"job"})

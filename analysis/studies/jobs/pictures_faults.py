@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.plots.labels import room_for
-from analysis.plots.marks import (
-    DOWN,
-    SAME,
-    UP,
-    Mark,
-    MarkRow,
-    ends_of,
-    forest_section,
-    interval,
-    known,
-    lines,
-    log_or_linear,
-    ticks,
-)
-from analysis.plots.page import INSIDE, Section, SmallPanels, Spec, fill, line, verdict_entries
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, interval, known, lines, log_or_linear, ticks
+from analysis.plots.page import INSIDE, Page, Section, SmallPanels, Spec, fill, line, verdict_entries
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, INK, QUIET, picture
+from analysis.terms import Run
 from analysis.wording import digits, probability, unsigned
 
-from .checkpoints import daly_s, time_per_work, young_s
+from .checkpoints import CheckpointTrial, daly_s, time_per_work, young_s
 from .estimates import by_fault, figure, names, number, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.marks import Style
-    from analysis.plots.page import Page
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
-
-    from .checkpoints import CheckpointTrial
     from .faults import FaultArm
     from .network import LossyLine
 

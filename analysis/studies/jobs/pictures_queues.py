@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,8 +15,10 @@ from analysis.plots.marks import (
     DOWN,
     SAME,
     UP,
+    Ends,
     Mark,
     MarkRow,
+    Style,
     dots,
     ends_of,
     forest,
@@ -26,34 +29,24 @@ from analysis.plots.marks import (
     rounded,
     ticks,
 )
-from analysis.plots.page import Section, SmallPanels, Spec, dot, fill, line, verdict_entries
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
+from analysis.terms import Run
 from analysis.wording import digits, probability, unsigned
 
 from .estimates import Figure as Estimate
 from .estimates import figure, inverse, plural, unit, value_of
-from .policies import METRIC_HEADS
-from .queue_formulas import Inputs, Unstable, mmc
+from .policies import METRIC_HEADS, Place
+from .queue_formulas import Inputs, Queue, Unstable, mmc
 from .queue_times import columns
-from .queues import RULE, predicted
-from .streams import FIRST_COME, called, settings
+from .queues import RULE, ModelCheck, predicted
+from .streams import FIRST_COME, Gathered, GroupWaits, called, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.marks import Ends, Style
-    from analysis.plots.page import Page, SmallPanel
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
-
-    from .policies import Place
-    from .queue_formulas import Queue
-    from .queues import ModelCheck
     from .records import Stream
-    from .streams import Gathered, GroupWaits
 
 JOBS = frozenset({"job"})
 LEFT = 0.62

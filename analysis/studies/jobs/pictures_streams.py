@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,10 +12,11 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from analysis.plots.labels import fitted, joined, room_for, wrapped
-from analysis.plots.marks import MarkRow, forest, log_or_linear, ticks
-from analysis.plots.page import INSIDE, LINE, Section, Spec, dot, fill, line, places
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.marks import MarkRow, Style, forest, log_or_linear, ticks
+from analysis.plots.page import INSIDE, LINE, Page, Section, Spec, dot, fill, line, places
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, WRONG, picture
+from analysis.terms import Run
 from analysis.wording import digits
 
 from . import pictures_faults as faults
@@ -24,14 +26,7 @@ from .queue_times import columns
 from .streams import called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-
     from matplotlib.axes import Axes
-
-    from analysis.plots.marks import Style
-    from analysis.plots.page import Page
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
 
     from .records import Stream
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.plots.labels import fit, fitted, measure_of, minus, width_in
-from analysis.plots.marks import above, known, scaled
+from analysis.plots.labels import Measure, fit, fitted, measure_of, minus, width_in
+from analysis.plots.marks import Ends, Style, above, known, scaled
 from analysis.plots.marks import lines as draw_lines
-from analysis.plots.page import INSIDE, Entry, SmallPanels, Spec, dot, line, margin_entry
+from analysis.plots.page import INSIDE, Entry, Page, SmallPanel, SmallPanels, Spec, dot, line, margin_entry
 from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
@@ -19,13 +20,8 @@ from control.t_test import ALPHA, t_quantile
 from .pictures_keys import CALLED, FACTORIAL, MARKS, KeyPart, parts_of, shown, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.labels import Measure
-    from analysis.plots.marks import Ends, Style
-    from analysis.plots.page import Page, SmallPanel
     from analysis.plots.scene import Scene
 
     from .terms import Effects, Level, Pair, Term

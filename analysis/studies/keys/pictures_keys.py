@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +16,10 @@ from analysis.plots.marks import (
     SMALLEST_SCALE,
     UNPROVEN,
     VERDICTS,
+    Ends,
     Mark,
     MarkRow,
+    Style,
     forest_section,
     heads_of,
     margin_band,
@@ -27,24 +30,17 @@ from analysis.plots.marks import (
     tile,
     tile_axes,
 )
-from analysis.plots.page import INSIDE, Section, Spec, fill, margin_entry, verdict_entries
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.page import INSIDE, Page, Section, Spec, fill, margin_entry, verdict_entries
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import FAINT, INK, QUIET, SMALL, WRONG, picture
+from analysis.terms import Run
 from analysis.wording import digits, number, spoken
 
-from .terms import Term
+from .terms import Effects, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.marks import Ends, Style
-    from analysis.plots.page import Page
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
-
-    from .terms import Effects
 
 # The words of `compare`, and those that a design adds to them; shape says the same as colour.
 MARKS: dict[str, Style] = VERDICTS | {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -11,6 +12,7 @@ from analysis.plots.marks import (
     VERDICTS,
     Mark,
     MarkRow,
+    Style,
     axis_of,
     ends_of,
     forest_section,
@@ -20,20 +22,14 @@ from analysis.plots.marks import (
     round_ticks,
     ticks,
 )
-from analysis.plots.page import INSIDE, Section, Spec, dot, fill, line, verdict_entries
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.page import INSIDE, Page, Section, Spec, dot, fill, line, verdict_entries
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, DASHES, INK, MARKERS, QUIET, picture
+from analysis.terms import Run
 from analysis.wording import unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from matplotlib.axes import Axes
-
-    from analysis.plots.marks import Style
-    from analysis.plots.page import Page
-    from analysis.plots.scene import Scene
-    from analysis.terms import Run
 
     from .terms import MonitoredArm, Overhead
 

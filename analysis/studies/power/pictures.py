@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
-from analysis.plots.page import INSIDE, Section, SmallPanels, Spec, dot, fill, line, verdict_entries
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, Style, dots, ends_of, forest, interval, margin_band, rounded
+from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
+from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
-from analysis.terms import Refused
+from analysis.terms import Refused, Run, Verdict
 from analysis.wording import unsigned
 
 from .cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
 from .report import drawn_from, foretold_words, source, unit_of
-from .report_terms import Against
+from .report_terms import Against, AllTasks, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
 from .study import LIMIT, PREDICTED, as_asked, foretold, sides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.marks import Style
-    from analysis.plots.page import Page, SmallPanel
-    from analysis.plots.scene import Scene
     from analysis.stats.effect import Mean
-    from analysis.terms import Run, Verdict
 
-    from .report_terms import AllTasks, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
 
 CAPPED = frozenset({ROWS})
 # Shape says the same as colour, for print and for the colour-blind.

@@ -8,17 +8,14 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from analysis.plots.scene import NothingToDraw
-from analysis.plots.style import SMALL, house_style
+from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.style import SMALL, Picture, house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Bbox
-
-    from analysis.plots.scene import Scene
-    from analysis.plots.style import Picture
 
 
 def said(figure: Figure) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,18 +16,15 @@ from analysis.load import from_json
 from analysis.plots import key_effects, key_impact, pictures, run_order
 from analysis.plots.labels import arm_labels
 from analysis.plots.runs import outlying_cells
-from analysis.plots.scene import scene_of
+from analysis.plots.scene import Scene, scene_of
+from analysis.terms import Cell
 from tests import made_designs as designs
 from tests.analysis.plots.reading import faults, points, said
 from tests.synthetic import Made
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
 
-    from analysis.plots.scene import Scene
-    from analysis.terms import Cell
 
 GUILTY, INNOCENT = "vm.swappiness", "vm.dirty_background_ratio"
 ONE_BAD = {("stock", 1): -0.3}

@@ -11,13 +11,12 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import steps
 from analysis.plots.scene import Scene, scene_of
+from analysis.terms import Cell
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.synthetic import STOCK, Made, saved_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from analysis.terms import Cell
 
 
 def cells(scene: Scene, workload: str, tweakset: str) -> list[Cell]:

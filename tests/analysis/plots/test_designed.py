@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.synthetic import AGAIN, STOCK, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
     from analysis.studies.keys.terms import Effects

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.load import load
 from analysis.plots import jobs_hyper, jobs_poisoning, jobs_scaling
-from analysis.plots.scene import scene_of
+from analysis.plots.scene import Scene, scene_of
 from analysis.report.page import pictures_of
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
-
-if TYPE_CHECKING:
-    from analysis.plots.scene import Scene
 
 RUNS = Path(__file__).parents[3] / "data/runs"
 

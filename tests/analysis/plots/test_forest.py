@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,18 +11,15 @@ import pytest
 from analysis.load import from_json, load
 from analysis.plots import forest
 from analysis.plots.scene import Scene, scene_of
+from analysis.terms import Comparison
 from analysis.verdict import ONE_RUN
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.deeptweak_like import Like, directory
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from analysis.terms import Comparison
 
 
 def spans(axes: Axes, width: float) -> list[tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,17 +13,13 @@ from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import QUIET
 from analysis.studies.history import pictures as picture
 from analysis.studies.history.answer import Acknowledgement, acknowledge
-from analysis.studies.history.history import gather, judge
+from analysis.studies.history.history import History, gather, judge
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from analysis.studies.history.history import History
 
 
 def looked_back(series: Mapping[str, Sequence[float]]) -> History:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,9 +25,6 @@ from tests.made_io import MadeIo, io_runs, saved_io
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
 NAMES = [name for name, one in pictures().items() if "io" in getattr(one, "REPORTS", ())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,15 +24,12 @@ from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row
-from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
+from tests.analysis.studies.jobs.streams.made_runs import Report, faulty_run, queueing_run, run_of, scheduling_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
-    from tests.analysis.studies.jobs.streams.made_runs import Report
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 
