@@ -130,7 +130,7 @@ def answer_of(
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],
-        next=f"python -m analysis {'plan' if nothing else 'report' if contrasts else 'describe'} {shlex.quote(source)}" if source else "",
+        next=_next(source, contrasts, nothing=bool(nothing)) if source else "",
         data={
             "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
             "warnings": warnings,
@@ -140,6 +140,14 @@ def answer_of(
         rows=_table([(Column(name, name), read) for name, read in FIELDS.items()], comparisons),
         refused=refused,
     )
+
+
+def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str:
+    path, _, arm = source.rpartition(":")
+    file = shlex.quote(path if arm and path.endswith(".json") else source)  # RUN.json:ARM is what `compare` alone takes
+    if nothing and contrasts:
+        return f"python -m analysis plan --effect {unsigned(contrasts[0].margin).replace(' ', '')} {file}"
+    return f"python -m analysis {'report' if contrasts else 'describe'} {file}"
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:
