@@ -10,6 +10,7 @@ import pytest
 
 from fixtures import options
 from fixtures.terms import USAGE, BadInput
+from fixtures.user_error import UserError
 
 if TYPE_CHECKING:
     from analysis.studies.gate.session import SessionGate
@@ -33,14 +34,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     """Take the plug-in of benchmarks, before pytest-benchmark reads its options; where none is named, refuse their options."""
     if not config.pluginmanager.hasplugin("benchmark"):
-        raise options.UserError("-p no:benchmark: it is pytest-benchmark that keeps and saves what is measured. Leave that out.")
+        raise UserError("-p no:benchmark: it is pytest-benchmark that keeps and saves what is measured. Leave that out.")
     if config.option.help:  # what is named has not been looked at then
         return
     studies = options.named(config.args, config.invocation_params.dir)
     try:
         options.refuse_strangers(config, studies)
     except BadInput as error:  # said once here; from a session that has started it would come out twice
-        raise options.UserError(str(error)) from None
+        raise UserError(str(error)) from None
     if studies:
         from fixtures import plugin
 

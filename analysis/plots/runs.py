@@ -101,9 +101,7 @@ def run_order(scene: Scene) -> Spec:
         *([dot("not measured", WRONG, "x")] if lost else []),
         *([dot("far from its tweak set and block", **RING)] if any(outliers) else []),
     ]
-    lead = (
-        "A mark a cell, a fresh process. Marks that rise or fall together from left to right are the machine's drift, not a tweak's effect."
-    )
+    lead = "Each mark is a cell. Marks that rise or fall together from left to right are the machine's drift, not a tweak's effect."
     labels = arm_labels(scene.runs, names)
     sections, notes = [], []
     for panel, rings in zip(panels, outliers, strict=True):

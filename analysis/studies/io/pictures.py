@@ -317,7 +317,7 @@ def io_format_cache(scene: Scene) -> Spec:
     if not rows:
         raise NothingToDraw("; ".join(dict.fromkeys(reasons)) or "format and cache were not both varied, or not in all combinations")
     lead = (
-        "A line a state of the page cache before each epoch. Parallel lines: a cold cache costs every format the same, of samples/s the "
+        "Each line is a state of the page cache. Parallel lines: a cold cache costs every format the same, of samples/s the "
         "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
     )
     states = list(dict.fromkeys(state for _, result in rows for analysis in result for _, state in means(analysis, PAIR)))

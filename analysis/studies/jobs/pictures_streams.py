@@ -59,7 +59,7 @@ def jobs_overview(scene: Scene) -> Spec:
     if len(panels) < 2:
         raise NothingToDraw("there are no waits under a model, no policies and no faults to set beside how jobs came")
     lead = (
-        "Marks: means over runs or blocks with 95 % intervals. Models were given rates and service times, no wait. Policies met the same "
+        "Marks: means over runs or blocks with 95 % intervals. Models were given rates and service times, not waits. Policies met the same "
         "jobs, and so did streams with a fault and without."
     )
     tall = 0.62 + 1.85 + 0.55

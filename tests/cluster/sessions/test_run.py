@@ -253,7 +253,7 @@ def test_plan_prints_what_would_be_applied_without_a_word_to_any_cluster(tmp_pat
     """To the letter, for typed settings by the operator. There is no cluster to speak to: its kubeconfig does not exist."""
     place = Place(tmp_path, environment={"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)})
     asked = place.manifest("reclaim", sysctl="vm.swappiness = 10\nvm.dirty_ratio = 30\n")
-    done = place.run("--target=kubernetes", "--apply=skyhook", f"--tweaks={asked}", "--blocks=2", "--plan")
+    done = place.run("--target=kubernetes", "--apply=skyhook", f"--tweaks={asked}", "--blocks=3", "--plan")
     assert done.code == 0, done.out
     assert planned(done) == GOLDEN.read_text()
 
