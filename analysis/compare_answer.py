@@ -19,7 +19,7 @@ from .checks import LEVEL, disturbances, warnings_of
 from .labels import amount, headline, label_of, provenance, shorten
 from .switched import outlasts
 from .verdict import unseen, without_guards
-from .wording import SPOKEN, number, probability, size, spoken, unsigned
+from .wording import SPOKEN, number, plan_command, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run
@@ -144,10 +144,10 @@ def answer_of(
 
 def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str:
     path, _, arm = source.rpartition(":")
-    file = shlex.quote(path if arm and path.endswith(".json") else source)  # RUN.json:ARM is what `compare` alone takes
+    file = path if arm and path.endswith(".json") else source  # RUN.json:ARM is what `compare` alone takes
     if nothing and contrasts:
-        return f"python -m analysis plan --effect {unsigned(contrasts[0].margin).replace(' ', '')} {file}"
-    return f"python -m analysis {'report' if contrasts else 'describe'} {file}"
+        return plan_command(contrasts[0].margin, file)
+    return f"python -m analysis {'report' if contrasts else 'describe'} {shlex.quote(file)}"
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -101,6 +102,11 @@ def unsigned(fraction: float) -> str:
     if fraction >= LARGEST:
         return f"over {LARGEST * 100:.0f} %"
     return f"{fraction * 100:.1f}".removesuffix(".0") + " %"
+
+
+def plan_command(margin: float, file: str) -> str:
+    """What says how many blocks would see a difference of the margin."""
+    return f"python -m analysis plan --effect {unsigned(margin).replace(' ', '')} {shlex.quote(file)}"
 
 
 def exactly(fraction: float) -> str:

@@ -25,9 +25,14 @@ class WorkloadAnswer:
     sentence: str
 
     @property
+    def differs(self) -> bool:
+        """Whether a tweak set is shown to be faster or slower."""
+        return bool(self.verdicts.keys() & {"improved", "regressed"})
+
+    @property
     def claims(self) -> bool:
         """Whether anything is claimed, an effect or that there is none."""
-        return any(word in self.verdicts for word in ("regressed", "improved", "equivalent"))
+        return self.differs or "equivalent" in self.verdicts
 
 
 def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]:
@@ -37,7 +42,7 @@ def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]
         rows = [comparison for comparison in comparisons if comparison.workload == workload and not is_control(run, comparison)]
         if rows:
             result.append(WorkloadAnswer(names.get(workload, workload), counted(rows), _sentence(rows)))
-    return sorted(result, key=lambda one: not one.verdicts.keys() & {"improved", "regressed"})
+    return sorted(result, key=lambda one: not one.differs)
 
 
 def counted(comparisons: Sequence[Comparison]) -> dict[Verdict, int]:

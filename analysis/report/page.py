@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -28,7 +27,7 @@ from analysis.render import csv, markdown
 from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
 from analysis.terms import Comparison, Refused, Run, Verdict
-from analysis.wording import spoken, unsigned
+from analysis.wording import plan_command, spoken, unsigned
 
 from . import csv_files
 from .answers import counted, joined
@@ -105,13 +104,9 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
     absent = set() if any(view.keys for view in views) else {"keys"}
-    judged: str | bool = between is not None or not told or any(view.answers for view in views)
-    if (
-        judged
-        and told
-        and not between
-        and not any(one.verdicts.keys() & {"improved", "regressed"} for view in views for one in view.answers)
-    ):
+    answers = [one for view in views for one in view.answers]
+    judged = "open" if between or not told or answers else ""
+    if judged and told and not between and not any(one.differs for one in answers):
         judged = "folded"  # the study's own answer is the page's
     absent |= set() if judged else {"verdicts"}
     html = render(
@@ -148,7 +143,7 @@ def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
     """The command that says how much more would have to be measured, where something is undecided."""
     if len(runs) > 1 or not any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons):
         return ""
-    return f"python -m analysis plan --effect {unsigned(comparisons[0].margin).replace(' ', '')} {shlex.quote(runs[0].origin)}"
+    return plan_command(comparisons[0].margin, runs[0].origin)
 
 
 def _rules_met(views: Sequence[View]) -> str:
