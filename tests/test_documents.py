@@ -55,6 +55,7 @@ def test_a_null_is_as_good_as_left_out_but_not_in_what_a_program_wrote() -> None
         ({"inner": [{"law": "gamma", "mean": 1}]}, "f: inner[0].law is 'gamma'; one of constant, lognormal is needed."),
         ({"share": True}, "f: share is True; a number is needed."),
         ({"share": float("nan")}, "f: share is nan; a number from 0 on is needed."),
+        ({"share": 10**400}, f"f: share is 1{'0' * 79}; a number is needed."),
         ({"params": {"batch": 0.5}}, "f: params.batch is 0.5; text or a whole number is needed."),
     ],
 )
