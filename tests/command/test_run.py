@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +14,9 @@ import pytest
 from analysis.compare import compare
 from analysis.load import load
 from analysis.terms import Comparison
+from fixtures.process import proc
 from tests.sessions import HOUSE, Done, Place
+from tests.waiting import until
 
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
 STEPS = "import os, time; from deeptweak.steps import step\nwhile True: time.sleep(float(os.environ.get('PAUSE_S', '0.01'))); step()"
@@ -88,3 +92,32 @@ def test_one_that_fails_in_its_cells_leaves_a_reason_in_each(place: Place) -> No
     reasons = {one["tweakset"]: one["reason"] for one in place.saved()["deeptweak"]["cells"]}
     assert reasons["stock"] is None
     assert "ended with exit code 7" in reasons["slow"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
+def test_what_ends_a_trial_ends_all_that_the_command_started(place: Place, number: signal.Signals, tmp_path: Path) -> None:
+    """What has a session of its own too: by a mark in its environment."""
+    mark = f"TRIED={tmp_path}"
+    words = (
+        "--plan",
+        "--runs",
+        f"--storage={place.storage}",
+        f"--env={mark}",
+        "--",
+        "sh",
+        "-c",
+        "setsid sleep 600 & (sleep 600; true) & wait",
+    )
+    command = [sys.executable, "-m", "deeptweak", "run", f"--tweaks={place.manifest('slow', variables='PAUSE_S=0.06')}", *words]
+
+    def alive() -> int:
+        return sum(proc.has_mark(pid, mark) for pid in proc.pids())
+
+    with subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+        try:
+            until(lambda: alive() >= 4)  # two shells and two sleeps
+            harness.send_signal(number)
+            harness.wait()
+            until(lambda: alive() == 0)
+        finally:
+            proc.end(mark)
