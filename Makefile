@@ -52,7 +52,7 @@ for-cluster: $(VENV)/dev
 # Versions are this project's: what tests/gpu/day.sh runs there is then what is run here. All of it is pure Python.
 gpu-kit: $(VENV)/bin/python  ## wheels in .gpu-kit/ for a GPU machine without a network (tests/gpu/day.sh)
 	$(PIP) download --quiet --no-deps --only-binary=:all: --dest .gpu-kit pluggy iniconfig execnet py-cpuinfo \
-	    $(shell grep -Ex '(pytest|pytest-benchmark|pytest-timeout|pytest-xdist|nvidia-ml-py|rich)==.*' requirements.lock)
+	    $(shell grep -Ex '(pytest|pytest-benchmark|pytest-timeout|pytest-xdist|nvidia-ml-py)==.*' requirements.lock)
 
 setup: $(VENV)/bench  ## what `make bench` needs
 

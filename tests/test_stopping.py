@@ -16,6 +16,7 @@ from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Cell, Limit, Metric, Study
+from fixtures.workloads import Workload
 
 STUDY = Study("study", "Why?", ("idle",), (), Metric("step_time_p10_s", "lower"), blocks=20)
 STEP_TIMES = ("step_time_p10_s", "step_time_median_s", "step_time_round_adjusted_s")
@@ -61,8 +62,9 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
-def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Path, seed: int) -> None:
-    """The second workload's blocks come three times as often: by the third cell the budget is spent."""
+def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """The second workload's blocks come three times as often: by the third cell the budget is spent. Its torch may be missing here."""
+    monkeypatch.setattr(Workload, "missing_package", lambda _: None)
     run = run_of(tmp_path, "malloc-hugepages", "idle,cnn_train", design="turns", budget_s=Limit(2.0, "2s"), seed=seed)
     often = [cell.workload for cell in run.cells.values() if run.in_first_pass(cell) and cell.tweakset == "stock"]
     assert sorted(often) == ["cnn_train"] * 3 + ["idle"]
