@@ -159,7 +159,7 @@ def page(runs: Iterable[Run], title: str, lead: str, body_in: float, legend: Seq
     for at, line in enumerate(head):
         sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)
     for entry, left, row in places:
-        _draw_entry(sheet, entry, left, legend_top - top + HEAD_LINE * (row + 0.5))
+        draw_entry(sheet, entry, left, legend_top - top + HEAD_LINE * (row + 0.5))
     below = body_in + 0.08
     for line in foot:
         sheet.text(0, below, line, fontsize=SMALL)
@@ -346,7 +346,8 @@ def _flow(legend: Sequence[Entry]) -> tuple[list[tuple[Entry, float, int]], floa
     return places, (row + 1) * HEAD_LINE + 0.04 if places else 0.0
 
 
-def _draw_entry(sheet: Page, entry: Entry, left: float, top: float) -> None:
+def draw_entry(sheet: Page, entry: Entry, left: float, top: float) -> None:
+    """Draw one entry of a legend, its middle `top` inches down."""
     x, y = (EDGE + left) / WIDTH, 1 - (sheet.top + top) / sheet.height
     wide = 0.26 / WIDTH
     if entry.patch:

@@ -42,6 +42,7 @@ SETTINGS: dict[Any, Any] = {
     "font.family": FONT,
     "font.size": TEXT,
     "text.color": INK,
+    "text.hinting": "no_hinting",  # letters are as wide in pixels as on paper: text was wrapped by that
     "text.parse_math": False,  # a $ in a name is a $
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
-from matplotlib.patches import Rectangle
 
 from analysis.load import from_json
-from analysis.plots import fitting, half_normal, interactions, key_effects, key_impact, main_effects, pictures
+from analysis.plots import fitting, half_normal, interactions, key_effects, main_effects, pictures
 from analysis.plots.scene import scene_of
-from analysis.studies.keys import pictures_factors as factors
+from analysis.studies.keys import pictures as keys_pictures
 from tests import made_designs as designs
 from tests import made_effects as made
 from tests.analysis.plots.conftest import scene_with
@@ -45,7 +43,7 @@ TWELVE = dict.fromkeys(
     "1",
 )
 GUILTY = "net.ipv4.tcp_congestion_control"
-OVER_KEYS = {"key_effects", "key_impact", "half_normal", "main_effects", "interactions"}
+OVER_KEYS = {"key_effects", "half_normal", "main_effects", "interactions"}
 
 
 def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
@@ -144,45 +142,12 @@ def test_interactions_stand_below_the_keys() -> None:
     assert {"interacts", "vm.swappiness ×"} <= set(said(figure).split("\n"))
 
 
-# Impact: keys × workloads
-
-
-def test_a_key_set_to_one_value_is_one_row_whatever_the_design() -> None:
-    """An ablation says the level of its effects, a factorial does not; another value is another row."""
-    alone = made.ablation({"vm.swappiness": -0.1}, {})
-    alone = replace(alone, terms=tuple(replace(one, level=made.KEYS.get(one.factors[0])) for one in alone.terms))
-    other = made.factorial({}, keys={"vm.swappiness": "60", "vm.dirty_ratio": "40"}, workload="lora_finetune")
-    figure = key_impact.draw(scene_with(alone, other))
-    rows = [one.get_text() for one in figure.texts if one.get_text() in made.KEYS]
-    assert sorted(rows) == sorted([*made.KEYS, "vm.swappiness"])
-    assert {"10", "60"} <= {one.get_text() for one in figure.texts}
-
-
-def test_a_cell_a_key_and_workload_with_its_gain_framed_where_called_and_pale_where_not_proven() -> None:
-    effects = [made.factorial({"vm.swappiness": -0.1}), made.factorial({"vm.dirty_ratio": 0.06}, workload="lora_finetune")]
-    axes = key_impact.draw(scene_with(*effects)).axes[0]
-    cells = {(round(one.get_y() - 0.05), round(one.get_x() - 0.03)): one for one in axes.patches if isinstance(one, Rectangle)}
-    texts = {(math.floor(y), math.floor(x)): one.get_text() for one in axes.texts for x, y in [one.get_position()]}
-    assert cells.keys() == texts.keys() == {(row, column) for row in range(4) for column in range(2)}
-    assert (texts[0, 0], texts[1, 1]) == ("\N{MINUS SIGN}9.5", "+6.2")
-    assert {at for at, one in cells.items() if one.get_linewidth() == 1.5} == {(0, 0), (1, 1)}
-    slower, unproven = to_rgb(cells[0, 0].get_facecolor()), to_rgb(cells[0, 1].get_facecolor())
-    assert slower[0] > 0.8, "orange"
-    assert slower[2] < 0.2
-    assert min(unproven) > 0.9, "pale"
-
-
-def test_what_was_not_measured_is_hatched_and_never_nought() -> None:
-    effects = [
-        made.ablation({}, {}, missing=[("alone", "vm.dirty_ratio")]),
-        made.factorial({}, keys={"vm.swappiness": "10"}, workload="lora_finetune"),
-    ]
-    figure = key_impact.draw(scene_with(*effects))
-    axes = figure.axes[0]
-    hatched = [(round(one.get_y() - 0.05), round(one.get_x() - 0.03)) for one in axes.patches if one.get_hatch()]  # type: ignore[attr-defined]  # rectangles
-    # One way of one key of the ablation, and all keys but one of the other workload.
-    assert sum(column == 1 for _, column in hatched) == 1
-    assert sum(column == 2 for _, column in hatched) == 3
+def test_a_key_stands_with_the_value_it_is_set_to_whatever_the_design() -> None:
+    """Of an ablation, of two levels and of several."""
+    effects = made.factorial({}, keys={"vm.swappiness": "60", "vm.dirty_ratio": "40"})
+    assert {"vm.swappiness=60", "vm.dirty_ratio=40"} <= set(said(key_effects.draw(scene_with(effects))).split("\n"))
+    figure = key_effects.draw(scene_with(made.ablation({}, {}, missing=[("alone", "vm.dirty_ratio")])))
+    assert {"vm.swappiness=10", "vm.dirty_ratio=40", "kernel.numa_balancing=0"} <= set(said(figure).split("\n"))
 
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_over_each_other() -> None:
@@ -199,7 +164,7 @@ def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_ove
 
 def test_half_normal_places_each_size_at_its_expected_quantile() -> None:
     """Seven effects: the i-th of them is expected where the half-normal has (i - 1/2)/7; the largest at 1.80 standard errors."""
-    expected = factors.quantiles(7)
+    expected = keys_pictures.quantiles(7)
     assert expected[-1] == pytest.approx(1.8027, abs=1e-4)
     chance = np.sort(np.abs(np.random.default_rng(1).normal(size=(20_000, 7))), axis=1).mean(axis=0)
     assert expected == pytest.approx(chance, abs=0.1)
@@ -211,7 +176,7 @@ def test_what_is_beyond_the_margin_of_all_is_named_with_its_sign(*, replicated: 
     figure = half_normal.draw(scene_with(effects))
     axes = figure.axes[0]
     assert points(lines_of(axes, "v")[0])[0][0] == pytest.approx(10.0)
-    assert max(size for line in lines_of(axes, "o") for size, _ in points(line)) <= max(factors.dots_of(effects).family or 0, 3.0)
+    assert max(size for line in lines_of(axes, "o") for size, _ in points(line)) <= max(keys_pictures.dots_of(effects).family or 0, 3.0)
     bold = [one.get_text() for one in axes.texts if one.get_fontweight() == "bold"]
     assert bold == ["vm.swappiness \N{MINUS SIGN}10.0"]
     assert ("Lenth" in said(figure)) == (not replicated)
@@ -219,7 +184,7 @@ def test_what_is_beyond_the_margin_of_all_is_named_with_its_sign(*, replicated: 
 
 def test_margins_of_replicated_effects_are_students_and_sidaks() -> None:
     """18 degrees of freedom, 10 effects, standard error 1 %: t = 2.101 for one, 3.186 at 1 - (1 - 0.95^(1/10))/2 for all."""
-    dots = factors.dots_of(made.factorial({}))
+    dots = keys_pictures.dots_of(made.factorial({}))
     assert dots.single == pytest.approx(2.1009, abs=1e-3)
     assert dots.family == pytest.approx(3.186, abs=2e-3)
     assert len(dots.names) == 10
@@ -230,7 +195,7 @@ def test_an_interaction_is_on_the_scale_of_a_main_effect() -> None:
     pair = ("vm.swappiness", "vm.dirty_ratio")
     effects = replace(made.factorial({}, together={pair: 0.12}), lenth=None)
     terms = tuple(replace(one, coefficient=one.effect / 4) if one.means == "interaction" else one for one in effects.terms)
-    dots = factors.dots_of(replace(effects, terms=terms))
+    dots = keys_pictures.dots_of(replace(effects, terms=terms))
     assert (dots.names[-1], dots.sizes[-1]) == ("vm.swappiness × vm.dirty_ratio", pytest.approx(6.0))
 
 

@@ -1,0 +1,519 @@
+"""Pictures of designs over keys: the effect of each key, beside chance, at each level, and in company."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from analysis.plots.labels import fit, fitted, measure_of, minus, room_for, width_in
+from analysis.plots.marks import (
+    FASTER_AXIS,
+    VERDICTS,
+    Ends,
+    Mark,
+    MarkRow,
+    Style,
+    above,
+    forest_section,
+    known,
+    margin_band,
+    reach_of,
+    scaled,
+)
+from analysis.plots.marks import lines as draw_lines
+from analysis.plots.page import INSIDE, Entry, Page, Section, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
+from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
+from analysis.terms import Run
+from analysis.wording import digits, number, spoken
+from control.t_test import ALPHA, t_quantile
+
+from .terms import Effects, Pair, Term
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# The words of `compare`, and those that a design adds to them; shape says the same as colour.
+MARKS: dict[str, Style] = VERDICTS | {
+    "raises": {"marker": "^", "color": INK, "markerfacecolor": INK},
+    "lowers": {"marker": "v", "color": INK, "markerfacecolor": INK},
+    "interacts": {"marker": "D", "color": "#8f4b7d", "markerfacecolor": "#8f4b7d"},
+}
+CALLED = frozenset({"improved", "regressed", "raises", "lowers", "interacts"})
+# Designs whose cells vary several keys at once; "file" is any of them, read from a design file.
+FACTORIAL = frozenset({"factorial", "fractional", "screening", "file"})
+ROMAN = {3: "III", 4: "IV", 5: "V"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """The effects of one tweak set's keys under one workload in one run; `title` tells it from the others.
+
+    `again` is the A/A check as if it were an effect: what the machine does where nothing is changed; None where it was not measured.
+    """
+
+    run: Run
+    effects: Effects
+    title: str
+    again: Term | None = None
+
+    @property
+    def raw(self) -> bool:
+        return self.effects.observed.scale == "raw"
+
+    @property
+    def mean(self) -> float:
+        """Mean of all cells, in the metric's unit."""
+        return self.effects.mean if self.raw else math.exp(self.effects.mean)
+
+    @property
+    def margin(self) -> tuple[float, ...]:
+        """How far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
+        margin = self.effects.observed.margin
+        return (self.mean / (1 + margin), self.mean * (1 + margin)) if margin and not self.raw else ()
+
+    def section(self, tall: float, draw: Callable[[Page, float], object]) -> Section:
+        finding = minus(self.effects.sentence)
+        return Section(self.title, tall, draw, design_of(self.effects), [finding] if finding else [], self.run)
+
+    def terms(self, *means: str) -> list[Term]:
+        """Return the effects of these kinds, the largest first."""
+        return sorted((term for term in self.effects.terms if term.means in means), key=lambda term: -abs(term.effect))
+
+    def shown(self, term: Term) -> Ends:
+        """Return an effect on the axis of its picture: percent of speed, or the response's own unit."""
+        if self.raw or term.gain is None:
+            return term.effect, term.low, term.high
+        return scaled((term.gain, term.gain_low, term.gain_high), 100)
+
+    def words(self, term: Term) -> str:
+        value, low, high = (None if end is None else self._write(end) for end in self.shown(term))
+        return minus(f"{value} [no interval]" if low is None or high is None else f"{value} [{low}, {high}]")
+
+    def _write(self, value: float) -> str:
+        return ("+" if value > 0 else "") + digits(value, 3) if self.raw else number(value / 100)
+
+
+def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> list[KeyPart]:
+    """Return the effects of a scene that a picture can show.
+
+    Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no design was.
+    """
+    every = [(run, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
+    if not every:
+        raise NothingToDraw("the run took no tweak set apart: `--design` names the designs that do")
+    profiles = {effects.observed.profile for _, effects in every if not effects.refusal}
+    parts = []
+    for run, effects in every:
+        title = f"{effects.observed.workload} · {effects.observed.profile}" if len(profiles) > 1 else effects.observed.workload
+        part = KeyPart(run, effects, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, effects))
+        parts += [part] if not effects.refusal and fits(part) else []
+    if not parts:
+        refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
+        raise NothingToDraw("; ".join(refused) or reason)
+    return parts
+
+
+def design_of(effects: Effects) -> str:
+    seen = effects.observed
+    resolution = f" of resolution {ROMAN.get(effects.resolution, effects.resolution)}" if effects.resolution else ""
+    keys = f"{len(seen.factors)} key{'' if len(seen.factors) == 1 else 's'} of {seen.profile}"
+    parts = (
+        f"{seen.design}{resolution}",
+        keys if seen.profile else f"{len(seen.factors)} factors",
+        f"{len(seen.rows)} cells{f' in {effects.blocks} blocks' if effects.blocks > 1 else ''}",
+        measure_of(seen.metric).name,
+        f"error: {re.split('[:,;]', effects.error)[0]}" if effects.error_df else "not replicated",
+    )
+    return " · ".join(parts)
+
+
+def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
+    """Return the A/A check of a workload as if it were an effect: numbers of `compare`, judged as the effects judge it; None without.
+
+    It fails by the harder of two rules: that of the effects has no adjustment.
+    """
+    place = run.origin, effects.observed.study, effects.observed.workload
+    checks = (one for one in scene.comparisons if one.untouched and (one.candidate_run, one.study, one.workload) == place)
+    check = next(checks, None)
+    if check is None or check.primary is None or effects.observed.scale != "log":
+        return None
+    fails = effects.again_fails or check.verdict == "not comparable"
+    verdict = "not comparable" if fails else "equivalent" if check.verdict == "equivalent" else "inconclusive"
+    gain, name = check.primary, check.tweakset
+    ends = {"gain": gain.gain, "gain_low": gain.low, "gain_high": gain.high}
+    return Term(name, (name,), "set", math.log1p(gain.gain), **ends, verdict=verdict)  # type: ignore[arg-type]  # one of its words
+
+
+LINE_IN, FEW = 0.19, 5  # inches a line; interactions that are shown, the strongest
+BESIDE = {"alone": "alone", "in profile": "in profile"}
+IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
+
+
+@picture(
+    -13,
+    "Effect of each key",
+    "Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.",
+    DESIGNS=FACTORIAL | {"ablation"},
+)
+def key_effects(scene: Scene) -> Spec:
+    """A section a workload; keys are ordered by the size of their effect, interactions stand below the keys."""
+    parts = parts_of(scene, _groups, "no effect of a key could be estimated")
+    rows = [row for part in parts for group in _groups(part) for row in group]
+    left = max(room_for([f"{text}mm" for name, _, _ in rows for text in name.split("\n")], 2.1), room_for([row[1] for row in rows], 2.1))
+    raw = any(part.raw for part in parts)
+    side = "Right of 0 is more, left of it less" if raw else "Right of 0 the key makes the work faster, left of it slower"
+    lead = f"{side}. Marks: the effect; lines: its 95 % interval."
+    lead += IN_COMPANY if any(part.terms(*BESIDE) for part in parts) else ""
+    legend = [
+        *verdict_entries(MARKS, {term.verdict for _, _, terms in rows for term in terms}),
+        margin_entry(part.effects.observed.margin for part in parts),
+    ]
+    notes = [note for part in parts for note in _key_notes(part, f"{part.title}: " if len(parts) > 1 else "")]
+    if any(part.terms("interaction") for part in parts):
+        notes.append("An interaction (×) is by how much the effect of one key changes when the other is set.")
+    return Spec(lead, [_forest_section(part, left) for part in parts], legend, notes)
+
+
+def _groups(part: KeyPart) -> list[list[tuple[str, str, list[Term]]]]:
+    """Return name, second line and terms of each row: the profile; each key, the strongest first; interactions; the A/A check."""
+    values = {factor.name: factor.levels[-1] for factor in part.effects.observed.factors}
+    keys: dict[str, list[Term]] = {}
+    for term in part.terms("main", "level", *BESIDE):
+        level = term.level or values.get(term.factors[0])
+        keys.setdefault(f"{term.factors[0]}={level}" if level else term.factors[0], []).append(term)
+    groups = [
+        [(part.effects.observed.profile, "all keys, against stock", [term]) for term in part.terms("profile")],
+        [(name, _aliases(terms[0]), sorted(terms, key=lambda term: term.means, reverse=True)) for name, terms in keys.items()],
+        [(" ×\n".join(term.factors), _aliases(term), [term]) for term in part.terms("interaction")[:FEW]],
+    ]
+    check = [[(part.again.label, "changes nothing (A/A)", [part.again])]] if any(groups) and part.again is not None else []
+    return [group for group in groups + check if group]
+
+
+def _aliases(term: Term) -> str:
+    """Say that it may be another effect; which, the sentence and the table say: names of several keys fit no column."""
+    count = len(term.aliases)
+    return f"or one of {count} combinations of others" if count > 1 else "or a combination of others" if count else ""
+
+
+def _forest_section(part: KeyPart, left: float) -> Section:
+    rows: list[MarkRow] = []
+    for group in _groups(part):
+        for at, (full, small, terms) in enumerate(group):
+            texts = full.split("\n")  # an interaction has a line a key
+            name = "\n".join(fit(text, left - 0.15, lines=2 if len(texts) == 1 else 1, weight="bold") for text in texts)
+            marks = [
+                Mark(
+                    part.shown(term),
+                    MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {}),
+                    (f"{BESIDE.get(term.means, '')} {part.words(term)}".strip(), spoken(term.verdict)),
+                    bold=term.verdict in CALLED,
+                )
+                for term in terms
+            ]
+            tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(small)) + 0.12
+            rows.append(MarkRow(name, marks, small, bold=any(mark.bold for mark in marks), rule=bool(rows) and at == 0, tall=tall))
+    margin = 0.0 if part.raw else part.effects.observed.margin or 0.0
+    ends = [mark.ends for row in rows for mark in row.marks]
+    reach = reach_of(ends, 150 * margin, [value for value, _, _ in ends])
+    label = f"effect, {measure_of(part.effects.observed.metric).unit}" if part.raw else FASTER_AXIS
+    heads = [("effect [95 %]" if part.raw else "gain, % [95 %]", 0.12), ("verdict", 0)]
+    band = margin_band(margin) if margin else None
+    section = forest_section("", rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
+    return part.section(section.tall, section.draw)
+
+
+def _key_notes(part: KeyPart, name: str) -> list[str]:
+    """Say what is not shown, what was lost, where a key depends on its company, and that a failed A/A check lets nothing be called."""
+    notes = []
+    if part.again is not None and part.again.verdict == "not comparable":
+        what = f"changes nothing and differs from stock all the same ({minus(number(part.again.gain or 0.0))} %)"
+        notes.append(f"{part.title}: {part.again.label} {what}: no effect is called there.")
+    notes += [
+        f"{name}{term.factors[0]} depends on its company: alone it does other than in the profile, by {part.words(term)} %."
+        for term in part.terms("disagreement")
+        if term.verdict in CALLED
+    ]
+    more = len(part.terms("interaction")) - FEW
+    notes += [f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."] if more > 0 else []
+    notes += [
+        f"{name}Lost: {lost.point} in {len(lost.blocks)} blocks: {lost.reason.rstrip('.')}." for lost in part.effects.observed.lost[:4]
+    ]
+    return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
+
+
+NORMAL_LEFT, NORMAL_TALL = 0.5, 2.5
+FEWEST, MOST_NAMES = 3, 12  # effects; and names, of the largest
+SINGLE: Style = {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+FAMILY: Style = {"color": INK, "linewidth": 1.2, "linestyle": (0, (6, 2))}
+RAISES: Style = {"color": COLOURS[0], "marker": "^", "markersize": 7}
+LOWERS: Style = {"color": COLOURS[1], "marker": "v", "markersize": 7}
+NOTHING: Style = {"color": AGAIN, "marker": "o", "markersize": 5, "markerfacecolor": "white"}
+LENTH = "Nothing was replicated: the margins are Lenth's, from the effects themselves, on the assumption that most are nothing."
+STUDENT = "Replicated cells: the margins are Student's, from the spread of cells of one point; all together by Šidák."
+HALF = "An interaction (×) is drawn on the scale of a main effect, half of what the table of effects calls its effect."
+
+
+class Dots(NamedTuple):
+    """Sizes of effects in ascending order with their names and signs; the margins beyond which one is called, and the slope of chance."""
+
+    names: tuple[str, ...]
+    sizes: np.ndarray
+    signs: np.ndarray
+    single: float | None
+    family: float | None
+    slope: float
+
+
+@picture(
+    14,
+    "Effects against chance (half-normal plot)",
+    "Which effects of a two-level design are larger than chance makes the largest of so many.",
+    DESIGNS=FACTORIAL,
+)
+def half_normal(scene: Scene) -> Spec:
+    """A section a workload: size of each effect to the right, its place among so many chance effects upwards.
+
+    Effects of nothing lie on a line through 0; what stands off it to the right is an effect.
+
+    Source: Daniel, Technometrics 1 (1959); margins of an unreplicated design: Lenth, Technometrics 31 (1989).
+    """
+    reason = "the design is none of two levels with at least three effects"
+    parts = parts_of(scene, lambda part: len(_estimates(part.effects)) >= FEWEST, reason)
+    legend = [
+        dot("raises the speed", **RAISES | {"size": 6}),
+        dot("lowers it", **LOWERS | {"size": 6}),
+        dot("not told from chance", **NOTHING),
+        line("chance alone", FAINT, 1.2),
+        Entry("margin of one effect", SINGLE),
+        Entry("margin of all together", FAMILY),
+    ]
+    lead = (
+        "A mark an effect, by its size. Where keys do nothing, marks lie near the grey line; one to the right of the long-dashed margin is "
+        "larger than chance makes the largest of all in 19 of 20 such designs."
+    )
+    lenth = {part.effects.lenth is not None for part in parts}
+    notes = [LENTH * (True in lenth), HALF * any(part.terms("interaction") for part in parts), STUDENT * (False in lenth)]
+    return Spec(lead, [part.section(0.2 + NORMAL_TALL + 0.46, partial(_normal, part=part)) for part in parts], legend, notes)
+
+
+def _estimates(effects: Effects) -> list[tuple[str, float]]:
+    """All contrasts on one scale: that of main effects, of which an interaction's coefficient makes twice."""
+    terms = [term for term in effects.terms if term.means in {"main", "interaction"}]
+    names = {term.label: " × ".join(term.factors) for term in terms}
+    if effects.lenth is not None:
+        return [(names.get(label, label), value) for label, value in effects.lenth.estimates]
+    return [(names[term.label], 2 * term.coefficient) for term in terms if term.coefficient is not None]
+
+
+def dots_of(effects: Effects) -> Dots:
+    """Order the effects by size and find the margins: Lenth's, or Student's where cells were replicated."""
+    result = sorted(_estimates(effects), key=lambda estimate: abs(estimate[1]))
+    scale = 1.0 if effects.observed.scale == "raw" else 100.0
+    sizes, signs = scale * np.abs([value for _, value in result]), np.sign([value for _, value in result])
+    # The standard error of a main effect; in an orthogonal design all have the same.
+    errors = [term.se for term in effects.terms if term.means == "main" and term.se is not None]
+    error = float(np.median(errors)) if errors and effects.error_df > 0 else None
+    single = family = None
+    if effects.lenth is not None:
+        error, single, family = effects.lenth.pse, scale * effects.lenth.me, scale * effects.lenth.sme
+    elif error is not None:
+        # Sidak's margin: all effects together stay inside it 19 times in 20 where there is nothing.
+        levels = (1 - ALPHA / 2, (1 + (1 - ALPHA) ** (1 / len(result))) / 2)
+        single, family = (scale * error * t_quantile(level, effects.error_df) for level in levels)
+    slope = scale * error if error else float(np.median(sizes)) / 0.6745
+    return Dots(tuple(name for name, _ in result), sizes, signs, single, family, slope)
+
+
+def quantiles(count: int) -> np.ndarray:
+    """Where the sizes of `count` chance effects are expected, in standard errors: shape (count,), ascending."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(0.5 + 0.5 * (np.arange(1, count + 1) - 0.5) / count))
+
+
+def _normal(sheet: Page, top: float, part: KeyPart) -> None:
+    dots = dots_of(part.effects)
+    heights = quantiles(len(dots.sizes))
+    margins = [(value, *one) for value, *one in ((dots.family, FAMILY, "all"), (dots.single, SINGLE, "one")) if value is not None]
+    right = 1.08 * max([float(dots.sizes[-1]), *(value for value, _, _ in margins)]) or 1.0
+    highest = 1.12 * float(heights[-1])
+    wide = INSIDE - NORMAL_LEFT - 0.05
+    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, highest), grid="x")
+    unit = measure_of(part.effects.observed.metric).label if part.raw else "size of effect, % of speed (100 × |log ratio|)"
+    axes.set(xlabel=unit, ylabel="expected of chance, standard errors")
+    reach = min(right, highest * dots.slope)
+    axes.plot([0, reach], [0, reach / dots.slope if dots.slope else 0], color=FAINT, linewidth=1.2, zorder=1)
+    last = math.inf
+    for margin, style, word in margins:  # what each is stands above it, unless the two would lie over each other
+        axes.axvline(margin, zorder=1, **style)
+        text = f"{word} {digits(margin, 3)}"
+        if (last - margin) * wide / right > width_in(text, SMALL) + 0.1:
+            above(axes, margin, text)
+        last = margin
+    for size, sign, height in zip(dots.sizes, dots.signs, heights, strict=True):
+        style = NOTHING if dots.family is None or size <= dots.family else RAISES if sign > 0 else LOWERS
+        axes.plot([size], [height], linestyle="none", zorder=3, **style)
+    _dot_names(axes, dots, heights, right / wide, part)
+
+
+def _dot_names(axes: Axes, dots: Dots, heights: np.ndarray, inch: float, part: KeyPart) -> None:
+    """Name what is beyond the margin of one effect, the largest where none is; beside its mark, on the side where there is room."""
+    there = [at for at in range(len(dots.sizes)) if dots.names[at]]
+    named = [at for at in there if dots.single is not None and dots.sizes[at] > dots.single][-MOST_NAMES:] or there[-1:]
+    shown = fitted([dots.names[at] for at in named], 2.3, SMALL, lines=1)
+    lowest = math.inf
+    for at in reversed(named):
+        size, value = float(dots.sizes[at]), float(dots.signs[at] * dots.sizes[at])
+        text = f"{shown[dots.names[at]]} {minus(f'{value:+.3g}' if part.raw else f'{value:+.1f}')}"
+        leftward = size / inch > width_in(text, SMALL, "bold") + 0.25
+        lowest = min(float(heights[at]), lowest - 0.16 * axes.get_ylim()[1] / NORMAL_TALL)
+        beyond = dots.family is not None and size > dots.family
+        style: Style = {"fontweight": "bold", "color": INK} if beyond else {"color": QUIET}
+        style |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}, "ha": "right" if leftward else "left"}
+        axes.text(size + (-0.12 if leftward else 0.12) * inch, lowest, text, va="center", fontsize=SMALL, zorder=2, **style)
+
+
+class Curves(NamedTuple):
+    """A small panel: its head, the effect it shows, levels along it, and a line of means for each level of another key, or for one ("")."""
+
+    head: str
+    term: Term | None
+    levels: Sequence[str]
+    lines: dict[str, list[tuple[int, Ends]]]
+    along: str = ""
+
+
+FACTORS = SmallPanels(4, above=0.50, tall=1.15, below=0.34, left=0.2, start=0.36)
+PAIRS, MOST_PAIRS = SmallPanels(3, above=0.86, tall=1.3, below=0.5, left=0.25, start=0.33), 6
+MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
+
+
+def _panels(sheet: Page, top: float, part: KeyPart, layout: SmallPanels, curves: Sequence[Curves]) -> None:
+    """Draw panels on one scale; the first of a row has the numbers and their unit."""
+    ends = known(value for curve in curves for points in curve.lines.values() for _, value in points)
+    measure = measure_of(part.effects.observed.metric, ends)
+    low, high = min(*ends, *part.margin), max(*ends, *part.margin)
+    room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    limits = ((low - room) * measure.scale, (high + room) * measure.scale)
+    for curve, panel in layout.draw(sheet, top, curves, grid="y", most={"y": 4}, ylim=limits):
+        panel.axes.set(xlim=(-0.45, len(curve.levels) - 0.55), xlabel=fit(curve.along, panel.wide, SMALL) if curve.along else "")
+        panel.axes.tick_params(axis="y", labelleft=panel.first)
+        if panel.first:
+            panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < layout.tall + 0.4 else measure.unit or measure.label)
+        if part.margin:
+            panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
+        shown = fitted(curve.levels, panel.wide / len(curve.levels) - 0.04, SMALL, lines=1)
+        panel.axes.set_xticks(range(len(curve.levels)), shown.values())
+        called = curve.term is not None and curve.term.verdict in CALLED
+        color, weight = MARKS[curve.term.verdict]["color"] if curve.term and called else INK, "bold" if called else "normal"
+        room = panel.wide / len(curve.lines)
+        names = fitted(curve.lines, room - 0.4, SMALL, lines=1)
+        for at, (name, points) in enumerate(curve.lines.items()):
+            look: Style = {"color": color, "marker": MARKERS[at % len(MARKERS)], "markersize": 4.5}
+            if name:
+                look |= {"color": COLOURS[at % len(COLOURS)], "linestyle": DASHES[at % len(DASHES)]}
+                draw_entry(sheet, Entry(names[name], look), panel.left + at * room, panel.top + layout.above - 0.13)
+            offset = (at - (len(curve.lines) - 1) / 2) * 0.08
+            draw_lines(panel.axes, [(x + offset, scaled(value, measure.scale)) for x, value in points], look)
+        if not curve.along:
+            panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
+        heads = [fit(text, panel.wide - 0.1 * bool(curve.along), SMALL, 1 if curve.along else 2, "bold") for text in curve.head.split("\n")]
+        head, down = "\n".join(heads), 0.36 if curve.along else layout.above - 0.20
+        panel.text(down, head, va="bottom", fontweight=weight, linespacing=1.0)
+        if curve.term is not None:
+            panel.text(down + 0.03, part.words(curve.term) + ("" if part.raw else " %"), color=color if called else QUIET)
+
+
+@picture(16, "Main effects", "How the work went at each level of each key, on average over the levels of the others.", DESIGNS=FACTORIAL)
+def main_effects(scene: Scene) -> Spec:
+    """Small panels, one a key, all on the scale of the metric; the thin line through all is the mean of everything."""
+    parts = parts_of(scene, lambda part: part.effects.levels, "the design has no average over the levels of other keys")
+    verdicts = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
+    legend = [
+        line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
+        *(line(word, MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in verdicts),
+        Entry("mean of all cells", MEAN),
+        margin_entry((part.effects.observed.margin for part in parts), "±{}, the margin"),
+    ]
+    lead = (
+        "A panel a key, the strongest first, all on one scale: a flat line is a key that does nothing. The gain is from the first level "
+        "to the last."
+    )
+    notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
+    if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
+        notes.append("Keys interact here: an average over the levels of the others hides that; see the interactions.")
+    panels = [(part, _factors(part)) for part in parts]
+    sections = [
+        part.section(FACTORS.height(len(ones)) + 0.08, partial(_panels, part=part, layout=FACTORS, curves=ones)) for part, ones in panels
+    ]
+    return Spec(lead, sections, legend, notes)
+
+
+def _factors(part: KeyPart) -> list[Curves]:
+    mains = {term.factors[0]: term for term in part.terms("main")}
+    spans: list[tuple[float, Curves]] = []
+    for name in dict.fromkeys(level.factor for level in part.effects.levels):
+        levels = [level for level in part.effects.levels if level.factor == name]
+        ends = [(x, (level.mean, level.low, level.high)) for x, level in enumerate(levels)]
+        span = max(level.deviation for level in levels) - min(level.deviation for level in levels)
+        spans.append((span, Curves(name, mains.get(name), [level.level for level in levels], {"": ends})))
+    return [curves for _, curves in sorted(spans, key=lambda one: -one[0])]
+
+
+@picture(18, "Interactions", "Whether a key does something else in the company of another: lines that are not parallel.", DESIGNS=FACTORIAL)
+def interactions(scene: Scene) -> Spec:
+    """Small panels, one a pair of keys, the strongest interactions first; a line a level of the second key."""
+    reason = "the design cannot tell interactions of two keys from the effects of single keys"
+    parts = parts_of(scene, _pairs, reason)
+    lead = (
+        "A panel a pair of keys, the strongest interactions first: along it the levels of the first key, a line a level of the second. "
+        "Parallel lines: each does the same whatever the other is set to. The number is by how much the effect of one changes."
+    )
+    legend = [
+        line("mean of the cells at two levels", INK, 1.2, marker="o", markersize=5),
+        margin_entry((part.effects.observed.margin for part in parts), "±{} around the mean of all"),
+    ]
+    panels = [(part, _pairs(part)) for part in parts]
+    sections = [part.section(PAIRS.height(len(ones)), partial(_panels, part=part, layout=PAIRS, curves=ones)) for part, ones in panels]
+    notes = []
+    for part, ones in panels:
+        name = f"{part.title}: " if len(parts) > 1 else ""
+        if (count := len(part.terms("interaction"))) > MOST_PAIRS:
+            notes.append(f"{name or 'Shown: '}the {MOST_PAIRS} strongest of {count} interactions.")
+        aliased = [one.term for one in ones if one.term and one.term.aliases][:3]
+        notes += [f"{name}{' × '.join(term.factors)} cannot be told from {', '.join(term.aliases)}." for term in aliased]
+        notes += [] if part.effects.error_ms is not None else [f"{name or 'Shown: '}no intervals, for nothing was replicated."]
+    return Spec(lead, sections, legend, notes)
+
+
+def _pairs(part: KeyPart) -> list[Curves]:
+    result = []
+    for term in part.terms("interaction"):
+        pairs = [pair for pair in part.effects.pairs if set(pair.factors) == set(term.factors)]
+        if len(term.factors) != 2 or len(pairs) < 3:
+            continue
+        along, across = (list(dict.fromkeys(pair.levels[side] for pair in pairs)) for side in (0, 1))
+        lines = {
+            level: [(along.index(pair.levels[0]), _pair_ends(part, pair)) for pair in pairs if pair.levels[1] == level] for level in across
+        }
+        result.append(Curves(" ×\n".join(pairs[0].factors), term, along, lines, pairs[0].factors[0]))
+    return result[:MOST_PAIRS]
+
+
+def _pair_ends(part: KeyPart, pair: Pair) -> Ends:
+    """Return the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
+    effects = part.effects
+    if effects.error_ms is None or effects.error_df < 1 or pair.n < 1:
+        return pair.mean, None, None
+    half = t_quantile(1 - ALPHA / 2, effects.error_df) * math.sqrt(effects.error_ms / pair.n)
+    low, high = (pair.mean - half, pair.mean + half) if part.raw else (pair.mean * math.exp(-half), pair.mean * math.exp(half))
+    return pair.mean, low, high
