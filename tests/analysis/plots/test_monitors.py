@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, overhead_dose, overhead_forest, overhead_share, pictures
+from analysis.plots import fitting, overhead_forest, overhead_share, pictures
 from analysis.plots.scene import Scene, scene_of
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.made_monitoring import MONITORS, PLACEBO, PROFILE, SAMPLER, MadeMonitoring, Monitor, monitored_run
@@ -17,7 +17,7 @@ from tests.synthetic import saved_run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = ("overhead_forest", "overhead_share", "overhead_dose")
+NAMES = ("overhead_forest", "overhead_share")
 NSYS = Monitor("nsys", "around", broken=dict.fromkeys(range(1, 9), ("skipped", "no nsys in PATH")))
 
 
@@ -71,13 +71,12 @@ def test_a_noisy_run_is_drawn_without_one_thing_over_another(name: str) -> None:
 
 
 def test_nothing_is_claimed_where_the_a_a_differs() -> None:
-    """The forest says so, and the others are not drawn."""
+    """The forest says so, and the other is not drawn."""
     scene = scene_with(MadeMonitoring(monitors=(PLACEBO, PROFILE), blocks=6, again=0.05))
     figure = overhead_forest.draw(scene)
     assert not lines_of(figure.axes[0], "^")
     assert "not claimed" in said(figure)
     assert "two arms without a monitor agree" in refusal(overhead_share, scene)
-    assert "A/A holds" in refusal(overhead_dose, scene)
 
 
 def test_a_monitors_share_of_a_core_is_where_it_stands(drawings: dict[str, Figure]) -> None:
@@ -86,8 +85,13 @@ def test_a_monitors_share_of_a_core_is_where_it_stands(drawings: dict[str, Figur
     assert max(x for mark in "os^D" for line in lines_of(beside, mark) for x, _ in points(line)) == pytest.approx(15)
 
 
-def test_rates_stand_in_order(drawings: dict[str, Figure]) -> None:
-    (line,) = [line for line in drawings["overhead_dose"].axes[0].lines if len(line.get_xdata()) == 3]  # type: ignore[arg-type]  # numbers here
-    costs = [y for _, y in points(line)]
-    assert costs == sorted(costs)
-    assert costs[-1] == pytest.approx(13, abs=1)
+def test_rates_of_a_monitor_stand_below_each_other_in_order(scene: Scene, drawings: dict[str, Figure]) -> None:
+    """From one sample a second to a hundred, costs rise to 13 %, as made; what they say together stands above."""
+    (dose, *_) = scene.overhead["made.json"][0].doses
+    text = said(drawings["overhead_forest"]).split("\n")
+    arms = [arm.label for name in dose.arms for arm in scene.overhead["made.json"][0].arms if arm.tweakset == name]
+    rows = [next(at for at, line in enumerate(text) if line.startswith(f"{label}, n ")) for label in arms]
+    assert rows == sorted(rows)
+    assert " ".join(dose.sentence.split()[:4]) in " ".join(text)
+    drawn = [x for mark in "^so" for line in lines_of(drawings["overhead_forest"].axes[0], mark) for x, _ in points(line)]
+    assert min(abs(x - 13) for x in drawn) < 1
