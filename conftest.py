@@ -10,6 +10,7 @@ import pytest
 
 from fixtures import options
 from fixtures.terms import USAGE, BadInput
+from fixtures.text import did_you_mean
 from fixtures.user_error import UserError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise UserError("-p no:benchmark: it is pytest-benchmark that keeps and saves what is measured. Leave that out.")
     if config.option.help:  # what is named has not been looked at then
         return
+    _refuse_misspelt(config)
     studies = options.named(config.args, config.invocation_params.dir)
     try:
         options.refuse_strangers(config, studies)
@@ -47,6 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.stash[plugin.JUDGE] = ReadSide()
         config.pluginmanager.register(plugin, "deeptweak")  # its own pytest_configure runs here
+
+
+def _refuse_misspelt(config: pytest.Config) -> None:
+    """As pytest would, with the benchmark that was meant. Raises: UsageError."""
+    for word in config.args:
+        path = word.partition("::")[0]
+        if "bench" in path and not Path(config.invocation_params.dir, path).exists():
+            benchmarks = [f"benchmarks/{one.name}" for one in options.BENCHMARKS.glob("bench_*.py")]
+            raise pytest.UsageError(f"file or directory not found: {path}.{did_you_mean(path, ['benchmarks/', *benchmarks])}")
 
 
 class ReadSide:

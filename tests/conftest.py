@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -23,15 +23,18 @@ CHOSEN = pytest.StashKey[int]()  # and of those that were asked for
 CLUSTER = "tests/cluster/"
 
 # A test never judges time: no deadline, and no complaint about examples that a busy machine is slow to draw. With CI set, every run draws
-# the same ones.
-hypothesis.settings.register_profile(
-    "house",
-    deadline=None,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    max_examples=20,
-    derandomize=bool(os.environ.get("CI")),
-)
-hypothesis.settings.load_profile("house")
+# the same ones. A path that does not exist lets pytest read this file too, in an environment that may have no tests' packages.
+with contextlib.suppress(ImportError):
+    import hypothesis
+
+    hypothesis.settings.register_profile(
+        "house",
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        max_examples=20,
+        derandomize=bool(os.environ.get("CI")),
+    )
+    hypothesis.settings.load_profile("house")
 
 
 @pytest.fixture(scope="session", autouse=True)

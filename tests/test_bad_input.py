@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,16 @@ def test_a_command_line_that_makes_no_sense_is_answered(place: Place, options: t
     """Before the first cell."""
     assert re.search(says, refused(place.run(*options, workload=workload)))
     assert untouched(place)
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"), [("benchmarks/bench_powercap.py", "benchmarks/bench_power_cap.py"), ("benchmark/", "benchmarks/")]
+)
+def test_a_misspelt_benchmark_is_answered_with_the_one_that_was_meant(place: Place, tmp_path: Path, path: str, meant: str) -> None:
+    """By pytest's own error, also where what the tests need is not installed."""
+    (tmp_path / "hypothesis.py").write_text("raise ImportError")
+    done = place.call("env", f"PYTHONPATH={tmp_path}", sys.executable, "-m", "pytest", path, "--plan", "-p", "no:hypothesispytest")
+    assert (done.code, done.out.strip()) == (4, f"ERROR: file or directory not found: {path}. Did you mean {meant!r}?")
 
 
 @on_the_kernel

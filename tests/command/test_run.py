@@ -71,6 +71,7 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
     [
         (("--", "no-such-program"), "no-such-program: cannot be started"),
         (("--", "sh", "-c", "echo bad luck; exit 3"), "sh ended with exit code 3; its last line: 'bad luck'"),
+        (("--step-regex=took (.+)", "--", "sh", "-c", "while :; do echo took nan; done"), "'nan' is no time that a step can take"),
         (("--runs", "--format=json", "--", "true"), "leave all but one out"),
         (("--steps=1", "--", "true"), "--steps=1: at least 2"),
         (("--env=A", "--", "true"), "--env=A: write NAME=VALUE"),

@@ -91,6 +91,7 @@ def test_the_step_under_way_while_a_command_stood_still_does_not_count() -> None
         (r"took (?P<ms>\S+)", "took long"),
         (r"(?P<rate>\S+)/s", "1e-320/s"),
         (r"(?P<rate>\d+)(?P<prefix>.)", "12Z"),
+        *((r"took (\S+)", f"took {text}") for text in ("nan", "-3", "1e999", "-inf", "0.0", "12ms")),
     ],
 )
 def test_a_figure_that_no_step_can_take_is_refused(pattern: str, line: str) -> None:
