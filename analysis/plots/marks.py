@@ -21,7 +21,7 @@ from analysis.wording import digits, number
 
 from .labels import fit, fitted, minus, room_for, width_in
 from .page import INSIDE, Page, Section
-from .style import BAND, FAINT, INK, QUIET, SMALL, WRONG
+from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, WRONG
 from .vector import set_tooltip
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class MarkRow(NamedTuple):
     color: str = INK
     bold: bool = False
     rule: bool = False  # above it
+    joined: bool = False  # by a grey line between its marks
     tall: float = ROW
 
 
@@ -213,6 +214,9 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
     if row.faint is not None:
         interval(axes, middle + 0.08, row.faint, {"color": FAINT, "marker": "|", "markersize": 5, "linewidth": 1.0}, reach=reach)
         middle -= 0.025
+    if row.joined:
+        values = [mark.ends[0] for mark in row.marks if mark.ends[0] is not None]
+        axes.plot(values, [middle] * len(values), color=GRID, linewidth=6, solid_capstyle="butt", zorder=1)
     for at, mark in enumerate(row.marks):
         line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
         tooltip = mark.tooltip or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"

@@ -343,7 +343,8 @@ def quantiles(count: int) -> np.ndarray:
 def _normal(sheet: Page, top: float, part: KeyPart) -> None:
     dots = dots_of(part.effects)
     heights = quantiles(len(dots.sizes))
-    margins = [(value, *one) for value, *one in ((dots.family, FAMILY, "all"), (dots.single, SINGLE, "one")) if value is not None]
+    both = ((dots.family, FAMILY, "all"), (dots.single, SINGLE, "one"))
+    margins = [(value, style, word) for value, style, word in both if value is not None]
     right = 1.08 * max([float(dots.sizes[-1]), *(value for value, _, _ in margins)]) or 1.0
     highest = 1.12 * float(heights[-1])
     wide = INSIDE - NORMAL_LEFT - 0.05
@@ -463,7 +464,7 @@ def _factors(part: KeyPart) -> list[Curves]:
     spans: list[tuple[float, Curves]] = []
     for name in dict.fromkeys(level.factor for level in part.effects.levels):
         levels = [level for level in part.effects.levels if level.factor == name]
-        ends = [(x, (level.mean, level.low, level.high)) for x, level in enumerate(levels)]
+        ends: list[tuple[int, Ends]] = [(x, (level.mean, level.low, level.high)) for x, level in enumerate(levels)]
         span = max(level.deviation for level in levels) - min(level.deviation for level in levels)
         spans.append((span, Curves(name, mains.get(name), [level.level for level in levels], {"": ends})))
     return [curves for _, curves in sorted(spans, key=lambda one: -one[0])]

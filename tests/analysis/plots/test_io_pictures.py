@@ -105,16 +105,16 @@ def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
     made = replace(MADE, factors={"cache": ("warm",), "processes": (2,)}, tweaksets=("stock",), first=lambda _levels: 0.5)
     runs = io_runs(made)
     shares = io.shares_of(runs)
-    assert sum(one or 0.0 for one in shares) == pytest.approx(100)
+    assert sum(one or 0.0 for one in shares.values()) == pytest.approx(100)
     total_s = sum(epoch.duration_s for run in runs for epoch in run.epochs)
-    assert shares.compute == pytest.approx(100 * sum(sum(epoch.compute_s) for run in runs for epoch in run.epochs) / total_s)
-    assert shares.first == pytest.approx(100 * sum(epoch.load_s[0] for run in runs for epoch in run.epochs) / total_s)
-    assert shares.barrier == pytest.approx(100 * sum(sum(epoch.barrier_s or ()) for run in runs for epoch in run.epochs) / total_s)
+    assert shares["compute"] == pytest.approx(100 * sum(sum(epoch.compute_s) for run in runs for epoch in run.epochs) / total_s)
+    assert shares["first"] == pytest.approx(100 * sum(epoch.load_s[0] for run in runs for epoch in run.epochs) / total_s)
+    assert shares["barrier"] == pytest.approx(100 * sum(sum(epoch.barrier_s or ()) for run in runs for epoch in run.epochs) / total_s)
 
 
 def test_a_barrier_that_was_not_clocked_is_part_of_the_rest_and_said_to_be() -> None:
     runs = [replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs)) for run in io_runs(MADE)]
-    assert io.shares_of(runs).barrier is None
+    assert io.shares_of(runs)["barrier"] is None
     text = said(io_bottleneck.draw(Scene((), io=tuple(map(judge, runs)))))
     assert io.UNCLOCKED in text
 
@@ -154,7 +154,7 @@ def test_a_tweak_set_that_differs_is_filled_and_bold_on_the_cold_rows_alone(draw
     """Of nine cold and nine warm rows only the three of raw, cold."""
     bold = [one.get_text() for one in drawings["io_tweaks"].texts if one.get_fontweight() == "bold" and "[" in one.get_text()]
     assert len(bold) == 3
-    assert all(text.startswith("\N{MINUS SIGN}1") for text in bold)
+    assert all(text.startswith("cold \N{MINUS SIGN}1") for text in bold)
     filled = [line for line in lines_of(drawings["io_tweaks"].axes[0], "s") if line.get_markerfacecolor() == io.STATES["cold"]]
     assert len(filled) == 3
 
