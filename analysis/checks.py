@@ -267,16 +267,18 @@ def _left_behind(run: Run) -> list[str]:
     """Cells after which a value was not what it had been: the cells that ran next were not what they say."""
     lines = []
     for cell in run.cells:
-        if cell.applied is None:
-            continue
-        before, restored = cell.applied.before, cell.applied.restored
-        keys = [key for key in before if key in restored and not same_value(before[key], restored[key])]
-        if keys:
-            lines.append(f"{cell.id} did not put back {', '.join(sorted(keys))}: the cells that ran after it are in doubt.")
-        if cell.applied.left_alone:
+        if keys := not_put_back(cell):
+            lines.append(f"{cell.id} did not put back {', '.join(keys)}: the cells that ran after it are in doubt.")
+        if cell.applied and cell.applied.left_alone:
             changed = ", ".join(sorted(cell.applied.left_alone))
             lines.append(f"{cell.id}: somebody else changed {changed} meanwhile: this cell and those after it are in doubt.")
     return lines
+
+
+def not_put_back(cell: Cell) -> list[str]:
+    """Keys whose value after a cell was not what it had been before."""
+    before, restored = (cell.applied.before, cell.applied.restored) if cell.applied else ({}, {})
+    return sorted(key for key in before if key in restored and not same_value(before[key], restored[key]))
 
 
 # Declared: so large a share of all CPUs, in more than one cell of so many. On a quiet machine of 2 CPUs others use 0.01 (data/runs).

@@ -391,9 +391,9 @@ def above(axes: Axes, at: float, text: str, y: float = 1.02, **style: Any) -> No
     axes.text(at, y, text, **look | style)
 
 
-def crossed(axes: Axes, at: Sequence[float]) -> None:
+def crossed(axes: Axes, at: Sequence[float], color: str = WRONG) -> None:
     """Mark at the foot of the axes what failed."""
-    axes.plot(at, [0.03] * len(at), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
+    axes.plot(at, [0.03] * len(at), "x", color=color, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
 
 
 def rounded(axes: Axes, **most: int) -> None:

@@ -3,212 +3,28 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from analysis.checks import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
-from analysis.terms import Cell, Run, Steps
-from analysis.wording import digits, number, unsigned
-from control.names import first_few
+from analysis.terms import Cell, Steps
+from analysis.wording import digits
 
 from .effects import gain_of
-from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit
-from .marks import FOOT, ROW, Style, above, bars, crossed, dots, log_or_linear, names_beside, row_axes, trailing_mean
-from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line
-from .scene import NothingToDraw, Panel, Scene, comparison_of, measured, panels_of
-from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
-from .vector import set_tooltip
+from .labels import arm_labels, joined, room_for, time_unit
+from .marks import FOOT, ROW, Style, bars, dots, log_or_linear, names_beside, row_axes, trailing_mean
+from .page import INSIDE, Page, Section, Spec, dot, fill, line
+from .scene import TIMELESS, NothingToDraw, Panel, Scene, comparison_of, measured, panels_of
+from .style import AGAIN, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, Look, looks_of, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 T = TypeVar("T", bound="Sized")
-TIMELESS = frozenset({"iteration", "job", "point"})  # of such reports steps are stretches of time and say nothing of speed
-FAR, SWEEPS = 5.0, 10  # robust standard deviations
-FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd
-MOST_LOOKS = 7  # tweak sets that one tells apart by colour and mark among many
-MOST_NAMED = 4
-PLACE = "place in the run (cells, in the order they ran)"
-RING: Style = {
-    "marker": "o",
-    "markersize": 10,
-    "markerfacecolor": "none",
-    "markeredgecolor": WRONG,
-    "markeredgewidth": 1.3,
-    "linestyle": "none",
-}
-
-
-class Outlier(NamedTuple):
-    """A cell, and by what fraction its value is above (+) or below (-) what its tweak set and block let expect."""
-
-    cell: Cell
-    off: float
-
-
-def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
-    """Return the outliers among the measured cells of one workload, the farthest first.
-
-    Median polish (Tukey 1977) of log values into tweak set and block; far is beyond 5 robust standard deviations of what is left, and by
-    more than 1 %. The polish makes many of the rest 0: the median absolute deviation is of as many as there are degrees of freedom, the
-    largest, and widened for them. Of tables of pure normal noise, 3 × 3 to 24 × 10, it rings a cell in 1 of 80 at most (simulated).
-    """
-    left = {cell.id: math.log(cell.metrics[metric]) for cell in cells if cell.outcome == "measured" and cell.metrics.get(metric, 0.0) > 0}
-    judged = [cell for cell in cells if cell.id in left]
-    sets, blocks = len({cell.tweakset for cell in judged}), len({cell.block for cell in judged})
-    freedom = len(judged) - sets - blocks + 1
-    if min(sets, blocks, freedom) < FEWEST:
-        return []
-    groups: dict[str | int, list[str]] = {}  # a name is a tweak set, a number a block: sets first, then blocks
-    for cell in judged:
-        groups.setdefault(cell.tweakset, []).append(cell.id)
-    for cell in judged:
-        groups.setdefault(cell.block, []).append(cell.id)
-    for _ in range(SWEEPS):
-        for ids in groups.values():
-            middle = statistics.median(left[text] for text in ids)
-            left |= {text: left[text] - middle for text in ids}
-    sizes = sorted(map(abs, left.values()))[-freedom:]
-    limit = max(FAR * 1.4826 * statistics.median(sizes) * math.sqrt(len(judged) / freedom), 0.01)
-    outliers = sorted((cell for cell in judged if abs(left[cell.id]) > limit), key=lambda cell: -abs(left[cell.id]))
-    return [Outlier(cell, math.expm1(left[cell.id])) for cell in outliers]
-
-
-@picture(
-    27,
-    "Every cell in the order it ran",
-    "Whether the machine stayed the same over the run: raw values by run order, blocks as bands.",
-    NOT_OF=TIMELESS,
-)
-def run_order(scene: Scene) -> Spec:
-    """A section a workload, a mark a cell; the grey step is the median of each block, whatever the tweak sets."""
-    panels = [panel for panel in panels_of(scene) if panel.run.replicated]
-    if not panels:
-        raise NothingToDraw("one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak")
-    names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
-    looks, legend = _looks(scene, names)
-    outliers = [outlying_cells(panel.cells, panel.metric.name) for panel in panels]
-    lost = any(cell.outcome != "measured" for panel in panels for cell in panel.cells)
-    legend += [
-        line("median of the block", AGAIN, 3, alpha=0.6),
-        *([dot("not measured", WRONG, "x")] if lost else []),
-        *([dot("far from its tweak set and block", **RING)] if any(outliers) else []),
-    ]
-    lead = "Each mark is a cell. Marks that rise or fall together from left to right are the machine's drift, not a tweak's effect."
-    labels = arm_labels(scene.runs, names)
-    sections, notes = [], []
-    for panel, rings in zip(panels, outliers, strict=True):
-        values = [cell.metrics[panel.metric.name] for cell in panel.cells if panel.metric.name in cell.metrics]
-        beside = f"{measure_of(panel.metric.name, values).label} ({direction(panel.metric)})"
-        sections.append(Section(panel.title, 1.77, partial(_order, panel=panel, looks=looks, outliers=rings), beside, run=panel.run))
-        notes.append(_outlier_note(panel, rings, labels))
-    runs = [run for run in scene.runs if any(panel.run is run for panel in panels)]
-    return Spec(lead, sections + [section for run in runs for section in _other_programs(run)], legend, notes)
-
-
-def _other_programs(run: Run) -> list[Section]:
-    """Show what other programs used while the cells ran, where that is known."""
-    shares = [(cell, share) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
-    stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
-    span = f", {stamps[0][11:16]} to {stamps[-1][11:16]} UTC" if stamps else ""
-
-    def draw(sheet: Page, top: float) -> None:
-        axes = sheet.axes(0.5, top + 0.05, INSIDE - 0.52, 0.55, xlabel=PLACE, grid="y", most={"y": 3})
-        axes.set_xlim(min(cell.order for cell in run.cells) - 0.7, max(cell.order for cell in run.cells) + 0.7)
-        axes.set_ylim(0, 100 * max(1.5 * OTHERS, *(share for _, share in shares)))
-        axes.axhline(100 * OTHERS, color=WRONG, linewidth=0.8, linestyle=(0, (3, 2)))
-        for color, disturbs in ((QUIET, False), (WRONG, True)):
-            some = [(cell, share) for cell, share in shares if (share > OTHERS) == disturbs]
-            (marks,) = axes.plot([cell.order for cell, _ in some], [100 * share for _, share in some], "o", color=color, markersize=2.5)
-            set_tooltip(marks, *(f"cell {cell.order}, block {cell.block}: others used {unsigned(share)}" for cell, share in some))
-
-    beside = f"% of all CPUs while each cell ran{span}; above the line they disturb"
-    return [Section("Other programs", 1.1, draw, beside, run=run)] if shares else []
-
-
-def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list[Entry]]:
-    """Give each tweak set its look, and the legend of them; of many, those that change something look alike: drift is theirs in common."""
-    looks = looks_of(scene)
-    bare = [name for name in names if looks[name].color in {INK, AGAIN}]
-    if len(names) <= MOST_LOOKS:
-        labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
-        return looks, [dot(labels[name].replace("\n", ""), looks[name].color, looks[name].marker) for name in names]
-    other = Look("#5b9bd0", "o", "-")
-    legend = [dot(name, looks[name].color, looks[name].marker) for name in bare]
-    legend.append(dot(f"one of {len(names) - len(bare)} tweak sets", other.color, size=4))
-    return {name: looks[name] if name in bare else other for name in names}, legend
-
-
-def _outlier_note(panel: Panel, outliers: Sequence[Outlier], labels: Mapping[str, str]) -> str:
-    """Name the outliers, the farthest first."""
-    if not outliers:
-        return ""
-    named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers]
-    it = "It is" if len(outliers) == 1 else "They are"
-    where = f"{panel.title}: far from the others of its tweak set and block (5 robust SD or more)"
-    return f"{where}: {first_few(named, MOST_NAMED)}. {it} not left out of any average."
-
-
-def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], outliers: Sequence[Outlier]) -> None:
-    name = panel.metric.name
-    scale = measure_of(name, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
-    axes = sheet.axes(0.5, top + 0.14, INSIDE - 0.52, 1.15, xlabel=PLACE, grid="y")
-    axes.margins(y=0.12)
-    _bands(axes, panel)
-    for block in sorted({cell.block for cell in panel.cells}):
-        cells = [cell for cell in panel.cells if cell.block == block]
-        values = [cell.metrics[name] * scale for cell in cells if name in cell.metrics]
-        if len(values) > 1:
-            ends = [min(cell.order for cell in cells) - 0.4, max(cell.order for cell in cells) + 0.4]
-            style: Style = {"color": AGAIN, "linewidth": 3, "alpha": 0.6, "solid_capstyle": "butt", "zorder": 1}
-            axes.plot(ends, [statistics.median(values)] * 2, **style)
-    for arm in reversed(panel.arms):  # the baseline above all others
-        cells = [cell for cell in measured(panel, arm) if name in cell.metrics]
-        style = {"color": looks[arm].color, "marker": looks[arm].marker, "markeredgecolor": "white", "markeredgewidth": 0.4}
-        heights = [cell.metrics[name] * scale for cell in cells]
-        (marks,) = axes.plot([cell.order for cell in cells], heights, linestyle="none", markersize=5, label=arm, **style)
-        set_tooltip(marks, *(_cell(panel, cell, height) for cell, height in zip(cells, heights, strict=True)))
-    crossed(axes, [cell.order for cell in panel.cells if cell.outcome != "measured"])
-    for cell, _ in outliers:
-        axes.plot([cell.order], [cell.metrics[name] * scale], **RING)
-
-
-def _cell(panel: Panel, cell: Cell, value: float) -> str:
-    """Write all that is known of a cell's value."""
-    others = share_of_others(panel.run, cell)
-    load = "" if others is None else f"; others used {unsigned(others)} of the CPUs"
-    unit = measure_of(panel.metric.name, [cell.metrics[panel.metric.name]]).unit
-    return f"{cell.tweakset} · {cell.workload}, block {cell.block}, cell {cell.order}: {digits(value)} {unit}{load}"
-
-
-def _blocks(cells: Sequence[Cell]) -> dict[int, list[int]]:
-    blocks: dict[int, list[int]] = {}
-    for cell in cells:
-        blocks.setdefault(cell.block, []).append(cell.order)
-    return dict(sorted(blocks.items(), key=lambda entry: min(entry[1])))
-
-
-def _bands(axes: Axes, panel: Panel) -> None:
-    """Shade every other block, so that all sections show the same time: of the whole run, or of a workload that had its own blocks."""
-    orders = [cell.order for cell in panel.run.cells]
-    axes.set_xlim(min(orders) - 0.7, max(orders) + 0.7)
-    blocks = _blocks(panel.run.cells)
-    if any(max(group) > min(other) for group, other in pairwise(blocks.values())):
-        blocks = _blocks(panel.cells)
-    for turn, (block, orders) in enumerate(blocks.items()):
-        if turn % 2 == 0:
-            axes.axvspan(min(orders) - 0.5, max(orders) + 0.5, color=BAND, zorder=0, linewidth=0)
-        if len(blocks) <= 24 or turn % 5 == 0:
-            above(axes, (min(orders) + max(orders)) / 2, str(block) if turn else f"block {block}")
-
-
 STRIP, TALL_STRIP, STRIP_GAP, TICKS = 0.33, 0.8, 0.05, 0.4
 FEW_STRIPS, MOST_STRIPS = 8, 6  # strips that may be taller; and of one workload
 LONG = 200  # steps: above it single steps are dots in a cloud and a trailing mean shows the way

@@ -12,6 +12,8 @@ from analysis.labels import short_names
 from analysis.telemetry import Missing, Series, series_of
 from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 
+TIMELESS = frozenset({"iteration", "job", "point"})  # of such reports steps are stretches of time and say nothing of speed
+
 
 class NothingToDraw(Exception):
     """The runs have nothing of what this picture shows; the message is the reason, a sentence without its full stop."""

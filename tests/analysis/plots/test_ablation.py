@@ -15,8 +15,8 @@ from matplotlib.patches import Rectangle
 from analysis.load import from_json
 from analysis.plots import key_effects, pictures, run_order
 from analysis.plots.labels import arm_labels
-from analysis.plots.runs import outlying_cells
 from analysis.plots.scene import Scene, scene_of
+from analysis.plots.timeline import outlying_cells, timeline_of
 from analysis.terms import Cell
 from tests import made_designs as designs
 from tests.analysis.plots.reading import faults, points, said
@@ -129,9 +129,9 @@ def test_a_cell_that_went_wrong_is_ringed_and_named() -> None:
     made = scene(0.0, ONE_BAD)
     bad = next(cell for cell in made.runs[0].cells if (cell.tweakset, cell.block) == ("stock", 1))
     figure = run_order.draw(made)
-    rings = [points(line)[0] for line in figure.axes[0].lines if line.get_markersize() == 10]
+    rings = [points(line)[0] for line in figure.axes[0].lines if line.get_markersize() == 10 and points(line)]
     assert len(rings) == 1
-    assert rings[0] == pytest.approx((bad.order, bad.metrics["throughput_samples_per_s"]))
+    assert rings[0] == pytest.approx((timeline_of(made.runs[0]).middle(bad), bad.metrics["throughput_samples_per_s"]))
     assert "stock in block 1 (\N{MINUS SIGN}" in said(figure).replace("\n", " ")
     assert "far from" not in said(run_order.draw(scene()))
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import steps
+from analysis.plots import run_order, steps
 from analysis.plots.scene import Scene, scene_of
-from analysis.terms import Cell
-from tests.analysis.plots.reading import lines_of, points, said
+from analysis.plots.timeline import timeline_of
+from analysis.terms import Cell, Run
+from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.synthetic import STOCK, Made, saved_run
 
 if TYPE_CHECKING:
@@ -26,24 +28,63 @@ def cells(scene: Scene, workload: str, tweakset: str) -> list[Cell]:
 
 
 @pytest.mark.parametrize("tweakset", ["stock", "tcp-cubic", "bundle"])
-def test_run_order_shows_each_cell_at_its_place_with_its_value(drawings: dict[str, Figure], scene: Scene, tweakset: str) -> None:
+def test_run_order_shows_each_cell_at_its_time_with_its_value(drawings: dict[str, Figure], scene: Scene, tweakset: str) -> None:
     """The second workload's primary metric is a step time, shown in milliseconds."""
     for axes, workload, metric, scale in (
         (drawings["run_order"].axes[0], "cnn_train", "throughput_samples_per_s", 1.0),
         (drawings["run_order"].axes[1], "lora_finetune", "step_time_p10_s", 1000.0),
     ):
         line = next(line for line in axes.lines if line.get_label() == tweakset)
-        wanted = [(cell.order, cell.metrics[metric] * scale) for cell in cells(scene, workload, tweakset)]
+        time = timeline_of(scene.runs[0])
+        wanted = [(time.middle(cell), cell.metrics[metric] * scale) for cell in cells(scene, workload, tweakset)]
         assert points(line) == [pytest.approx(place) for place in wanted]
 
 
 def test_run_order_shades_blocks_and_marks_what_failed(drawings: dict[str, Figure], scene: Scene) -> None:
     axes = drawings["run_order"].axes[0]
-    lost = [cell.order for cell in scene.runs[0].cells if cell.workload == "cnn_train" and cell.outcome == "failed"]
+    time = timeline_of(scene.runs[0])
+    lost = [time.middle(cell) for cell in scene.runs[0].cells if cell.workload == "cnn_train" and cell.outcome == "failed"]
     assert [x for line in lines_of(axes, "x") for x, _ in points(line)] == lost
     assert len(axes.patches) == 3  # blocks 1, 3 and 5 of five
     assert {"block 1", "2", "3", "4", "5"} <= {text.get_text() for text in axes.texts}
-    assert "not measured" in said(drawings["run_order"])
+    assert "failed" in said(drawings["run_order"])
+
+
+def timed(*spans: tuple[str | None, float]) -> Run:
+    """A run of one arm whose blocks began and lasted so; two of four CPU seconds of the third were others'."""
+    run = from_json(saved_run(Made(arms=(STOCK,), blocks=len(spans))), "timed.json")
+    cells = [replace(cell, started_utc=begin, duration_s=lasted) for cell, (begin, lasted) in zip(run.cells, spans, strict=True)]
+    telemetry = {"cpu_busy_percent_mean": 80.0, "process_cpu_percent_mean": 60.0, "psi_io_some_percent_mean": 7.0}
+    cells[2] = replace(cells[2], telemetry=telemetry)
+    return replace(run, cells=tuple(cells), machine={**run.machine, "cpu_count": 2})
+
+
+def test_a_timeline_has_each_cell_at_its_time_without_the_pauses() -> None:
+    """The second took turns with the first, so that it stands behind it; a pause of an hour is as long as 2.5 % of the work."""
+    begin, later = "2026-11-25T10:00:00+00:00", "2026-11-25T11:00:40+00:00"
+    run = timed((begin, 20.0), (begin, 20.0), (later, 40.0), ("2026-11-25T11:01:20+00:00", 20.0))
+    time = timeline_of(run)
+    assert [time.spans[cell.id] for cell in run.cells] == [(0, 20), (20, 40), (42.5, 82.5), (82.5, 102.5)]
+    assert [(left, right) for left, right, _ in time.pauses] == [(40, 42.5)]
+    assert time.disturbed == [(42.5, 82.5)], "others used half of the CPUs"
+    assert time.ticks == {0: "10:00:00", 20: "10:00:20", 40: "10:00:40", 62.5: "11:01:00", 82.5: "11:01:20"}
+
+
+def test_cells_of_unknown_times_stand_at_their_place_in_the_order() -> None:
+    run = timed((None, 20.0), (None, 20.0), (None, 20.0))
+    assert [timeline_of(run).middle(cell) for cell in run.cells] == [cell.order for cell in run.cells]
+
+
+def test_the_foot_of_run_order_shows_what_others_used_and_what_held_up_the_cells() -> None:
+    begin = "2026-11-25T10:00:00+00:00"
+    figure = run_order.draw(scene_of([timed((begin, 20.0), (begin, 20.0), (begin, 20.0))]))
+    assert faults(figure) == []
+    others, disk = figure.axes[1:]
+    highest = [
+        max(y for patch in axes.patches for _, y in patch.get_path().vertices if patch.get_alpha() is None) for axes in (others, disk)
+    ]
+    assert highest == [pytest.approx(50), pytest.approx(7)]
+    assert "pause" not in said(figure)
 
 
 def test_run_order_draws_the_median_of_each_block(drawings: dict[str, Figure], scene: Scene) -> None:

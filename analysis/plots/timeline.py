@@ -1,0 +1,360 @@
+"""A whole run over time: every cell when it ran, and what else the machine did meanwhile."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+from analysis.checks import OTHERS, STEAL, STOLEN, not_put_back, share_of_others
+from analysis.terms import Cell, Run
+from analysis.wording import digits, duration, number, unsigned
+from control.names import first_few
+
+from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, width_in
+from .marks import Style, above, crossed, ticks
+from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line
+from .scene import TIMELESS, NothingToDraw, Panel, Scene, measured, panels_of
+from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
+from .vector import set_tooltip
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+FAR, SWEEPS = 5.0, 10  # robust standard deviations
+FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd
+MOST_LOOKS = 7  # tweak sets that one tells apart by colour and mark among many
+MOST_NAMED = 4
+PLACE = "place in the run (cells, in the order they ran)"
+HOLLOW: Style = {"markersize": 10, "markerfacecolor": "none", "markeredgewidth": 1.3, "linestyle": "none"}
+RING: Style = HOLLOW | {"marker": "o", "markeredgecolor": WRONG}
+DOUBT: Style = HOLLOW | {"marker": "s", "markeredgecolor": "#E69F00"}
+DISTURBED = 0.13  # of its colour
+MARKED = {
+    "failed": dot("failed", WRONG, "x"),
+    "skipped": dot("skipped", QUIET, "x"),
+    "far": dot("far from its tweak set and block", **RING),
+    "doubt": dot("not put back, or changed by others", **DOUBT),
+    "disturbed": fill("disturbed: see the foot", WRONG, WRONG, alpha=DISTURBED),
+}
+
+
+class Outlier(NamedTuple):
+    """A cell, and by what fraction its value is above (+) or below (-) what its tweak set and block let expect."""
+
+    cell: Cell
+    off: float
+
+
+def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
+    """Return the outliers among the measured cells of one workload, the farthest first.
+
+    Median polish (Tukey 1977) of log values into tweak set and block; far is beyond 5 robust standard deviations of what is left, and by
+    more than 1 %. The polish makes many of the rest 0: the median absolute deviation is of as many as there are degrees of freedom, the
+    largest, and widened for them. Of tables of pure normal noise, 3 × 3 to 24 × 10, it rings a cell in 1 of 80 at most (simulated).
+    """
+    left = {cell.id: math.log(cell.metrics[metric]) for cell in cells if cell.outcome == "measured" and cell.metrics.get(metric, 0.0) > 0}
+    judged = [cell for cell in cells if cell.id in left]
+    sets, blocks = len({cell.tweakset for cell in judged}), len({cell.block for cell in judged})
+    freedom = len(judged) - sets - blocks + 1
+    if min(sets, blocks, freedom) < FEWEST:
+        return []
+    groups: dict[str | int, list[str]] = {}  # a name is a tweak set, a number a block: sets first, then blocks
+    for cell in judged:
+        groups.setdefault(cell.tweakset, []).append(cell.id)
+    for cell in judged:
+        groups.setdefault(cell.block, []).append(cell.id)
+    for _ in range(SWEEPS):
+        for ids in groups.values():
+            middle = statistics.median(left[text] for text in ids)
+            left |= {text: left[text] - middle for text in ids}
+    sizes = sorted(map(abs, left.values()))[-freedom:]
+    limit = max(FAR * 1.4826 * statistics.median(sizes) * math.sqrt(len(judged) / freedom), 0.01)
+    outliers = sorted((cell for cell in judged if abs(left[cell.id]) > limit), key=lambda cell: -abs(left[cell.id]))
+    return [Outlier(cell, math.expm1(left[cell.id])) for cell in outliers]
+
+
+@picture(
+    27,
+    "The whole run, cell by cell",
+    "Whether the machine stayed the same over the run: every cell at the time it ran, and what else the machine did meanwhile.",
+    NOT_OF=TIMELESS,
+)
+def run_order(scene: Scene) -> Spec:
+    """A section a workload, a mark a cell; the grey step is the median of each block, whatever the tweak sets. At the foot, the machine."""
+    panels = [panel for panel in panels_of(scene) if panel.run.replicated]
+    if not panels:
+        raise NothingToDraw("one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak")
+    names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
+    looks, legend = _looks(scene, names)
+    labels = arm_labels(scene.runs, names)
+    sections, notes, drawn = [], [], set()
+    for run in dict.fromkeys(panel.run.origin for panel in panels):
+        own = [panel for panel in panels if panel.run.origin == run]
+        time, machine = timeline_of(own[0].run), _machine(own[0].run)
+        for panel in own:
+            outliers, last = outlying_cells(panel.cells, panel.metric.name), panel is own[-1] and not machine
+            draw = partial(_order, panel=panel, looks=looks, outliers=outliers, time=time, last=last)
+            values = [cell.metrics[panel.metric.name] for cell in panel.cells if panel.metric.name in cell.metrics]
+            beside = f"{measure_of(panel.metric.name, values).label} ({direction(panel.metric)})"
+            sections.append(Section(panel.title, 1.53 + 0.24 * last, draw, beside, run=panel.run))
+            notes.append(_outlier_note(panel, outliers, labels))
+            drawn |= {"far"} if outliers else set()
+            drawn |= {cell.outcome for cell in panel.cells} | {"disturbed" for cell in panel.cells if disturbed(panel.run, cell)}
+            drawn |= {"doubt" for cell in panel.cells if in_doubt(cell)}
+        if machine:
+            draw = partial(_meanwhile, rows=machine, time=time)
+            beside = "pressure: tasks had to wait, the workload's own too" if any("waiting" in label for label in machine) else ""
+            sections.append(Section("The machine meanwhile", MEANWHILE * len(machine) + 0.44, draw, beside, run=own[0].run))
+    legend += [
+        line("median of the block", AGAIN, 3, alpha=0.6),
+        *(entry for what, entry in MARKED.items() if what in drawn),
+    ]
+    lead = (
+        "Each mark is a cell when it ran, its line how long. Marks that rise or fall together from left to right are the machine's drift, "
+        "not a tweak's effect."
+    )
+    if any(notes):
+        far = "Far from the others of their tweak set and block (5 robust SD or more), and not left out of any average: "
+        notes = [f"{far}{'; '.join(filter(None, notes))}."]
+    return Spec(lead, sections, legend, notes)
+
+
+MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
+FEW_TICKS, STEPS_S = 7, (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+
+
+class Timeline(NamedTuple):
+    """When cells ran: id → where each begins and ends along the axis.
+
+    `ticks` of the axis and `pauses` have what is written there; `disturbed` is when others took more than is declared to disturb.
+    """
+
+    spans: Mapping[str, tuple[float, float]]
+    ticks: Mapping[float, str]
+    pauses: Sequence[tuple[float, float, str]]
+    label: str
+    disturbed: Sequence[tuple[float, float]]
+
+    def middle(self, cell: Cell) -> float:
+        """Where the mark of a cell stands."""
+        return fmean(self.spans[cell.id])
+
+    def within(self, cells: Iterable[Cell]) -> tuple[float, float]:
+        """From the first of some cells to the end of the last."""
+        spans = [self.spans[cell.id] for cell in cells]
+        return min(begin for begin, _ in spans), max(end for _, end in spans)
+
+    def ground(self, axes: Axes, *, last: bool, named: bool = True) -> None:
+        """Scale the axis of time, write its ticks where it is the `last` of the run; show disturbances, and pauses, `named` or not."""
+        begin, end = min(begin for begin, _ in self.spans.values()), max(end for _, end in self.spans.values())
+        room = 0.006 * (end - begin)
+        axes.set_xlim(begin - room, end + room)
+        if self.ticks:
+            ticks(axes, "x", self.ticks, self.ticks)
+        axes.tick_params(axis="x", labelbottom=last)
+        axes.set_xlabel(self.label if last else "")
+        for left, right in self.disturbed:
+            axes.axvspan(left, right, zorder=0.2, linewidth=0.6, color=WRONG, alpha=DISTURBED)
+        for left, right, text in self.pauses:
+            axes.axvspan(left, right, facecolor="white", edgecolor=FAINT, linewidth=0.6, zorder=0.3)
+            style: Style = {"ha": "center", "va": "center", "rotation": 90, "fontsize": SMALL, "color": QUIET}
+            axes.text((left + right) / 2, 0.5, text if named else "", transform=axes.get_xaxis_transform(), **style)
+
+
+def timeline_of(run: Run) -> Timeline:
+    """Find when each cell of a run ran; where that was not kept, its place in the order.
+
+    Cells that took turns each have their share of their block's time, one after the other. Long pauses are cut short.
+    """
+    cells = sorted(run.cells, key=lambda cell: cell.order)
+    try:
+        starts = {cell.id: datetime.fromisoformat(cell.started_utc).timestamp() for cell in cells if cell.started_utc}
+    except ValueError:
+        starts = {}
+    if any(cell.outcome == "measured" and not (cell.id in starts and cell.duration_s) for cell in cells):
+        spans = {cell.id: (cell.order - 0.5, cell.order + 0.5) for cell in cells}
+        return Timeline(spans, {}, (), PLACE, _joined([spans[cell.id] for cell in cells if disturbed(run, cell)], 0.1))
+    end = min(starts.values())
+    ends: dict[str | None, float] = {}  # of each node, so far
+    timed: dict[str, tuple[float, float]] = {}
+    for cell in cells:
+        begin = max(starts[cell.id], ends.get(cell.node, 0.0)) if cell.id in starts else end
+        end = begin + (cell.duration_s or 0.0)
+        ends[cell.node] = end
+        timed[cell.id] = begin, end
+    busy_s = math.fsum(end - begin for begin, end in timed.values())
+    stretches = _joined(timed.values(), max(60.0, 0.1 * busy_s))  # the run without its pauses
+    first = stretches[0][0]
+    breaks = [(before, after) for (_, before), (after, _) in pairwise(stretches)]
+
+    def place(at: float) -> float:
+        return at - first - math.fsum(after - before - 0.025 * busy_s for before, after in breaks if at >= after)
+
+    last = place(stretches[-1][1])
+    step = next((step for step in STEPS_S if last / step <= FEW_TICKS), STEPS_S[-1])
+    form = "%H:%M" if step >= 60 else "%H:%M:%S"
+    places: dict[float, str] = {}
+    for begin, end in stretches:
+        for at in range(math.ceil(begin / step) * step, math.floor(end) + 1, step):
+            if place(at) <= 0.96 * last and (not places or place(at) - max(places) > 0.7 * step):  # else it is cut, or over another
+                places[place(at)] = f"{datetime.fromtimestamp(at, UTC):{form}}"
+    pauses = [(place(before), place(after), f"pause {duration(after - before)}") for before, after in breaks]
+    days = joined(f"{datetime.fromtimestamp(at, UTC):%-d %B %Y}" for at in (first, stretches[-1][1]))
+    shown = {name: (place(begin), place(end)) for name, (begin, end) in timed.items()}
+    others = _joined([shown[cell.id] for cell in cells if disturbed(run, cell)], 0.002 * busy_s)
+    return Timeline(shown, places, pauses, f"time, UTC ({days})", others)
+
+
+def _joined(spans: Iterable[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
+    """Make one of spans that are no more than `gap` apart."""
+    result: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if result and begin - result[-1][1] <= gap:
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((begin, end))
+    return result
+
+
+def disturbed(run: Run, cell: Cell) -> bool:
+    """Whether others took more of the CPUs while a cell ran than is declared to disturb it, or a GPU held its clock down."""
+    return any(value > limit for _, value, limit in _seen(run, cell) if limit is not None)
+
+
+def in_doubt(cell: Cell) -> bool:
+    """Whether what was set was not put back after a cell, somebody else changed it, or its metrics contradict its steps."""
+    return bool(cell.contradictions or not_put_back(cell) or (cell.applied and cell.applied.left_alone))
+
+
+def _seen(run: Run, cell: Cell) -> Iterator[tuple[str, float, float | None]]:
+    """What else the machine did while a cell ran, in percent, and from where on it disturbs the cell."""
+    if (share := share_of_others(run, cell)) is not None:
+        yield "other programs, % of all CPUs", 100 * share, 100 * OTHERS
+    throttled = [value for name, value in cell.telemetry.items() if re.fullmatch(r"gpu\d+_throttled_percent", name)]
+    if throttled:
+        yield "GPU that held its clock down, % of the time", max(throttled), SEEN
+    for name, label, limit in HOST:
+        if name in cell.telemetry:
+            yield label, cell.telemetry[name], limit
+
+
+HOST = (
+    (STOLEN, "taken by the hypervisor, % of all CPUs", 100 * STEAL),
+    ("psi_cpu_some_percent_mean", "waiting for a CPU, % of the time (pressure)", None),
+    ("psi_io_some_percent_mean", "waiting for the disk, % of the time (pressure)", None),
+    ("psi_memory_some_percent_mean", "waiting for memory, % of the time (pressure)", None),
+)
+
+
+def _machine(run: Run) -> dict[str, list[tuple[Cell, float, float | None]]]:
+    """Return what else the machine did, row by row; what never came to 1 % is left out, but for other programs."""
+    rows: dict[str, list[tuple[Cell, float, float | None]]] = {}
+    for cell in sorted(run.cells, key=lambda cell: cell.order):
+        for label, value, limit in _seen(run, cell):
+            rows.setdefault(label, []).append((cell, value, limit))
+    return {label: row for label, row in rows.items() if "programs" in label or max(value for _, value, _ in row) >= SEEN}
+
+
+def _meanwhile(sheet: Page, top: float, rows: Mapping[str, Sequence[tuple[Cell, float, float | None]]], time: Timeline) -> None:
+    for at, (label, row) in enumerate(rows.items()):
+        limit = row[0][2]
+        highest = max(1.3 * (limit or SEEN), *(value for _, value, _ in row))
+        axes = sheet.axes(0.5, top + MEANWHILE * at + 0.18, INSIDE - 0.52, MEANWHILE - 0.22, ylim=(0, highest), most={"y": 2})
+        time.ground(axes, last=at == len(rows) - 1, named=False)
+        sheet.text(0.5, top + MEANWHILE * at + 0.02, label, fontsize=SMALL, color=QUIET)
+        for color, above_limit in ((BAR, False), (WRONG, True)):
+            some = [(*time.spans[cell.id], value) for cell, value, _ in row if (limit is not None and value > limit) == above_limit]
+            xs = [x for begin, end, _ in some for x in (begin, begin, end, end)]
+            axes.fill(xs, [y for _, _, value in some for y in (0, value, value, 0)], color=color, linewidth=0.4)
+        if limit is not None:
+            axes.axhline(limit, color=WRONG, linewidth=0.8, linestyle=(0, (3, 2)))
+
+
+def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list[Entry]]:
+    """Give each tweak set its look, and the legend of them; of many, those that change something look alike: drift is theirs in common."""
+    looks = looks_of(scene)
+    bare = [name for name in names if looks[name].color in {INK, AGAIN}]
+    if len(names) <= MOST_LOOKS:
+        labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
+        return looks, [dot(labels[name].replace("\n", ""), looks[name].color, looks[name].marker) for name in names]
+    other = Look("#5b9bd0", "o", "-")
+    legend = [dot(name, looks[name].color, looks[name].marker) for name in bare]
+    legend.append(dot(f"one of {len(names) - len(bare)} tweak sets", other.color, size=4))
+    return {name: looks[name] if name in bare else other for name in names}, legend
+
+
+def _outlier_note(panel: Panel, outliers: Sequence[Outlier], labels: Mapping[str, str]) -> str:
+    """Name the outliers, the farthest first."""
+    named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers]
+    return f"{panel.title}: {first_few(named, MOST_NAMED)}" if named else ""
+
+
+def _order(
+    sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], outliers: Sequence[Outlier], time: Timeline, *, last: bool
+) -> None:
+    name = panel.metric.name
+    scale = measure_of(name, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
+    axes = sheet.axes(0.5, top + 0.14, INSIDE - 0.52, 1.15, grid="y")
+    axes.margins(y=0.12)
+    _bands(axes, panel, time)
+    time.ground(axes, last=last)
+    for block in sorted({cell.block for cell in panel.cells}):
+        cells = [cell for cell in panel.cells if cell.block == block]
+        values = [cell.metrics[name] * scale for cell in cells if name in cell.metrics]
+        if len(values) > 1:
+            style: Style = {"color": AGAIN, "linewidth": 3, "alpha": 0.6, "solid_capstyle": "butt", "zorder": 1}
+            axes.plot(time.within(cells), [statistics.median(values)] * 2, **style)
+    for arm in reversed(panel.arms):  # the baseline above all others
+        if not (cells := [cell for cell in measured(panel, arm) if name in cell.metrics]):
+            continue
+        heights = [cell.metrics[name] * scale for cell in cells]
+        look = looks[arm]
+        axes.hlines(heights, *zip(*(time.spans[cell.id] for cell in cells), strict=True), color=look.color, linewidth=1.5, zorder=1.5)
+        style = {"color": look.color, "marker": look.marker, "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": "none"}
+        (marks,) = axes.plot([time.middle(cell) for cell in cells], heights, markersize=5, label=arm, **style)
+        set_tooltip(marks, *(_cell(panel, cell, height) for cell, height in zip(cells, heights, strict=True)))
+    for outcome, color in (("skipped", QUIET), ("failed", WRONG)):
+        crossed(axes, [time.middle(cell) for cell in panel.cells if cell.outcome == outcome], color)
+    for rings, style in (([cell for cell, _ in outliers], RING), ([cell for cell in panel.cells if in_doubt(cell)], DOUBT)):
+        some = [cell for cell in rings if name in cell.metrics]
+        axes.plot([time.middle(cell) for cell in some], [cell.metrics[name] * scale for cell in some], **style)
+
+
+def _cell(panel: Panel, cell: Cell, value: float) -> str:
+    """Write all that is known of a cell's value."""
+    others = share_of_others(panel.run, cell)
+    load = "" if others is None else f"; others used {unsigned(others)} of the CPUs"
+    unit = measure_of(panel.metric.name, [cell.metrics[panel.metric.name]]).unit
+    return f"{cell.tweakset} · {cell.workload}, block {cell.block}, cell {cell.order}: {digits(value)} {unit}{load}"
+
+
+def _bands(axes: Axes, panel: Panel, time: Timeline) -> None:
+    """Shade every other block, so that all sections show the same time: of the whole run, or of a workload that had its own blocks."""
+    blocks = _blocks(panel.run.cells, time)
+    if any(end > begin for (_, end), (begin, _) in pairwise(blocks.values())):
+        blocks = _blocks(panel.cells, time)
+    _, whole = time.within(panel.run.cells)
+    free = -math.inf
+    for turn, (block, (begin, end)) in enumerate(blocks.items()):
+        if turn % 2 == 0:
+            axes.axvspan(begin, end, color=BAND, zorder=0, linewidth=0)
+        text = str(block) if turn else f"block {block}"
+        middle, half = (begin + end) / 2, (0.5 * width_in(text, SMALL) + 0.04) * whole / (INSIDE - 0.52)
+        if middle - half > free:
+            above(axes, middle, text)
+            free = middle + half
+
+
+def _blocks(cells: Iterable[Cell], time: Timeline) -> dict[int, tuple[float, float]]:
+    blocks: dict[int, list[Cell]] = {}
+    for cell in cells:
+        blocks.setdefault(cell.block, []).append(cell)
+    return dict(sorted(((block, time.within(own)) for block, own in blocks.items()), key=lambda entry: entry[1]))
