@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .render import add_options
@@ -49,6 +50,14 @@ def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:
 
 def runs_of(text: str) -> Any:
     return option("RUN", text, nargs="+")
+
+
+def picture_file(text: str) -> Path:
+    """Read the name of a file that a picture is drawn into."""
+    path = Path(text)
+    if path.suffix not in {".png", ".svg", ".pdf"}:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of .png, .svg, .pdf")
+    return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,13 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
 from analysis.load import load_each
 from analysis.streams import complain
-from analysis.subcommands import option, signature
+from analysis.subcommands import option, picture_file, signature
 from analysis.terms import Refused
 from analysis.wording import whole
-
-if TYPE_CHECKING:
-    from analysis.studies.history.history import History
 
 ANSWERS = True
 GROUP = "run"
@@ -35,14 +31,6 @@ cannot be used. 3: no series is long enough to be judged.
 """
 NOT_DRAWN = 2
 SHOWN_REFUSED = 5
-FORMATS = (".png", ".svg", ".pdf")
-
-
-def _picture(text: str) -> Path:
-    path = Path(text)
-    if path.suffix not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
-    return path
 
 
 @signature
@@ -55,7 +43,7 @@ def run(
     acknowledged: Path | None = option("FILE", "changes that are known (YAML, see docs/history.md)", type=Path),
     fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
     recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
-    plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=_picture),
+    plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
     from analysis.studies.history.answer import acknowledge, answer, read
     from analysis.studies.history.history import gather, judge, regressions
@@ -72,8 +60,11 @@ def run(
     result = answer(history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii())
     exit_code = result.exit_code
     if plot:
+        from analysis.plots.style import draw_file
+        from analysis.studies.history.pictures import draw
+
         try:
-            _draw(history, plot)
+            draw_file(plot, lambda: draw(history))
         except Refused as error:  # what was found is told even where it cannot be drawn
             complain(error)
             exit_code = NOT_DRAWN
@@ -94,16 +85,3 @@ def _only_ascii() -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def _draw(history: History, path: Path) -> None:
-    from analysis.files import write_whole
-    from analysis.plots.scene import NothingToDraw
-    from analysis.plots.style import written
-    from analysis.studies.history.pictures import draw
-
-    try:
-        figure = draw(history)
-    except NothingToDraw as reason:
-        raise Refused(f"{path}: not drawn: {reason}.") from None
-    write_whole(path, written(figure, path.suffix.removeprefix(".")))

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from analysis.checks import LEVEL
 from analysis.stats.effect import paired_effect
-from analysis.terms import Comparison, Effect, Run
+from analysis.stats.power import FEWEST, blocks_needed
+from analysis.terms import AGAIN, Comparison, Effect, Run
 from analysis.verdict import without_guards
 from analysis.wording import spoken, unsigned
-from control.t_test import ALPHA, detectable_gain
+from control.t_test import ALPHA, POWER, detectable_gain
 
 from .effects import gain_with_interval
-from .labels import fit, fitted_arms, measure_of
-from .marks import BANDED, VERDICTS, margin_band
+from .labels import fit, fitted_arms, measure_of, room_for
+from .marks import BANDED, VERDICTS, Mark, MarkRow, Style, ends_of, forest_section, margin_band, reach_of
 from .page import Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, margin_entry
 from .scene import NothingToDraw, Panel, Scene, comparison_of, panels_of
 from .style import BAND, COLOURS, INK, QUIET, SMALL, TEXT, WRONG, picture
 from .vector import set_tooltip
 
-FEWEST, MOST = 3, 200  # blocks of an estimate
+FARTHEST = 8  # times the run's blocks that a curve goes to
 COURSES = SmallPanels(3, above=0.34, tall=0.95, below=0.42)
 
 
@@ -96,26 +99,30 @@ def _courses(sheet: Page, top: float, courses: Sequence[tuple[Comparison, list[E
         panel.text(0.17, spoken(comparison.verdict), right=True, fontweight="bold", color=VERDICTS[comparison.verdict]["color"])
 
 
-class Sensitivity(NamedTuple):
-    """What a workload's blocks would show: its contrasts, and the comparisons of arms that change nothing."""
+class Curve(NamedTuple):
+    """How small a difference so many blocks of a workload would show, `power` of the times, at the level `alpha`.
 
-    panel: Panel
-    contrasts: Sequence[Comparison]
-    equal: Sequence[Comparison]
+    `spreads` are standard deviations of the log ratio in a block: the least, the one to go by, and the largest. `own` are the blocks that
+    were run, `goal` the difference that matters, a fraction.
+    """
 
-    @property
-    def spreads(self) -> list[float]:
-        """Standard deviations of the log ratio in a block, smallest first."""
-        return sorted(contrast.primary.log_sd for contrast in self.contrasts if contrast.primary)
+    title: str
+    spreads: tuple[float, float, float]
+    own: int
+    goal: float
+    alpha: float
+    power: float = POWER
 
-    def smallest(self, blocks: int, spread: float) -> float:
-        """Return the smallest difference that so many blocks would show, 4 times in 5; a fraction."""
-        return detectable_gain(spread, blocks, ALPHA / max(contrast.family for contrast in self.contrasts))
+    def smallest(self, blocks: int, spread: float | None = None) -> float:
+        """Return the smallest difference that so many blocks would show; a fraction."""
+        return detectable_gain(self.spreads[1] if spread is None else spread, blocks, self.alpha, self.power)
 
-    def needed(self) -> int | None:
-        """Return how many blocks would show a difference as small as the margin; None beyond `MOST`."""
-        spread, margin = statistics.median(self.spreads), self.contrasts[0].margin
-        return next((count for count in range(FEWEST, MOST + 1) if self.smallest(count, spread) <= margin), None)
+
+CURVE_LEGEND = (
+    line("smallest difference, %, that so many blocks show", COLOURS[0]),
+    dot("the blocks of the run", COLOURS[0]),
+    dot("the blocks it takes", COLOURS[0], "D", 4.5, markerfacecolor="white"),
+)
 
 
 @picture(
@@ -125,8 +132,8 @@ class Sensitivity(NamedTuple):
     MONITORED=False,
 )
 def sensitivity(scene: Scene) -> Spec:
-    """A small panel a workload: difference over blocks, the run's own blocks marked."""
-    results = []
+    """A small panel a workload: difference over blocks, the run's own blocks marked; below them, how far equal arms lie from each other."""
+    curves, equal = [], []
     for panel in panels_of(scene):
         paired = [
             comparison
@@ -135,46 +142,67 @@ def sensitivity(scene: Scene) -> Spec:
         ]
         contrasts = [contrast for contrast in without_guards(paired) if contrast.pairs >= FEWEST and not contrast.guard]
         if contrasts:
-            results.append(Sensitivity(panel, contrasts, [comparison for comparison in paired if comparison.untouched]))
-    if not results:
+            spreads = sorted(contrast.primary.log_sd for contrast in contrasts if contrast.primary)
+            own, alpha = max(contrast.pairs for contrast in contrasts), ALPHA / max(contrast.family for contrast in contrasts)
+            middle = statistics.median(spreads)
+            curves.append(Curve(panel.title, (spreads[0], middle, spreads[-1]), own, contrasts[0].margin, alpha))
+            equal += [(panel, comparison) for comparison in paired if comparison.untouched]
+    if not curves:
         raise NothingToDraw("no contrast has blocks in which both arms were measured")
     legend = [
-        line("smallest difference, %, that is shown 4 times in 5", COLOURS[0]),
+        *CURVE_LEGEND,
         fill("from the quietest to the noisiest contrast", BANDED, BANDED),
-        dot("the run's blocks", COLOURS[0]),
-        dot("equal arms, how far apart", INK, "s", markerfacecolor="white"),
-        fill("below the margin"),
+        margin_entry((curve.goal for curve in curves), "below the margin of {}"),
     ]
     lead = (
-        "A run sees what lies above its curve; more blocks go along it to the right. Where the curve is inside the grey margin, blocks "
-        "suffice to tell “the same” from “different”. A white square above the curve: equal arms differ more than they should."
+        "What lies above the curve at its dot, the run shows 4 times in 5; more blocks go along it to the right. Where it is inside the "
+        "grey margin, blocks suffice to tell “the same” from “different”."
     )
-    panels = SmallPanels(3 if len(results) > 2 else 2, above=0.36, tall=1.2, below=0.45)
-    return Spec(lead, [panels.section("", results, _curve, xlabel="blocks", grid="y", most={"x": 5, "y": 5}, whole="x")], legend)
+    note = "" if equal else "No second arm that changes nothing (stock-again) was run: how far equal arms differ is not known."
+    return Spec(lead, [curve_section(curves), *([_gauge(equal)] if equal else [])], legend, [note])
 
 
-def _curve(panel: SmallPanel, result: Sensitivity) -> None:
-    margin, needed, own = result.contrasts[0].margin, result.needed(), max(contrast.pairs for contrast in result.contrasts)
-    last = max(12, 2 * own, min(needed or 0, 4 * own))
+def _gauge(equal: Sequence[tuple[Panel, Comparison]]) -> Section:
+    """Show how far arms that change nothing lie from each other: a row a workload, on one scale with the margin."""
+    margin = max(comparison.margin for _, comparison in equal)
+    rows = []
+    for panel, comparison in equal:
+        apart = comparison.primary is not None and comparison.primary.p < LEVEL
+        word = "differ" if apart else spoken(comparison.verdict)
+        look: Style = {"marker": "s", "color": WRONG if apart else VERDICTS[comparison.verdict]["color"], "markerfacecolor": "white"}
+        figures = gain_with_interval(comparison.primary) if comparison.primary else ""
+        name = panel.title if comparison.tweakset == AGAIN else f"{panel.title} · {comparison.tweakset}"
+        tooltip = f"{comparison.tweakset} · {comparison.workload}: {figures} % against {comparison.baseline}, and both change nothing"
+        rows.append(MarkRow(name, [Mark(ends_of(comparison.primary, 100), look, (figures, word), tooltip=tooltip)]))
+    reach = reach_of((row.marks[0].ends for row in rows), 150 * margin)
+    beside = "both change nothing, so 0 is true; by chance 1 interval in 20 leaves it out"
+    heads, label = [("gain, % [95 %]", 0.12), ("verdict", 0.0)], "gain of the one over the other, %"
+    left = room_for([row.name for row in rows], 2.3)
+    settings: Style = {"left": left, "right": 2.6, "label": label, "heads": heads, "reach": reach, "band": margin_band(margin)}
+    return forest_section("Equal arms: how far apart", rows, beside, **settings)
+
+
+def curve_section(curves: Sequence[Curve]) -> Section:
+    """Make a section of a panel a workload: the smallest difference over blocks."""
+    panels = SmallPanels(2 if len(curves) in {1, 2, 4} else 3, above=0.36, tall=1.2, below=0.45)
+    return panels.section("", curves, _curve, xlabel="blocks", grid="y", most={"x": 5, "y": 5}, whole="x")
+
+
+def _curve(panel: SmallPanel, curve: Curve) -> None:
+    own, goal, needed = curve.own, 100 * curve.goal, blocks_needed(curve.spreads[1], curve.goal, curve.alpha, curve.power)
+    last = max(12, 2 * own, math.ceil(1.1 * needed) if needed and needed <= FARTHEST * own else 0)
     blocks = list(range(FEWEST, last + 1))
-    low, middle, high = (
-        [100 * result.smallest(count, spread) for count in blocks]
-        for spread in (result.spreads[0], statistics.median(result.spreads), result.spreads[-1])
-    )
-    here = middle[own - FEWEST]
-    equal = [(comparison, abs(comparison.primary.gain)) for comparison in result.equal if comparison.primary]
-    axes = panel.axes
-    axes.set(xlim=(FEWEST, last), ylim=(0, 1.15 * max(2.2 * here, 200 * margin, *(100 * gain for _, gain in equal))))
-    axes.axhspan(0, 100 * margin, color=BAND, linewidth=0, zorder=0)
+    low, middle, high = ([100 * curve.smallest(count, spread) for count in blocks] for spread in curve.spreads)
+    here, axes = middle[own - FEWEST], panel.axes
+    axes.set(xlim=(FEWEST, last), ylim=(0, 1.15 * max(2.2 * here, 2 * goal)))
+    axes.axhspan(0, goal, color=BAND, linewidth=0, zorder=0)
+    axes.axhline(goal, color=QUIET, linewidth=0.8, linestyle=(0, (3, 2)))
     axes.fill_between(blocks, low, high, color=BANDED, linewidth=0, zorder=0.5)
     axes.plot(blocks, middle, color=COLOURS[0], linewidth=1.4)
-    (mark,) = axes.plot([own], [here], "o", color=COLOURS[0], markersize=6, zorder=3)
-    set_tooltip(mark, f"{result.panel.workload}: {own} blocks would have shown {unsigned(here / 100)}, 4 times in 5")
-    for comparison, gain in equal:
-        color = WRONG if comparison.verdict == "not comparable" else INK
-        (mark,) = axes.plot([own], [100 * gain], "s", color=color, markerfacecolor="white", markersize=5, zorder=4)
-        arms = f"{comparison.tweakset} · {comparison.workload}"
-        set_tooltip(mark, f"{arms}: differs by {unsigned(gain)} from {comparison.baseline}, and both change nothing")
-    panel.text(0.02, fit(result.panel.title, panel.wide, weight="bold"), fontsize=TEXT, fontweight="bold")
-    enough = f"{unsigned(margin)} takes {needed or f'over {MOST}'}"
-    panel.text(0.17, fit(f"{own} blocks: {here:.2g} %. {enough}", panel.wide, SMALL), color=QUIET)
+    if needed and needed <= last:
+        axes.plot([needed], [100 * curve.smallest(needed)], "D", color=COLOURS[0], markerfacecolor="white", markersize=4.5, zorder=3)
+    (mark,) = axes.plot([own], [here], "o", color=COLOURS[0], markersize=6, zorder=3, clip_on=False)
+    set_tooltip(mark, f"{curve.title}: {own} blocks show {unsigned(here / 100)}, {unsigned(curve.power)} of the times")
+    panel.text(0.02, fit(curve.title, panel.wide, weight="bold"), fontsize=TEXT, fontweight="bold")
+    enough = f"{own} blocks: {unsigned(here / 100)}. {unsigned(curve.goal)} takes {needed or 'over 100000'}"
+    panel.text(0.17, fit(enough, panel.wide, SMALL), color=QUIET)

@@ -16,6 +16,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from analysis.files import write_whole
+from analysis.terms import Refused
 
 from .scene import NothingToDraw, Scene, changes_something, in_order
 from .vector import FONT, as_svg
@@ -158,14 +159,20 @@ def written(figure: Figure, form: str) -> bytes:
     return out.getvalue()
 
 
+def draw_file(path: Path, draw: Callable[[], Figure]) -> None:
+    """Draw a picture into a file, whose name says its format. Raises: Refused, OSError."""
+    try:
+        write_whole(path, written(draw(), path.suffix.removeprefix(".")))
+    except NothingToDraw as reason:
+        raise Refused(f"{path}: not drawn: {str(reason).rstrip('.')}.") from None
+
+
 def draw_into(folder: Path, drawings: Mapping[str, Callable[[], Figure]], form: str = "png") -> dict[str, str]:
     """Draw pictures into a folder by their names; return each one's file, or why there is none. Raises: OSError."""
-    outcomes: dict[str, str] = {}
+    outcomes = {name: str(folder / f"{name}.{form}") for name in drawings}
     for name, draw in drawings.items():
-        path = folder / f"{name}.{form}"
         try:
-            write_whole(path, written(draw(), form))
-            outcomes[name] = str(path)
-        except NothingToDraw as reason:
-            outcomes[name] = f"not drawn: {str(reason).rstrip('.')}."
+            draw_file(Path(outcomes[name]), draw)
+        except Refused as reason:
+            outcomes[name] = str(reason).removeprefix(f"{outcomes[name]}: ")
     return outcomes

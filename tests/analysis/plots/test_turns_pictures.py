@@ -10,9 +10,9 @@ from matplotlib.patches import Rectangle
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.plots import alternation, confidence, convergence, fitting, turns
+from analysis.plots import alternation, confidence, convergence, fitting, sensitivity, turns
 from analysis.plots.scene import panels_of, scene_of
-from tests.analysis.plots.reading import faults, refusal
+from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
 
 MADE = Made(arms=(STOCK, AGAIN, Arm("mine", requested={"vm.swappiness": "1"})), blocks=6, baseline=("stock", "stock-again"))
@@ -67,3 +67,19 @@ def test_a_course_ends_at_the_verdict_and_begins_at_three_blocks() -> None:
     (axes,) = figure.axes  # the guard between the two stocks is no estimate
     assert np.asarray(axes.lines[3].get_ydata()).tolist() == pytest.approx([100 * effect.gain for effect in course])
     assert "has more than 3 blocks" in refusal(convergence, scene_of([from_json(saved_run(replace(MADE, blocks=3)), "short.json")]))
+
+
+def test_equal_arms_that_differ_are_seen_beside_the_margin() -> None:
+    """A copy of stock that is 20 % faster is not equal, and one that is not faster is: the square is the gain of the one over the other."""
+    words = {}
+    for gain in (0.0, 0.2):
+        run = from_json(saved_run(replace(MADE, arms=(STOCK, replace(AGAIN, gain=gain), *MADE.arms[2:]), blocks=12)), "run.json")
+        (equal,) = (comparison for comparison in compare(run) if comparison.untouched)
+        figure = sensitivity.draw(scene_of([run]))
+        assert faults(figure) == []
+        assert equal.primary is not None
+        (square,) = (points(line)[0] for line in lines_of(figure.axes[-1], "s"))
+        assert square[0] == pytest.approx(100 * equal.primary.gain)
+        words[gain] = {"differ", "same", "can't tell"} & set(said(figure).splitlines())
+    assert "differ" not in words[0.0]
+    assert "differ" in words[0.2]
