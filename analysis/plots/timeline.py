@@ -272,8 +272,9 @@ def _meanwhile(sheet: Page, top: float, rows: Mapping[str, Sequence[tuple[Cell, 
         sheet.text(0.5, top + MEANWHILE * at + 0.02, label, fontsize=SMALL, color=QUIET)
         for color, above_limit in ((BAR, False), (WRONG, True)):
             some = [(*time.spans[cell.id], value) for cell, value, _ in row if (limit is not None and value > limit) == above_limit]
-            xs = [x for begin, end, _ in some for x in (begin, begin, end, end)]
-            axes.fill(xs, [y for _, _, value in some for y in (0, value, value, 0)], color=color, linewidth=0.4)
+            outline = [point for begin, end, value in some for point in ((begin, 0), (begin, value), (end, value), (end, 0))]
+            if outline:
+                axes.fill(*zip(*outline, strict=True), color=color, linewidth=0.4)
         if limit is not None:
             axes.axhline(limit, color=WRONG, linewidth=0.8, linestyle=(0, (3, 2)))
 
