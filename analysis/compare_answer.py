@@ -350,8 +350,11 @@ def _units(comparison: Comparison) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Return notes, and the reason where a row does not explain itself."""
-    unexplained = comparison.primary is None or comparison.verdict == "not comparable" or outlasts(comparison)
+    """Return notes, and the reason where a row does not explain itself: as where the same has a 95 % interval that leaves the margin."""
+    effect = comparison.primary
+    beyond = effect is not None and max(-math.log1p(effect.low), math.log1p(effect.high)) > math.log1p(comparison.margin)
+    same = comparison.verdict == "equivalent" and beyond
+    unexplained = effect is None or comparison.verdict == "not comparable" or outlasts(comparison) or same
     return [comparison.reason] * unexplained + list(comparison.notes)
 
 

@@ -251,7 +251,7 @@ class Effect:
     n_baseline, n_candidate: units (blocks, or runs) in each arm
     baseline: the baseline's geometric mean, in the metric's unit
     gain, low, high, low90, high90: above 0 is better, whichever way the metric runs (a step time that falls to 1/1.25 of itself
-        is a gain of 0.25); 95 % and 90 % interval
+        is a gain of 0.25); 95 % interval, and the 90 % interval, which lies inside the margin where the verdict is `equivalent`
     log_sd, log_se, df: spread of the log ratio between pairs, or of log values between the units of an arm (pooled); standard error
         of the log gain; its degrees of freedom. Of runs at different times log_sd is the spread at which independent ones would
         leave as much open

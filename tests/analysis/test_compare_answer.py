@@ -144,6 +144,16 @@ def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
     assert rendered(few).partition("\n\n")[2].count("at least 3") == 1
 
 
+@pytest.mark.parametrize(("low", "high", "explained"), [(-0.029, 0.029, False), (-0.0295, 0.01, True), (-0.01, 0.031, True)])
+def test_the_same_is_explained_where_its_95_percent_interval_leaves_the_margin(low: float, high: float, *, explained: bool) -> None:
+    """Of 3 %, that is from 1/1.03 to 1.03; the 90 % interval, which decided, lies inside."""
+    comparisons, runs = judged(Made(arms=(STOCK, Arm("alike", 0.0, SWAPPINESS))))
+    (one,) = comparisons
+    assert one.primary
+    one = replace(one, verdict="equivalent", reason="the 90 % interval lies inside", primary=replace(one.primary, low=low, high=high))
+    assert (one.reason in render(answer_of([one], runs))) == explained
+
+
 @pytest.mark.parametrize(("p", "agree"), [(0.2, True), (0.04, False)])
 def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree: bool) -> None:
     """Where they can, a warning tells it, and no finding says the opposite."""
