@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Literal
 
-from analysis.studies.keys.terms import DesignFactor, Effects, Lenth, Level, LostPoint, Means, Observed, Pair, Term, VariationSource, Word
+from analysis.stats.linear import VariationSource
+from analysis.studies.keys.terms import DesignFactor, Effects, Lenth, Level, LostPoint, Means, Observed, Pair, Term, Word
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom

@@ -15,25 +15,37 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analysis.stats.adjust import holm
 from analysis.stats.effect import interval, paired
+from analysis.stats.linear import Cells, FactorModel, VariationSource, why_lost
 from analysis.terms import AGAIN, STOCK, NotComparable
 from control.t_test import ALPHA
 
 from .factors import BLOCK, Layout, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
 from .terms import Mean
-from .variation import FEWEST_BLOCKS, Level, VarianceSource, Variation, variation
 
 if TYPE_CHECKING:
     from .responses import JudgedResponse
 
-COMFORTABLE_BLOCKS = 5
+FEWEST_BLOCKS, COMFORTABLE_BLOCKS = 3, 5
 FEWEST_IN_CONTRAST = 2
 CACHE = "cache"
 Point = tuple[str, ...]
 Blocks = list[dict[Point, float]]  # one response by block and point, as logarithms where it is compared by ratios
 # A contrast of levels: by the place of each factor, how much each level counts; the cells are averaged over all other factors.
 Question = dict[int, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The mean of `n` cells at one level, adjusted for blocks and what was lost, in the response's unit."""
+
+    factor: str
+    level: str
+    n: int
+    mean: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +113,7 @@ class Analysis:
     sets: bool
     layout: Layout
     findings: tuple[IoEffect, ...] = ()
-    variation: tuple[VarianceSource, ...] = ()
+    variation: tuple[VariationSource, ...] = ()
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
@@ -121,22 +133,36 @@ def analyse(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> An
         why = f"measured in {count}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
         return replace(empty, refusal=why)
     try:
-        described = variation(layout)
+        model = _model(layout)
+        described, levels = model.sources(), _levels(layout, model)
     except NotComparable as reason:
         return replace(empty, refusal=str(reason))
     tested, gone = _test_steps(layout, described, blocks)
-    notes = (*gone, *_notes(layout, len(blocks)), *described.notes)
+    notes = (*gone, *_notes(layout, model, len(blocks)))
     if not tested:
         return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=notes)
-    return replace(empty, variation=described.rows, findings=_effects(layout, described, tested, blocks), notes=notes)
+    return replace(empty, variation=tuple(described), findings=_effects(layout, described, levels, tested, blocks), notes=notes)
 
 
-def _test_steps(layout: Layout, described: Variation, blocks: Blocks) -> tuple[dict[tuple[str, ...], list[EffectStep]], list[str]]:
+def _model(layout: Layout) -> FactorModel:
+    """Lay out how the response varies with its factors: a description, which pools all combinations as if they scattered alike."""
+    cells = Cells.of(np.array(layout.rows[Y], float), layout.rows[BLOCK], layout.keys(), len(layout.points), layout.response)
+    return FactorModel.of(cells, layout.levels())
+
+
+def _levels(layout: Layout, model: FactorModel) -> list[Level]:
+    means = [(mean, mean.mean[0]) for mean in model.means()]
+    return [Level(one.factor, one.level, one.n, math.exp(value) if layout.scale == "log" else value) for one, value in means]
+
+
+def _test_steps(
+    layout: Layout, described: Sequence[VariationSource], blocks: Blocks
+) -> tuple[dict[tuple[str, ...], list[EffectStep]], list[str]]:
     """Return the steps of each effect, and what cannot be tested, a sentence each."""
     levels, places = layout.levels(), [one.name for one in layout.factors]
     result: dict[tuple[str, ...], list[EffectStep]] = defaultdict(list)
     gone: list[str] = []
-    for row in described.rows:
+    for row in described:
         lost: dict[str, str] = {}
         firsts = [levels[factor][0] for factor in row.factors]
         count = math.prod(len(levels[factor]) - 1 for factor in row.factors)
@@ -156,16 +182,20 @@ def _test_steps(layout: Layout, described: Variation, blocks: Blocks) -> tuple[d
 
 
 def _effects(
-    layout: Layout, described: Variation, tested: Mapping[tuple[str, ...], Sequence[EffectStep]], blocks: Blocks
+    layout: Layout,
+    described: Sequence[VariationSource],
+    means: Sequence[Level],
+    tested: Mapping[tuple[str, ...], Sequence[EffectStep]],
+    blocks: Blocks,
 ) -> tuple[IoEffect, ...]:
     """Adjust all together; the largest first, main effects before those of two."""
     smallest = [min(1.0, len(steps) * min(one.p for one in steps)) for steps in tested.values()]
-    shares = {row.factors: row.share for row in described.rows}
+    shares = {row.factors: row.share for row in described}
     result = []
     for (factors, steps), p, adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
         times = adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
         own = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
-        levels = tuple(level for level in described.levels if (level.factor,) == factors)
+        levels = tuple(level for level in means if (level.factor,) == factors)
         effect = IoEffect(factors, shares[factors], adjusted, own, levels)
         result.append(replace(effect, together=_together(layout, effect, blocks)) if len(factors) > 1 else effect)
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
@@ -188,7 +218,7 @@ def _together(layout: Layout, effect: IoEffect, blocks: Blocks) -> JointEffects 
     return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
 
 
-def _notes(layout: Layout, blocks: int) -> list[str]:
+def _notes(layout: Layout, model: FactorModel, blocks: int) -> list[str]:
     varied = layout.varied
     notes = [f"{name} always went with {twin}: the two cannot be told apart, and {twin} stands for both." for name, twin in varied.same]
     for point, reason, lost in layout.lost:
@@ -197,6 +227,10 @@ def _notes(layout: Layout, blocks: int) -> list[str]:
     notes += [f"left out: the only configuration with {level_name(*one)}; the others are a complete design." for one in varied.alone]
     if blocks < COMFORTABLE_BLOCKS:
         notes.append(f"{blocks} blocks only: with fewer than {COMFORTABLE_BLOCKS} one odd cell can decide, and small effects are not seen.")
+    reason = why_lost(point for point, *_ in layout.lost)
+    notes += [*model.notes, *(f"{name} cannot be told: {reason}." for name in model.unestimable)]
+    if not model.cells.balanced:
+        notes.append("the cells do not balance: a step is taken where all of it was measured, and shares do not add up.")
     return notes
 
 

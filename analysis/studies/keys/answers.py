@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
 from analysis.arms import TOGETHER
@@ -15,7 +16,10 @@ from analysis.wording import digits, number, probability, size, unsigned
 from control.names import first_few
 
 from .sentence import ADJUSTED
-from .terms import NAMED, SCREENED, Effects, Level, Means, Term, VariationSource
+from .terms import NAMED, SCREENED, Effects, Level, Means, Term
+
+if TYPE_CHECKING:
+    from analysis.stats.linear import VariationSource
 
 MOST_ALIASES = 4
 KINDS = {

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from analysis.stats.effect import ROUNDING, moments
+from analysis.stats.linear import FEWEST_CELLS, coded_levels, fit, independent, rss
 from analysis.terms import NotComparable, Refused
 from control.names import first_few
 from control.stopping import widening
 
-from .frame import FEWEST_RUNS, coded_levels, fit, frame_of, independent
+from .frame import frame_of
 from .observed import ADAPTIVE, AS_FOUND
 from .terms import Effects, Level, Means, Observed, Term
 
 if TYPE_CHECKING:
-    from .frame import Floats, Frame, FrameFit
+    from analysis.stats.linear import Fit
+
+    from .frame import Frame
 
 MOST_KEYS = 3  # listed by name
 COMFORTABLE_RUNS = 5
@@ -63,10 +66,10 @@ def contrasts(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
     if not frame.replicated:
         more = "Give it more cells (--trials)." if data.design in ADAPTIVE else "Run 3 blocks or more."
         raise NotComparable(f"one cell a tweak set: how far equal cells differ is not known. {more}")
-    columns = np.column_stack([frame.base, coded_levels(names, present)])
-    if len(independent(columns)) < columns.shape[1]:
+    columns = coded_levels(names, present)
+    if not independent([frame.base, columns]):
         raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
-    fitted = fit(columns, frame.y)
+    fitted = fit(np.column_stack([frame.base, columns]), frame.y)
     first = frame.base.shape[1]
     counts = {name: names.count(name) for name in present}
     terms: list[Term] = []
@@ -75,10 +78,10 @@ def contrasts(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
         few = [
             f"{counts.get(name, 0)} cells of {name}"
             for name, weight in contrast.weights.items()
-            if weight and counts.get(name, 0) < FEWEST_RUNS
+            if weight and counts.get(name, 0) < FEWEST_CELLS
         ]
         if few:
-            gone.append((contrast.label, f"{' and '.join(few)}, where at least {FEWEST_RUNS} are needed"))
+            gone.append((contrast.label, f"{' and '.join(few)}, where at least {FEWEST_CELLS} are needed"))
             continue
         try:
             size, error, count = _paired(contrast, blocks, data)
@@ -90,16 +93,16 @@ def contrasts(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
             frame.term(contrast.label, contrast.factors, contrast.means, size, variance, level=contrast.level, own=(error, count - 1))
         )
     if not terms:
-        reasons = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_RUNS} times beside it"
+        reasons = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_CELLS} times beside it"
         raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {reasons}.")
-    among = frame.total - frame.error_ss - sum(source.ss for source in frame.blocks_source())
+    among = rss([frame.base], frame.y)[0] - rss([frame.base, columns], frame.y)[0]
     balanced = len(set(counts.values())) == 1 and len(names) == len(present) * len(set(frame.blocks))
     return Effects(
         observed=data,
         terms=tuple(terms),
         anova=(
-            *frame.blocks_source(),
-            frame.source("tweak sets", len(present) - 1, among if balanced else _among(frame, columns), tested=True),
+            *frame.blocks_source([columns]),
+            frame.source("tweak sets", len(present) - 1, among, tested=True),
             *frame.closing_sources(),
         ),
         levels=tuple(_levels(frame, fitted, present, counts)),
@@ -135,8 +138,8 @@ def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], data: Obs
     weights = {name: weight for name, weight in contrast.weights.items() if weight}
     result = differences(weights, blocks)
     count = len(result)
-    if count < FEWEST_RUNS:
-        raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_RUNS} are needed")
+    if count < FEWEST_CELLS:
+        raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_CELLS} are needed")
     mean, spread = moments(result)
     if spread < ROUNDING:
         raise NotComparable(f"the same ratio of {data.metric} in all {count} blocks: these are no independent measurements")
@@ -163,7 +166,7 @@ def _contrasts_of(data: Observed) -> Iterator[Contrast]:
     if data.design == "ablation":
         yield from _ablation(data)
     elif data.design in ADAPTIVE:
-        often = {name for name in data.points if sum(row.name == name for row in data.rows) >= FEWEST_RUNS}
+        often = {name for name in data.points if sum(row.name == name for row in data.rows) >= FEWEST_CELLS}
         result = [contrast for contrast in _ablation(data) if often.issuperset(contrast.weights)]
         yield from result
         present = {name for contrast in result for name in contrast.weights}
@@ -207,13 +210,7 @@ def _ablation(data: Observed) -> Iterator[Contrast]:
     yield from late
 
 
-def _among(frame: Frame, columns: Floats) -> float:
-    from .frame import rss
-
-    return rss(frame.base, frame.y)[0] - rss(columns, frame.y)[0]
-
-
-def _levels(frame: Frame, fitted: FrameFit, present: list[str], counts: dict[str, int]) -> Iterator[Level]:
+def _levels(frame: Frame, fitted: Fit, present: list[str], counts: dict[str, int]) -> Iterator[Level]:
     first = frame.base.shape[1]
     for name, code in zip(present, coded_levels(present, present), strict=True):
         weights = np.concatenate([np.eye(first)[0], code])

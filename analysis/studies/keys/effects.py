@@ -21,6 +21,7 @@ from analysis.arms import Arm, declared_baseline
 from analysis.pairing import metric_named, value_of
 from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.effect import ROUNDING, moments
+from analysis.stats.linear import FEWEST_CELLS, VariationSource
 from analysis.terms import AGAIN, NotComparable, Run
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
@@ -29,15 +30,15 @@ from control.stopping import widening
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_quantile, t_tail
 
 from .contrasts import contrasts
-from .frame import COMFORTABLE_DF, FEWEST_RUNS, column
+from .frame import column
 from .observed import ADAPTIVE, WHOLE_SETS, moved, observed
 from .sentence import sentence
 from .several import several
-from .terms import SCREENED, Effects, Observed, Term, VariationSource, Word
+from .terms import SCREENED, Effects, Observed, Term, Word
 from .two_level import two_level
 
 if TYPE_CHECKING:
-    from .frame import Floats
+    from analysis.stats.linear import Floats
 
 
 CHOSEN = (
@@ -45,6 +46,7 @@ CHOSEN = (
     "than it is. Only cells run again to confirm it are free of that."
 )
 
+COMFORTABLE_DF = 5
 MOST_POINTS = 4  # written out
 UNBALANCED = (
     "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
@@ -249,7 +251,7 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
     count = len(gains)
     if not alone:
         return (math.sqrt(2 * effects.error_ms / count), effects.error_df) if count and effects.error_ms else (0.0, 0)
-    if count < FEWEST_RUNS:
+    if count < FEWEST_CELLS:
         return 0.0, 0
     _, spread = moments(gains)
     error = spread / math.sqrt(count) * (widening(count - 1) if effects.observed.sequential else 1.0)

@@ -1,8 +1,4 @@
-"""What every analysis of a design begins with: responses on their scale, blocks and points as columns, contrasts, and the pure error.
-
-The error is what the same point scatters by from block to block, after each block's own level is taken off (block × point): the
-scatter of whole cells run again. Steps inside a cell never enter. It is *pure*: no effect that the terms leave out can inflate it.
-Least squares are those of statsmodels, by QR on columns with the mean taken off the response.
+"""What every analysis of a design begins with: responses on their scale, and the algebra of two-level points.
 
 A two-level point is a row of -1 and +1. The column of an interaction is the product of its factors' columns. Where a product of columns
 (a *word*) is the same at every point, effects whose product it is are one column and cannot be told apart: aliases. All words are found
@@ -13,128 +9,23 @@ own generators is never needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import fdtrc
 
-from analysis.stats.effect import ROUNDING
+from analysis.stats.linear import Cells
 from analysis.terms import NotComparable
 from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
-from .terms import DesignFactor, Level, Means, Observed, Pair, Term, VariationSource
+from .terms import Level, Means, Observed, Pair, Term
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Floats = npt.NDArray[np.float64]
-
-
-# A column of which less than this part is new adds nothing to those before it.
-DEPENDENT = 1e-8
-
-
-@dataclass(frozen=True, slots=True)
-class FrameFit:
-    """Least squares: coefficients, (XᵀX)⁻¹, residual sum of squares and its degrees of freedom."""
-
-    beta: Floats
-    inverse: Floats
-    rss: float
-    df: int
-
-    def contrast(self, weights: Floats) -> tuple[float, float]:
-        """A weighted sum of coefficients, and its variance in units of the error's."""
-        return float(weights @ self.beta), float(weights @ self.inverse @ weights)
-
-
-def fit(columns: Floats, values: Floats) -> FrameFit:
-    """Fit columns that are independent of each other, the first of them constant; `values` as they were measured."""
-    from statsmodels.regression.linear_model import OLS
-
-    level = float(values.mean())
-    fitted = OLS(values - level, columns).fit(method="qr")
-    beta = np.array(fitted.params, float)
-    beta[0] += level
-    residual = values - level - columns @ np.asarray(fitted.params)
-    return FrameFit(beta, np.asarray(fitted.normalized_cov_params), float(residual @ residual), len(values) - columns.shape[1])
-
-
-def rss(columns: Floats, values: Floats) -> tuple[float, int]:
-    """Residual sum of squares and degrees of freedom of columns that may depend on each other, the first of them constant."""
-    basis = Basis(len(columns), columns.shape[1])
-    for column in columns.T:
-        basis.grow(column)
-    df = len(values) - basis.rank
-    rest = basis.left(values - values.mean())
-    return (float(rest @ rest) if df else 0.0), df
-
-
-def independent(columns: Floats) -> list[int]:
-    """Which columns, from the left, add something to those before them."""
-    basis = Basis(len(columns), columns.shape[1])
-    return [index for index in range(columns.shape[1]) if basis.grow(columns[:, index])]
-
-
-class Basis:
-    """Orthonormal columns that grow by what is new in each further one (Gram-Schmidt, twice for rounding)."""
-
-    def __init__(self, rows: int, most: int) -> None:
-        self._columns = np.zeros((rows, min(rows, most)))
-        self.rank = 0
-
-    def grow(self, column: Floats) -> bool:
-        """Add a column's new part; False where it has none."""
-        size = float(np.linalg.norm(column))
-        if size == 0 or self.rank == self._columns.shape[1]:
-            return False
-        rest = self.left(column.astype(float))
-        left = float(np.linalg.norm(rest))
-        if left < DEPENDENT * size:
-            return False
-        self._columns[:, self.rank] = rest / left
-        self.rank += 1
-        return True
-
-    def left(self, column: Floats) -> Floats:
-        basis = self._columns[:, : self.rank]
-        for _ in range(2):
-            column = column - basis @ (basis.T @ column)
-        return column
-
-
-def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable]) -> Floats:
-    """Code a factor of L levels as L-1 columns that sum to zero over its levels: the first is -1 in all, each other +1 in its own.
-
-    Shape (rows, L-1). With two levels it is the usual -1, +1; coefficients are deviations from the mean of all levels.
-    """
-    result = np.zeros((len(labels), max(0, len(levels) - 1)))
-    place = {level: at for at, level in enumerate(levels)}
-    for row, label in enumerate(labels):
-        at = place[label]
-        if at == 0:
-            result[row] = -1
-        else:
-            result[row, at - 1] = 1
-    return result
-
-
-def base_columns(blocks: Sequence[str]) -> Floats:
-    return np.column_stack([np.ones(len(blocks)), coded_levels(blocks, list(dict.fromkeys(blocks)))])
-
-
-def pure_error(base: Floats, points: Sequence[Hashable], values: Floats) -> tuple[float, int]:
-    return rss(np.column_stack([base, coded_levels(points, list(dict.fromkeys(points)))]), values)
-
-
-def total(values: Floats) -> float:
-    rest = values - values.mean()
-    rest -= rest.mean()
-    return float(rest @ rest)
+    from analysis.stats.linear import Floats
 
 
 # An effect: the numbers of its factors, in order; () is the mean.
@@ -220,73 +111,16 @@ def partly_mixed(coded: Floats) -> float:
     return largest
 
 
-# Fewer degrees of freedom say too little of the error: 1 makes a 95 % interval 13 standard errors wide.
-FEWEST_DF = 2
-COMFORTABLE_DF = 5
-FEWEST_RUNS = 3  # at either level, or of either tweak set
-
-
 @dataclass(frozen=True)
-class Frame:
-    """Rows as arrays. `y` is on the scale of the analysis: log gain, so that more is better, or the response as it is."""
+class Frame(Cells):
+    """The cells of a design. `y` is on the scale of the analysis: log gain, so that more is better, or the response as it is."""
 
     data: Observed
-    y: Floats
-    blocks: tuple[str, ...]
-    keys: tuple[tuple[str, ...], ...]
-    base: Floats
-    error_ss: float
-    error_df: int
-
-    @cached_property
-    def total(self) -> float:
-        return total(self.y)
-
-    @property
-    def replicated(self) -> bool:
-        return self.error_df >= FEWEST_DF
-
-    @property
-    def error_ms(self) -> float | None:
-        return self.error_ss / self.error_df if self.replicated else None
-
-    @cached_property
-    def of_points(self) -> Floats:
-        return coded_levels(self.keys, list(dict.fromkeys(self.keys)))
-
-    @cached_property
-    def freed(self) -> Floats:
-        blocks = self.base.shape[1] - 1
-        if not blocks:
-            return self.y
-        fitted = fit(np.column_stack([self.base, self.of_points]), self.y) if self._connected() else fit(self.base, self.y)
-        return self.y - self.base[:, 1:] @ fitted.beta[1 : blocks + 1]
-
-    def _connected(self) -> bool:
-        columns = np.column_stack([self.base, self.of_points])
-        return bool(np.linalg.matrix_rank(columns) == columns.shape[1])
 
     def unit(self, value: float) -> float:
         if self.data.scale == "raw":
             return value
         return math.exp(value if self.data.better == "higher" else -value)
-
-    def blocks_source(self) -> list[VariationSource]:
-        df = self.base.shape[1] - 1
-        if not df:
-            return []
-        without, _ = rss(np.column_stack([self.base[:, :1], self.of_points]), self.y)
-        return [self.source("blocks", df, without - self.error_ss if self.error_df else without)]
-
-    def source(self, name: str, df: int, ss: float, factors: tuple[str, ...] = (), *, tested: bool = False) -> VariationSource:
-        ms = ss / df if df else None
-        f = ms / self.error_ms if tested and ms is not None and self.error_ms else None
-        p = None if f is None else float(fdtrc(df, self.error_df, max(0.0, f)))
-        return VariationSource(name, df, ss, ss / self.total, ms, f, p, factors)
-
-    def closing_sources(self) -> list[VariationSource]:
-        error = [self.source("error", self.error_df, self.error_ss)] if self.error_df else []
-        return [*error, VariationSource("total", len(self.y) - 1, self.total, 1.0)]
 
     def term(
         self,
@@ -326,7 +160,7 @@ class Frame:
             self.data.scale == "log",
         )
 
-    @cached_property
+    @property
     def mean(self) -> float:
         return float(self.freed.mean())
 
@@ -344,17 +178,13 @@ class Frame:
             first, second = self.data.factors[number], self.data.factors[second_number]
             cells = {
                 (a, b): [at for at, key in enumerate(self.keys) if (key[number], key[second_number]) == (a, b)]
-                for a, b in _grid(first, second)
+                for a, b in product(first.levels, second.levels)
             }
             if all(cells.values()):
                 result += [
                     Pair((first.name, second.name), at, len(rows), self.unit(float(self.freed[rows].mean()))) for at, rows in cells.items()
                 ]
         return tuple(result)
-
-
-def _grid(first: DesignFactor, second: DesignFactor) -> list[tuple[str, str]]:
-    return [(a, b) for a in first.levels for b in second.levels]
 
 
 def with_interval(term: Term, half: float | None, log: bool) -> Term:  # noqa: FBT001  # the scale of two
@@ -364,32 +194,11 @@ def with_interval(term: Term, half: float | None, log: bool) -> Term:  # noqa: F
 
 
 def frame_of(data: Observed) -> Frame:
-    """Lay the rows out as arrays.
-
-    Raises: NotComparable, where there is nothing to analyse: too few cells, or no scatter at all.
-    """
-    levels = {row.levels for row in data.rows}
+    """Lay the rows out as arrays. Raises: NotComparable, where there is nothing to analyse: too few cells, or no scatter at all."""
     if len(data.points) < 2:
         raise NotComparable(f"nothing was varied: there is only {next(iter(data.points))}.")
-    if len(levels) < 2:
-        raise NotComparable(f"cells of {len(levels)} of {len(data.points)} points were measured: nothing to set against each other.")
     sign = -1.0 if data.better == "lower" else 1.0
     values = np.array([row.value for row in data.rows])
     y = sign * np.log(values) if data.scale == "log" else values
-    blocks = tuple(row.block for row in data.rows)
-    base = base_columns(blocks)
-    keys = tuple(row.levels for row in data.rows)
-    error_ss, error_df = pure_error(base, keys, y)
-    result = Frame(data, y, blocks, keys, base, error_ss, error_df)
-    if result.total <= ROUNDING**2 * max(1.0, float((y**2).sum())):
-        raise NotComparable(f"all {len(y)} values of {data.metric} are the same: these are no measurements.")
-    if error_df and math.sqrt(error_ss / error_df) <= ROUNDING * max(1.0, float(np.abs(y).max())):
-        raise NotComparable(f"repeats of a point have the very same {data.metric}: these are not independent measurements.")
-    return result
-
-
-def half_counts(keys: Sequence[tuple[str, ...]], at: int) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for key in keys:
-        counts[key[at]] = counts.get(key[at], 0) + 1
-    return counts
+    blocks, keys = [row.block for row in data.rows], [row.levels for row in data.rows]
+    return Frame.of(y, blocks, keys, len(data.points), data.metric, data=data)

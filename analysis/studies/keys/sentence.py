@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.wording import digits, number, percent, probability, speed, unsigned
 from control.names import first_few
 from control.t_test import ALPHA
 
-from .terms import NAMED, SCREENED, Effects, Term, VariationSource
+from .terms import NAMED, SCREENED, Effects, Term
+
+if TYPE_CHECKING:
+    from analysis.stats.linear import VariationSource
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "lenth": "simulated"}
 PLACES = {"alone": " alone", "in profile": " in the profile", "disagreement": " in the profile less alone"}

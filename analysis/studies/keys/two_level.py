@@ -16,32 +16,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.stats.linear import DEPENDENT, FEWEST_CELLS, Basis, VariationSource, coded_levels, fit, pure_error
 from analysis.terms import NotComparable, Refused
 from control.names import first_few
 from control.t_test import ALPHA, POWER
 
-from .frame import (
-    DEPENDENT,
-    FEWEST_RUNS,
-    Basis,
-    Frame,
-    aliases,
-    column,
-    defining_words,
-    effects_up_to,
-    fit,
-    frame_of,
-    half_counts,
-    partly_mixed,
-    resolution,
-    with_interval,
-)
-from .terms import Effects, Lenth, Level, Observed, Term, VariationSource
+from .frame import Frame, aliases, column, defining_words, effects_up_to, frame_of, partly_mixed, resolution, with_interval
+from .terms import Effects, Lenth, Level, Observed, Term
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .frame import Effect, Floats, Frame, FrameFit
+    from analysis.stats.linear import Fit, Floats
+
+    from .frame import Effect
 
     Singles = npt.NDArray[np.float32]
 
@@ -80,8 +68,8 @@ def two_level(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
     lenth = None
     if not frame.replicated:
         lenth, terms = judge_by_each_other(frame, fitted, columns, terms)
-    elif min(min(half_counts(frame.keys, at).values()) for at in range(len(names)) if (at,) in estimable) < FEWEST_RUNS:
-        raise NotComparable(f"fewer than {FEWEST_RUNS} cells at one of the two levels of a factor.")
+    elif min(min(frame.count(at).values()) for at in range(len(names)) if (at,) in estimable) < FEWEST_CELLS:
+        raise NotComparable(f"fewer than {FEWEST_CELLS} cells at one of the two levels of a factor.")
     shared = np.abs(columns[:, first:].T @ columns)
     np.fill_diagonal(shared[:, first:], 0)
     return Effects(
@@ -112,9 +100,7 @@ def _coded(data: Observed, points: Sequence[tuple[str, ...]]) -> Floats:
 def _estimable(frame: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effect]:
     """Those effects that add something to the mean, the blocks and the effects before them, until the points have no more to tell."""
     most = len(coded) - frame.error_df
-    basis = Basis(len(coded), most)
-    for block_column in frame.base.T:
-        basis.grow(block_column)
+    basis = Basis([frame.base], most)
     result: list[Effect] = []
     for effect in candidates:
         if basis.rank == most:
@@ -156,7 +142,7 @@ def _roman(number: int | None) -> str:
     return {None: "full", 1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}.get(number, str(number))
 
 
-def _term(frame: Frame, fitted: FrameFit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
+def _term(frame: Frame, fitted: Fit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
     """One effect: its coefficient times 2 (main), 4 (interaction of two): what changing the factor does, or changes of another's effect."""
     data, times = frame.data, 2.0 ** len(effect)
     same: list[Effect] = []
@@ -173,8 +159,8 @@ def _term(frame: Frame, fitted: FrameFit, at: int, effect: Effect, defining: Seq
     )
 
 
-def _anova(frame: Frame, terms: Sequence[Term], fitted: FrameFit) -> list[VariationSource]:
-    sources = frame.blocks_source()
+def _anova(frame: Frame, terms: Sequence[Term], fitted: Fit) -> list[VariationSource]:
+    sources = frame.blocks_source([coded_levels(frame.keys)])
     sources += [frame.source(term.label, 1, (term.share or 0.0) * frame.total, term.factors, tested=True) for term in terms]
     left = fitted.df - frame.error_df
     if left > 0:
@@ -183,25 +169,23 @@ def _anova(frame: Frame, terms: Sequence[Term], fitted: FrameFit) -> list[Variat
     return sources + frame.closing_sources()
 
 
-def _levels(frame: Frame, fitted: FrameFit, estimable: Sequence[Effect], first: int) -> list[Level]:
+def _levels(frame: Frame, fitted: Fit, estimable: Sequence[Effect], first: int) -> list[Level]:
     result = []
     for index, effect in enumerate(estimable):
         if len(effect) == 1:
             factor = frame.data.factors[effect[0]]
-            counts = half_counts(frame.keys, effect[0])
+            counts = frame.count(effect[0])
             for level, sign in zip((factor.levels[0], factor.levels[-1]), (-1.0, 1.0), strict=True):
                 weights = np.zeros(len(fitted.beta))
                 weights[[0, first + index]] = 1.0, sign
                 mean, variance = fitted.contrast(weights)
-                result.append(frame.level((factor.name, level), counts.get(level, 0), mean, variance))
+                result.append(frame.level((factor.name, level), counts[level], mean, variance))
     return result
 
 
 def _error(frame: Frame, lenth: Lenth | None) -> str:
-    if frame.replicated and frame.base.shape[1] > 1:
-        return "block × point: how far the same point scatters from block to block"
     if frame.replicated:
-        return "cells of the same point"
+        return pure_error(frame)
     few = "one repeat is too few" if frame.error_df else "nothing was replicated"
     if lenth is not None:
         return f"none: {few}, so {lenth.contrasts} contrasts are judged by each other (Lenth)"
@@ -212,9 +196,7 @@ def _unestimable(frame: Frame, estimable: Sequence[Effect], defining: Sequence[E
     """Effects that the planned points could tell and the measured cells cannot."""
     data = frame.data
     coded = _coded(data, frame.keys)
-    blocks = Basis(len(coded), frame.base.shape[1])
-    for block_column in frame.base.T:
-        blocks.grow(block_column)
+    blocks = Basis([frame.base])
     known = {entry for effect in estimable for entry in (effect, *aliases(effect, defining, len(data.factors)))}
     missing = [entry for entry in effects_up_to(len(data.factors), min(order, MOST_SHOWN)) if entry not in known]
     gone = sorted({lost.point for lost in data.lost})
@@ -307,7 +289,7 @@ def _draw(root: Floats) -> Null:
     return Null(every, largest, alone, together, float(np.quantile(together * error - chance, POWER)))
 
 
-def judge_by_each_other(frame: Frame, fitted: FrameFit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
+def judge_by_each_other(frame: Frame, fitted: Fit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
     first = frame.base.shape[1]
     inverse = fitted.inverse[first:, first:]
     scale = np.sqrt(np.diag(inverse))

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 
+from analysis.stats import linear
 from analysis.studies.keys import frame as coding
-from analysis.studies.keys import frame as model
 from analysis.studies.keys import two_level
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed
@@ -99,7 +99,7 @@ def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> Non
     """With b complete blocks of n points: Σ (y - block mean - point mean + mean)², (b-1)(n-1) degrees of freedom."""
     y = np.random.default_rng(seed).normal(5, 1, (blocks, points))
     where = [(str(b), str(p)) for b in range(blocks) for p in range(points)]
-    ss, df = model.pure_error(model.base_columns([b for b, _ in where]), [p for _, p in where], y.ravel())
+    ss, df = linear.rss([linear.base_columns([b for b, _ in where]), linear.coded_levels([p for _, p in where])], y.ravel())
     rest = y - y.mean(1, keepdims=True) - y.mean(0) + y.mean()
     assert ss == pytest.approx(float((rest**2).sum()), rel=1e-9)
     assert df == (blocks - 1) * (points - 1)
@@ -107,7 +107,7 @@ def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> Non
 
 def test_without_blocks_the_error_is_within_points() -> None:
     """Cells 1, 3 and 4, 8 scatter by (1 + 1) + (4 + 4) = 10 about their points' means 2 and 6, with 2 degrees of freedom."""
-    ss, df = model.pure_error(model.base_columns([""] * 4), ["a", "a", "b", "b"], np.array([1.0, 3.0, 4.0, 8.0]))
+    ss, df = linear.rss([linear.base_columns([""] * 4), linear.coded_levels(["a", "a", "b", "b"])], np.array([1.0, 3.0, 4.0, 8.0]))
     assert ss == pytest.approx(10)
     assert df == 2
 
@@ -162,7 +162,7 @@ def test_certified_digits_survive_a_level_of_a_million() -> None:
 )
 def test_levels_are_coded_to_sum_to_nought(levels: int, coded: list[list[int]]) -> None:
     names = list("abc")[:levels]
-    assert model.coded_levels(names, names).tolist() == coded
+    assert linear.coded_levels(names).tolist() == coded
 
 
 @pytest.mark.parametrize(
