@@ -75,7 +75,7 @@ def rss(columns: Sequence[Floats], values: Floats) -> tuple[float, int]:
 
 
 def independent(columns: Sequence[Floats]) -> bool:
-    return Basis(columns).rank == np.column_stack(columns).shape[1]
+    return Basis(columns).rank == sum(len(column.T) for column in columns)
 
 
 class Basis:
@@ -182,7 +182,7 @@ class Cells:
 
     @property
     def blocked(self) -> bool:
-        return self.base.shape[1] > 1
+        return bool(self.base.shape[1] > 1)
 
     @cached_property
     def freed(self) -> Floats:
@@ -198,7 +198,7 @@ class Cells:
         """Whether every combination of levels, and every block, holds equally many cells."""
         counts = Counter((block, *key) for block, key in zip(self.blocks, self.keys, strict=True))
         whole = math.prod(len(set(labels)) for labels in (self.blocks, *zip(*self.keys, strict=True)))
-        return len(counts) == whole and len(set(counts.values())) == 1
+        return len(counts) == whole and len({*counts.values()}) == 1
 
     def count(self, at: int) -> Counter[str]:
         """How many cells stood at each level of a factor, by its place."""
