@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, Style, dots, ends_of, forest, interval, margin_band, rounded
+from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
 from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
@@ -17,12 +17,13 @@ from analysis.wording import unsigned
 
 from .cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
 from .report import drawn_from, foretold_words, source, unit_of
-from .report_terms import Against, AllTasks, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
+from .report_terms import Against, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
 from .study import LIMIT, PREDICTED, as_asked, foretold, sides
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from analysis.plots.marks import Style
     from analysis.stats.effect import Mean
 
 
@@ -136,25 +137,24 @@ def power_forest(scene: Scene) -> Spec:
 
 
 def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list[PowerLine]]]:
-    baseline, together = part.side.baseline, f"all {len(part.side.groups)} tasks together"
-    panels = [(part.title(together, parts), [_of_all(together, baseline) for together in part.side.together])]
-    panels += [(part.title(group.title, parts), [_of_task(arm, baseline) for arm in group.arms if arm.n]) for group in part.side.groups]
-    return [panel for panel in panels if panel[1]]
+    """Return the rows of all tasks together, and of each task, below their titles."""
 
+    def row(name: str, verdict: Verdict, rate: Against, above: Mean | None, holds: str) -> PowerLine:
+        if name == part.side.baseline:
+            return PowerLine(f"{name} (0)", "not comparable", Against(), above, holds)
+        return PowerLine(name, verdict, rate, above, holds)
 
-def _of_all(together: AllTasks, baseline: str) -> PowerLine:
-    if together.name == baseline:
-        return PowerLine(f"{together.name} (0)", "not comparable", Against(), together.above, together.holds)
-    p = together.throughput.p_adjusted
-    verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (together.throughput.value or 0) > 0 else "regressed"
-    return PowerLine(together.name, verdict, together.throughput, together.above, together.holds)
-
-
-def _of_task(arm: MeasuredAlgorithm, baseline: str) -> PowerLine:
-    above = arm.means.get(ABOVE_102)
-    if arm.name == baseline:
-        return PowerLine(f"{arm.name} (0)", "not comparable", Against(), above, arm.holds)
-    return PowerLine(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), above, arm.holds)
+    panels: dict[str, list[PowerLine]] = {f"all {len(part.side.groups)} tasks together": []}
+    for one in part.side.together:
+        p = one.throughput.p_adjusted
+        verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (one.throughput.value or 0) > 0 else "regressed"
+        panels[f"all {len(part.side.groups)} tasks together"].append(row(one.name, verdict, one.throughput, one.above, one.holds))
+    for group in part.side.groups:
+        arms = [arm for arm in group.arms if arm.n]
+        panels[group.title] = [
+            row(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), arm.means.get(ABOVE_102), arm.holds) for arm in arms
+        ]
+    return [(part.title(title, parts), rows) for title, rows in panels.items() if rows]
 
 
 def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float) -> None:
@@ -162,21 +162,18 @@ def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine],
     rates = [MarkRow(row.name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
     label = "images/s, % more than the baseline"
     forest(sheet, top, rates, left=left, right=INSIDE - left - wide, label=label, reach=reach, band=margin_band(margin))
-    above = [
-        MarkRow("", [Mark(ends_of(row.above, 100), HOLDS[row.holds])] if row.above and row.holds in HOLDS else [], tall=LINE)
-        for row in rows
-    ]
+    known = [Mark(ends_of(row.above, 100), HOLDS[row.holds]) if row.above and row.holds in HOLDS else None for row in rows]
+    above = [MarkRow("", [mark] if mark else [], tall=LINE) for mark in known]
     label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)
     axes = forest(sheet, top, above, left=left + wide + GAP, right=0.1, label=label, reach=most, zero=None, band=band)
     axes.set_xlim(-0.02 * most, most)
-    rounded(axes, x=6)
     for at, row in enumerate(rows):
         if row.above is None:
             reason = "no sensor" if row.holds == "no sensor" else "readings are missing"
             axes.text(0.02 * most, LINE * (at + 0.5), reason, va="center", fontsize=SMALL, color=QUIET)
 
 
-ABREAST, NAME, DRAW, KNOB, SPACE, MOST_TASKS = 4, 0.22, 1.05, 0.45, 0.24, 3
+ABREAST, NAME, DRAW, KNOB, SPACE, MOST_TASKS = 5, 0.22, 1.05, 0.45, 0.24, 3
 TRACES = SmallPanels(ABREAST, above=NAME, tall=DRAW, below=SPACE + KNOB + 0.5, left=0.46, gap=0.05)
 # What sets the pace, the first of these that was set.
 PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
@@ -223,41 +220,44 @@ def power_trace(scene: Scene) -> Spec:
     return Spec(lead, sections, legend, notes)
 
 
-def _read(part: PowerPart, group: Group) -> list[str]:
-    """Algorithms of which something was read."""
-    return [
-        arm.name for arm in group.arms if any(row.power_mean is not None for cell in part.of(group, arm.name) for row in cell.iterations)
-    ]
+def _read(part: PowerPart, group: Group) -> dict[str, list[Capped]]:
+    """Return the cells of the algorithms of which something was read."""
+    every = {arm.name: part.of(group, arm.name) for arm in group.arms}
+    return {name: cells for name, cells in every.items() if any(row.power_mean is not None for cell in cells for row in cell.iterations)}
 
 
 def _task(sheet: Page, top: float, part: PowerPart, group: Group, looks: Mapping[str, Look]) -> None:
-    names = _read(part, group)
-    rows = [row for name in names for cell in part.of(group, name) for row in cell.iterations]
+    of = _read(part, group)
+    rows = [row for cells in of.values() for cell in cells for row in cell.iterations]
     highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
     lowest = 0.94 * min(value for row in rows for value in (row.cap, row.power_mean or row.cap))
-    last = max(row.number for row in rows)
-    traces = TRACES._replace(abreast=min(ABREAST, max(2, len(names))))
-    for name, panel in traces.draw(sheet, top, names, xlim=(-0.5, last + 0.5), ylim=(lowest, highest)):
-        look, cells = looks[name], part.of(group, name)
-        panel.head(name, color=look.color)
-        _draws(panel.axes, cells, look)
+    across = (-0.5, max(row.number for row in rows) + 0.5)
+    traces = TRACES._replace(abreast=min(ABREAST, max(2, len(of))))
+    for name, panel in traces.draw(sheet, top, of, xlim=across, ylim=(lowest, highest)):
+        panel.head(name, color=looks[name].color)
+        _draws(panel.axes, of[name], looks[name])
         rounded(panel.axes, y=4)
         panel.axes.tick_params(labelbottom=False, labelleft=panel.first)
-        knob = sheet.axes(panel.left, panel.top + NAME + DRAW + SPACE, panel.wide, KNOB, xlim=(-0.5, last + 0.5), xlabel="iteration")
-        _knob(knob, cells[0], look)
+        knob = sheet.axes(panel.left, panel.top + NAME + DRAW + SPACE, panel.wide, KNOB, xlim=across, xlabel="iteration")
+        _knob(knob, of[name][0], looks[name])
 
 
 def _draws(axes: Axes, cells: Sequence[Capped], look: Look) -> None:
-    _ground(axes, cells[0].iterations)
-    for at, cell in enumerate(cells):
-        rows = [(row.number, row.power_mean) for row in cell.iterations if row.power_mean is not None]
-        style: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1} if at else {"color": look.color, "linewidth": 1.5, "zorder": 3}
-        axes.plot([number for number, _ in rows], [value for _, value in rows], **style)
     first = cells[0].iterations
-    most = [(row.number, row.power_max) for row in first if row.power_mean is not None and row.power_max is not None]
-    axes.plot([number for number, _ in most], [value for _, value in most], ".", color=look.color, markersize=3.5, zorder=3)
+    numbers = [row.number for row in first]
+    _ground(axes, first)
+    for at, cell in enumerate(cells):
+        style: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1} if at else {"color": look.color, "linewidth": 1.5, "zorder": 3}
+        axes.plot(*_points(cell.iterations, lambda row: row.power_mean), **style)
+    axes.plot(*_points(first, lambda row: row.power_max), ".", color=look.color, markersize=3.5, zorder=3)
     cap: Style = {"where": "mid", "color": WRONG, "linestyle": "--", "linewidth": 1.1, "zorder": 2}
-    axes.step([row.number for row in first], [row.cap for row in first], **cap)
+    axes.step(numbers, [row.cap for row in first], **cap)
+
+
+def _points(rows: Iterable[Iteration], of: Callable[[Iteration], float | None]) -> tuple[list[int], list[float]]:
+    """Return where there is a value, and what it is."""
+    there = [(row.number, value) for row in rows if row.power_mean is not None and (value := of(row)) is not None]
+    return [number for number, _ in there], [value for _, value in there]
 
 
 def _ground(axes: Axes, rows: Sequence[Iteration]) -> None:
@@ -303,22 +303,23 @@ def power_pareto(scene: Scene) -> Spec:
     )
     legend = [dot(name, look.color, look.marker, 6) for name, look in looks.items() if name in drawn]
     legend += [line("front", FAINT), line("cap, where it is one", WRONG, linestyle="--")]
-    notes = _sources(parts)
-    notes.append(
-        "Intervals hold what all algorithms of a block have in common too: who differs from whom is paired by block, in the forest."
-    )
+    common = "Intervals hold what all algorithms of a block have in common too: who differs from whom is paired by block, in the forest."
     tasks = SmallPanels(min(2, len(panels)), above=0.26, tall=1.9, below=0.54, left=0.62, gap=0.15)
 
     def task(panel: SmallPanel, of: tuple[PowerPart, Group]) -> None:
         part, group = of
-        panel.head(part.title(group.title, parts))
+        panel.head(part.title(group.title, parts), back=tasks.left)
         panel.axes.set_xlabel(part.drawn)
         _front(panel.axes, group, looks)
 
-    runs = {part.run.run_id: part.run for part, _ in panels}
-    title = "" if len(panels) == 1 else f"{len(panels)} tasks"
-    run = next(iter(runs.values())) if len(runs) == 1 else None
-    return Spec(lead, [tasks.section(title, panels, task, run, ylabel="images/s")], legend, notes)
+    section = tasks.section("", panels, task, ylabel="images/s")
+    return Spec(
+        lead,
+        [section],
+        legend,
+        [*_sources(part for part, _ in panels), common],
+        runs=[*{id(part.run): part.run for part, _ in panels}.values()],
+    )
 
 
 def _both(group: Group) -> list[MeasuredAlgorithm]:
@@ -362,7 +363,7 @@ def power_predicted(scene: Scene) -> Spec:
     legend = [dot(name, looks[name].color, looks[name].marker, 4.5) for name in names]
     sections = []
     for part, errors in kept:
-        title = f"back-end {part.side.backend}{f' · run {part.run.run_id}' if len(parts) > 1 else ''}"
+        title = part.title(f"back-end {part.side.backend}", [part] if len(parts) == 1 else [part, part])
         draw = partial(_offs, part=part, errors=errors, looks=looks)
         sections.append(Section(title, OFFS.height(2), draw, lines=_error_words(part), run=part.run))
     return Spec(lead, sections, legend, _sources(part for part, _ in kept))
