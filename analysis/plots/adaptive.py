@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from matplotlib.patches import Rectangle
 
@@ -20,6 +20,7 @@ from .marks import (
     SHADES,
     SLOWER,
     SMALLEST_SCALE,
+    Axes,
     Ends,
     Mark,
     MarkRow,
@@ -34,10 +35,6 @@ from .marks import (
 from .page import INSIDE, Page, Section, Spec, dot, fill, line
 from .scene import NothingToDraw, Scene
 from .style import AGAIN, BAND, COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 T = TypeVar("T", "Bisection", "Search")
 Levels = dict[str, "str | None"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.patches import Rectangle
 
@@ -18,14 +18,10 @@ from analysis.wording import number, unsigned
 
 from .effects import UNTOUCHED, gain_with_interval
 from .labels import arm_labels, minus, room_for, time_unit, width_in
-from .marks import BANDED, VERDICTS, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
+from .marks import BANDED, VERDICTS, Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
 from .page import INSIDE, Page, Section, Spec, dot, fill, line, margin_entry
 from .scene import NothingToDraw, Panel, Scene, comparison_of, panels_of
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 LEFT, STRIP, AIR, GAINS, AXIS = 0.75, 0.62, 0.06, 1.05, 0.40
 MOST = 2  # processes whose steps are drawn: more look the same

@@ -20,7 +20,7 @@ from .effects import gain_with_interval
 from .labels import fit, fitted_arms, measure_of, room_for
 from .marks import BANDED, VERDICTS, Mark, MarkRow, Style, ends_of, forest_section, margin_band, reach_of
 from .page import Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, margin_entry
-from .scene import NothingToDraw, Panel, Scene, comparison_of, panels_of
+from .scene import NothingToDraw, Panel, Scene, contrasts_of, panels_of
 from .style import BAND, COLOURS, INK, QUIET, SMALL, TEXT, WRONG, picture
 from .vector import set_tooltip
 
@@ -38,7 +38,7 @@ def convergence(scene: Scene) -> Spec:
     """Small panels for each workload, one a tweak set, on one scale."""
     sections, margins = [], []
     for panel in panels_of(scene):
-        judged = without_guards(_contrasts_of(scene, panel))
+        judged = without_guards(contrasts_of(scene, panel))
         courses = [
             (comparison, running(comparison.primary, comparison.margin, sequential=panel.run.design.sequential))
             for comparison in judged
@@ -62,10 +62,6 @@ def convergence(scene: Scene) -> Spec:
         "one: who stops at the first band that excludes 0 calls more than 5 % of equals different."
     )
     return Spec(lead, sections, legend)
-
-
-def _contrasts_of(scene: Scene, panel: Panel) -> list[Comparison]:
-    return [comparison for arm in panel.arms if (comparison := comparison_of(scene, panel, arm))]
 
 
 def running(effect: Effect, margin: float, *, sequential: bool = False) -> list[Effect]:
@@ -137,7 +133,7 @@ def sensitivity(scene: Scene) -> Spec:
     for panel in panels_of(scene):
         paired = [
             comparison
-            for comparison in _contrasts_of(scene, panel)
+            for comparison in contrasts_of(scene, panel)
             if comparison.primary and comparison.primary.design == "paired" and comparison.primary.log_sd > 0
         ]
         contrasts = [contrast for contrast in without_guards(paired) if contrast.pairs >= FEWEST and not contrast.guard]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from analysis.labels import short_names
 from analysis.summary import SECTIONS, changes
@@ -13,7 +12,7 @@ from analysis.terms import Comparison, Effect, Run
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken
 
-from .labels import Measure, arm_labels, fit, fitted, joined, judged_by_key, measure_of, minus, room_for
+from .labels import arm_labels, fit, fitted, joined, judged_by_key, measure_of, minus, room_for
 from .marks import (
     FASTER,
     FASTER_AXIS,
@@ -22,6 +21,7 @@ from .marks import (
     SMALLEST_SCALE,
     UNPROVEN,
     VERDICTS,
+    Axes,
     Ends,
     Mark,
     MarkRow,
@@ -37,12 +37,8 @@ from .marks import (
     tile_axes,
 )
 from .page import INSIDE, WIDTH, Entry, Page, Section, Spec, dot, fill, line, margin_entry, verdict_entries
-from .scene import NothingToDraw, Scene, called, changes_something, comparison_of, in_order, panels_of
+from .scene import NothingToDraw, Panel, Scene, called, changes_something, comparison_of, contrasts_of, in_order, measured, panels_of
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 UNTOUCHED = "(changes nothing)"
 
@@ -50,23 +46,18 @@ UNTOUCHED = "(changes nothing)"
 @picture(10, "Effect of each tweak set", "Which tweak sets changed the speed of the work, by how much, and how surely.", MONITORED=False)
 def forest(scene: Scene) -> Spec:
     """A section a workload, a row a tweak set; the baseline is the line at 0 and its own value stands at the section's head."""
-    runs = {run.origin: place for place, run in enumerate(scene.runs)}
-    workloads = {name: place for place, name in enumerate(name for run in scene.runs for name in run.workloads)}
-    every = sorted(scene.comparisons, key=lambda comparison: (runs.get(comparison.candidate_run, 0), workloads.get(comparison.workload, 0)))
-    groups: dict[tuple[str, ...], list[Comparison]] = {}
-    for comparison in every:
-        groups.setdefault((comparison.baseline_run, comparison.candidate_run, comparison.study, comparison.workload), []).append(comparison)
-    if not groups:
-        raise NothingToDraw("there is nothing to compare: no tweak set but the baseline was run")
+    every = scene.comparisons
     if all(gain_of(comparison) is None for comparison in every):
-        raise NothingToDraw(f"nothing could be compared: {_reasons(every)}")
+        reason = f"nothing could be compared: {_reasons(every)}" if every else "there is nothing to compare: no tweak set but the baseline"
+        raise NothingToDraw(f"{reason}{'' if every else ' was run'}")
     labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
     left = room_for([*labels.values(), UNTOUCHED], 1.75)
-    reach = _reach(every)
     sections = []
-    for group in groups.values():
+    for panel in panels_of(scene):
         # What changed nothing stands last: it shows how far the same machine differs from itself.
-        ordered = sorted(group, key=lambda row: (row.untouched, -math.inf if (gain := gain_of(row)) is None else -gain))
+        ordered = sorted(
+            contrasts_of(scene, panel), key=lambda row: (row.untouched, -math.inf if (gain := gain_of(row)) is None else -gain)
+        )
         rows = [
             MarkRow(
                 fit(labels[row.tweakset], left - 0.12, lines=1 if row.untouched else 2),
@@ -78,8 +69,8 @@ def forest(scene: Scene) -> Spec:
             )
             for row in ordered
         ]
-        run = next((run for run in scene.runs if run.origin == group[0].candidate_run), None)
-        sections.append(_contrasts(rows, left, reach, group[0].margin, _title(group[0], run, scene), _baseline(group, scene), run))
+        if rows:
+            sections.append(_contrasts(rows, left, _reach(every), ordered[0].margin, panel.title, _baseline(ordered, panel), panel.run))
     lead = (
         "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary metric, which is the first that is named "
         "beside each workload; lines: its 95 % interval."
@@ -171,13 +162,6 @@ def _reach(comparisons: Sequence[Comparison], in_view: Sequence[Comparison] = ()
     return reach_of(map(_ends, comparisons), least, [_ends(comparison)[0] for comparison in in_view])
 
 
-def _title(comparison: Comparison, run: Run | None, scene: Scene) -> str:
-    if comparison.baseline_run != comparison.candidate_run:
-        return f"{comparison.workload}: {Path(comparison.candidate_run).stem} against {Path(comparison.baseline_run).stem}"
-    name = short_names(run.workloads)[comparison.workload] if run is not None else comparison.workload
-    return f"{name} · run {run.run_id}" if run is not None and len(scene.runs) > 1 else name
-
-
 def _figures(comparison: Comparison) -> str:
     if comparison.primary:
         return gain_with_interval(comparison.primary)
@@ -198,24 +182,20 @@ def _sentence(comparison: Comparison) -> str:
     )
 
 
-def _baseline(rows: Sequence[Comparison], scene: Scene) -> str:
-    """Write what 0 stands for: a gain without its base says nothing."""
+def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
+    """Write what 0 stands for: a gain without its base says nothing. Contrasts that rest on different blocks have each their own."""
     rows = without_guards(rows)
-    first = rows[0]
+    name, baseline = rows[0].primary_metric.name, rows[0].baseline
     values: dict[str, list[float]] = {}
     for effect in (effect for row in rows for effect in (row.primary, row.second) if effect):
         values.setdefault(effect.metric.name, []).append(effect.baseline)
-    name = first.primary_metric.name
-    for cell in (cell for run in scene.runs for cell in run.cells if run.origin == first.baseline_run and not values):
-        if (cell.study, cell.workload, cell.tweakset) == (first.study, first.workload, first.baseline) and name in cell.metrics:
-            values[name] = [cell.metrics[name]]
-    shown = [f"{(measure := measure_of(name, own)).name} {_spread(measure, own)}" for name, own in values.items()]
-    return f"0 = {first.baseline}{': ' if shown else ''}{', '.join(shown)}"
-
-
-def _spread(measure: Measure, values: Sequence[float]) -> str:
-    """Write a baseline; contrasts that rest on different blocks have each their own, so from the least to the most."""
-    return " to ".join(dict.fromkeys(measure.value(value) for value in (min(values), max(values))))
+    if not values and (own := [cell.metrics[name] for cell in measured(panel, baseline) if name in cell.metrics]):
+        values = {name: own}
+    shown = []
+    for name, own in values.items():
+        measure = measure_of(name, own)
+        shown.append(f"{measure.name} {' to '.join(dict.fromkeys(map(measure.value, (min(own), max(own)))))}")
+    return f"0 = {baseline}{': ' if shown else ''}{', '.join(shown)}"
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:

@@ -9,9 +9,10 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes as Axes  # noqa: PLC0414, TC002  # for all that draw
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -23,10 +24,6 @@ from .labels import fit, fitted, minus, room_for, width_in
 from .page import INSIDE, Page, Section
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, WRONG
 from .vector import set_tooltip
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]

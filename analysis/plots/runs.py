@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,14 +15,10 @@ from analysis.wording import digits
 
 from .effects import gain_of
 from .labels import arm_labels, joined, room_for, time_unit
-from .marks import FOOT, ROW, Style, bars, dots, log_or_linear, names_beside, row_axes, trailing_mean
+from .marks import FOOT, ROW, Axes, Style, bars, dots, log_or_linear, names_beside, row_axes, trailing_mean
 from .page import INSIDE, Page, Section, Spec, dot, fill, line
 from .scene import TIMELESS, NothingToDraw, Panel, Scene, comparison_of, measured, panels_of
 from .style import AGAIN, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, Look, looks_of, picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 T = TypeVar("T", bound="Sized")
 STRIP, TALL_STRIP, STRIP_GAP, TICKS = 0.33, 0.8, 0.05, 0.4

@@ -5,21 +5,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analysis.telemetry import QUANTITIES, Quantity, Series
 
 from .labels import fitted, fitted_arms, joined
-from .marks import dots, rounded, series, trailing_mean
+from .marks import Axes, dots, rounded, series, trailing_mean
 from .page import INSIDE, Page, Section, Spec, arms_legend, fill
 from .scene import NothingToDraw, Panel, Scene, measured, panels_of, series_key
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 LEFT, ROW, GAP, TITLES, FOOT = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points of lines, above which they are drawn in pixels

@@ -127,6 +127,11 @@ def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
     return None
 
 
+def contrasts_of(scene: Scene, panel: Panel) -> list[Comparison]:
+    """Return what was said of a workload's tweak sets."""
+    return [comparison for arm in panel.arms if (comparison := comparison_of(scene, panel, arm))]
+
+
 def called(scene: Scene, comparison: Comparison) -> bool:
     """Whether a comparison is improved or regressed, and no A/A check beside it fails."""
     if comparison.verdict not in {"improved", "regressed"}:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from analysis.checks import OTHERS, STEAL, STOLEN, not_put_back, share_of_others
 from analysis.terms import Cell, Run
@@ -18,15 +18,11 @@ from analysis.wording import digits, duration, number, unsigned
 from control.names import first_few
 
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, width_in
-from .marks import Style, above, crossed, ticks
+from .marks import Axes, Style, above, crossed, ticks
 from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line
 from .scene import TIMELESS, NothingToDraw, Panel, Scene, measured, panels_of
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 from .vector import set_tooltip
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 FAR, SWEEPS = 5.0, 10  # robust standard deviations
 FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd
