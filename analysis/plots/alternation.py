@@ -28,24 +28,6 @@ MOST = 2  # processes whose steps are drawn: more look the same
 UNDER, FOUND = COLOURS[0], AGAIN
 
 
-class Wording(NamedTuple):
-    """How what was switched is spoken of."""
-
-    title: str
-    without: str
-    under: str
-    unseen: str
-
-
-SETTINGS = Wording("Settings switched inside a process", "as found", "under the tweak set", "What settings do when a program starts")
-MONITORS = Wording(
-    "Monitors stopped and continued inside a process",
-    "without the monitor",
-    "with the monitor at work",
-    "What a monitor does at its start and for its report",
-)
-
-
 class Switched(NamedTuple):
     """One tweak set under one workload: its processes, each with segments, and how it compares."""
 
@@ -57,7 +39,7 @@ class Switched(NamedTuple):
 
 @picture(
     15,
-    SETTINGS.title,
+    "Settings switched inside a process",
     "Every step with the arm it ran under, and by how much the settings changed it in each pair of segments.",
     DESIGNS=frozenset({"switch"}),
 )
@@ -71,10 +53,12 @@ def switching(scene: Scene) -> Spec:
     ]
     if not switched:
         raise NothingToDraw("no settings were switched inside a process: `--design=switch` does that")
-    words = MONITORS if any(result.panel.run.tweaksets[result.arm].monitor for result in switched) else SETTINGS
+    watched = any(result.panel.run.tweaksets[result.arm].monitor for result in switched)
+    without, under = ("without the monitor", "with the monitor at work") if watched else ("as found", "under the tweak set")
+    unseen = "What a monitor does at its start and for its report" if watched else "What settings do when a program starts"
     legend = [
-        dot(f"step {words.without}", FOUND, size=3.5),
-        dot(f"step {words.under}", UNDER, size=3.5),
+        dot(f"step {without}", FOUND, size=3.5),
+        dot(f"step {under}", UNDER, size=3.5),
         dot("settling after a switch, not counted", size=3, markerfacecolor="none", markeredgewidth=0.6),
         line("median of a segment", INK, 1.8),
         dot("one pair", INK, "D", 4),
@@ -84,7 +68,7 @@ def switching(scene: Scene) -> Spec:
     ]
     lead = (
         "Above: steps in the order they ran, a strip a process; both segments of a pair did the same work. Below: how much faster it was "
-        f"{words.under}, pair by pair. {words.unseen} is not seen."
+        f"{under}, pair by pair. {unseen} is not seen."
     )
     sections = []
     for result in switched:
@@ -95,7 +79,7 @@ def switching(scene: Scene) -> Spec:
         sections.append(Section(title, tall, draw, lines=[_finding(result)], run=result.panel.run))
     hidden = max(len(result.processes) for result in switched)
     notes = [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."] if hidden > MOST else []
-    return Spec(lead, sections, legend, notes, words.title)
+    return Spec(lead, sections, legend, notes, "Monitors stopped and continued inside a process" if watched else "")
 
 
 def _finding(switched: Switched) -> str:
