@@ -2,7 +2,7 @@
 
 A study's own stand in its folder, in files whose names begin with `pictures`, and are found there; here are those of any run.
 Each says what it is, what a reader can see in it, where it stands among the others and of which runs it is (`style.Picture`). They stand on
-one sheet (`page`) and are made of six marks (`marks`); what they are drawn from is read once (`scene`).
+one sheet (`page`) and are made of few marks (`marks`); what they are drawn from is read once (`scene`).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
@@ -33,7 +34,7 @@ from .marks import (
     ticks,
 )
 from .page import INSIDE, Page, Section, Spec, dot, fill, line
-from .scene import NothingToDraw, Scene
+from .scene import Scene, some
 from .style import AGAIN, BAND, COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, picture
 
 T = TypeVar("T", "Bisection", "Search")
@@ -86,21 +87,12 @@ class Search(NamedTuple):
 
 def _concluded(scene: Scene, kind: str, read: Callable[[Run], T | None], unreadable: str) -> list[T]:
     """Read the conclusions of the runs of a design. Raises: NothingToDraw, where none came to one that this version of DeepTweak knows."""
-    runs = [run for run in scene.runs if run.design.kind == kind]
-    if not runs:
-        raise NothingToDraw(f"no run is of `--design={kind}`")
-    concluded = [run for run in runs if run.design.conclusion]
-    if not concluded:
-        raise NothingToDraw("the run ended before its design came to any conclusion")
+    runs = some((run for run in scene.runs if run.design.kind == kind), f"no run is of `--design={kind}`")
     result = []
-    for run in concluded:
-        try:
+    for run in some((run for run in runs if run.design.conclusion), "the run ended before its design came to any conclusion"):
+        with suppress(AttributeError, KeyError, TypeError, ValueError):
             result.append(read(run))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            continue
-    if known := [one for one in result if one is not None]:
-        return known
-    raise NothingToDraw(unreadable)
+    return some((one for one in result if one is not None), unreadable)
 
 
 def _section(run: Run, tall: float, draw: Callable[[Page, float], None]) -> Section:

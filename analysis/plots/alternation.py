@@ -20,7 +20,7 @@ from .effects import UNTOUCHED, gain_with_interval
 from .labels import arm_labels, minus, room_for, time_unit, width_in
 from .marks import BANDED, VERDICTS, Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
 from .page import INSIDE, Page, Section, Spec, dot, fill, line, margin_entry
-from .scene import NothingToDraw, Panel, Scene, comparison_of, panels_of
+from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 
 LEFT, STRIP, AIR, GAINS, AXIS = 0.75, 0.62, 0.06, 1.05, 0.40
@@ -45,14 +45,13 @@ class Switched(NamedTuple):
 )
 def switching(scene: Scene) -> Spec:
     """A section a tweak set and workload: strips of steps over time, one a process, and below them the gain of each pair."""
-    switched = [
+    every = (
         Switched(panel, arm, processes, comparison_of(scene, panel, arm))
         for panel in panels_of(scene)
         for arm in panel.arms
         if (processes := tuple(cell for cell in panel.cells if cell.tweakset == arm and cell.segments))
-    ]
-    if not switched:
-        raise NothingToDraw("no settings were switched inside a process: `--design=switch` does that")
+    )
+    switched = some(every, "no settings were switched inside a process: `--design=switch` does that")
     watched = any(result.panel.run.tweaksets[result.arm].monitor for result in switched)
     without, under = ("without the monitor", "with the monitor at work") if watched else ("as found", "under the tweak set")
     unseen = "What a monitor does at its start and for its report" if watched else "What settings do when a program starts"
@@ -213,9 +212,8 @@ class Strip(NamedTuple):
 )
 def turns(scene: Scene) -> Spec:
     """A section a workload: a lane an arm, a bar a slice."""
-    result = [(panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None]
-    if not result:
-        raise NothingToDraw("no cells took turns (`--design=turns`), or the file does not say when")
+    took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
+    result = some(took, "no cells took turns (`--design=turns`), or the file does not say when")
     names = list(dict.fromkeys(name for _, strip in result for name in strip.lanes))
     labels, looks = arm_labels(scene.runs, names), looks_of(scene)
     left = room_for(list(labels.values()), 1.75)

@@ -20,7 +20,7 @@ from .effects import gain_with_interval
 from .labels import fit, fitted_arms, measure_of, room_for
 from .marks import BANDED, VERDICTS, Mark, MarkRow, Style, ends_of, forest_section, margin_band, reach_of
 from .page import Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, margin_entry
-from .scene import NothingToDraw, Panel, Scene, contrasts_of, panels_of
+from .scene import Panel, Scene, contrasts_of, panels_of, some
 from .style import BAND, COLOURS, INK, QUIET, SMALL, TEXT, WRONG, picture
 from .vector import set_tooltip
 
@@ -50,8 +50,7 @@ def convergence(scene: Scene) -> Spec:
             beside = f"gain by {measure_of(panel.metric.name, [1.0]).name}, %, against {courses[0][0].baseline}"
             draw = partial(_courses, courses=courses, runs=scene.runs)
             sections.append(Section(panel.title, COURSES.height(len(courses)), draw, beside, run=panel.run))
-    if not sections:
-        raise NothingToDraw(f"no contrast has more than {FEWEST} blocks, so there is no course to show")
+    some(sections, f"no contrast has more than {FEWEST} blocks, so there is no course to show")
     legend = [
         line("estimate from the blocks so far", COLOURS[0]),
         fill("its 95 % interval", BANDED, BANDED),
@@ -143,8 +142,7 @@ def sensitivity(scene: Scene) -> Spec:
             middle = statistics.median(spreads)
             curves.append(Curve(panel.title, (spreads[0], middle, spreads[-1]), own, contrasts[0].margin, alpha))
             equal += [(panel, comparison) for comparison in paired if comparison.untouched]
-    if not curves:
-        raise NothingToDraw("no contrast has blocks in which both arms were measured")
+    some(curves, "no contrast has blocks in which both arms were measured")
     legend = [
         *CURVE_LEGEND,
         fill("from the quietest to the noisiest contrast", BANDED, BANDED),

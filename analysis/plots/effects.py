@@ -12,7 +12,7 @@ from analysis.terms import Comparison, Effect, Run
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken
 
-from .labels import arm_labels, fit, fitted, joined, judged_by_key, measure_of, minus, room_for
+from .labels import arm_labels, fit, fitted, fitted_arms, joined, judged_by_key, measure_of, minus, room_for
 from .marks import (
     FASTER,
     FASTER_AXIS,
@@ -28,7 +28,6 @@ from .marks import (
     Style,
     ends_of,
     forest_section,
-    heads_of,
     margin_band,
     names_beside,
     reach_of,
@@ -37,7 +36,7 @@ from .marks import (
     tile_axes,
 )
 from .page import INSIDE, WIDTH, Entry, Page, Section, Spec, dot, fill, line, margin_entry, verdict_entries
-from .scene import NothingToDraw, Panel, Scene, called, changes_something, comparison_of, contrasts_of, in_order, measured, panels_of
+from .scene import NothingToDraw, Panel, Scene, called, changes_something, comparison_of, contrasts_of, in_order, measured, panels_of, some
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 
 UNTOUCHED = "(changes nothing)"
@@ -47,9 +46,8 @@ UNTOUCHED = "(changes nothing)"
 def forest(scene: Scene) -> Spec:
     """A section a workload, a row a tweak set; the baseline is the line at 0 and its own value stands at the section's head."""
     every = scene.comparisons
-    if all(gain_of(comparison) is None for comparison in every):
-        reason = f"nothing could be compared: {_reasons(every)}" if every else "there is nothing to compare: no tweak set but the baseline"
-        raise NothingToDraw(f"{reason}{'' if every else ' was run'}")
+    some(every, "there is nothing to compare: no tweak set but the baseline was run")
+    some((comparison for comparison in every if gain_of(comparison) is not None), f"nothing could be compared: {_reasons(every)}")
     labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
     left = room_for([*labels.values(), UNTOUCHED], 1.75)
     sections = []
@@ -103,9 +101,9 @@ def leaderboard(scene: Scene) -> Spec:
         gain = comparison.primary.gain if comparison.primary else 0.0
         return comparison.untouched, max(1, CLAIMED.index(comparison.verdict)), -abs(math.log1p(gain))
 
-    every = sorted((comparison for comparison in scene.comparisons if comparison.primary), key=claim)
-    if not every:
-        raise NothingToDraw(": ".join(filter(None, ["nothing could be compared that has an interval", _reasons(scene.comparisons)])))
+    judged = (comparison for comparison in scene.comparisons if comparison.primary)
+    none = ": ".join(filter(None, ["nothing could be compared that has an interval", _reasons(scene.comparisons)]))
+    every = some(sorted(judged, key=claim), none)
     shown = every[:MOST_ROWS]
     names = arm_labels(scene.runs, [comparison.tweakset for comparison in shown])
     short = {name: label for run in scene.runs for name, label in short_names(run.workloads).items()}
@@ -248,9 +246,7 @@ def parameters(scene: Scene) -> Spec:
     tweaksets = {name: run.tweaksets[name] for run in scene.runs for name in in_order(run, run.tweaksets.values())}
     ran = {arm for panel in panels for arm in panel.arms}
     names = [name for name, tweakset in tweaksets.items() if changes_something(tweakset) and name in ran]
-    keys = keys_of(scene.runs, names)
-    if not keys:
-        raise NothingToDraw("no tweak set that was measured asks for any kernel parameter")
+    keys = some(keys_of(scene.runs, names), "no tweak set that was measured asks for any kernel parameter")
     judged = {(at, name): comparison_of(scene, panel, name) for at, panel in enumerate(panels) for name in names}
     proven = {place for place, comparison in judged.items() if comparison and called(scene, comparison)}
     legend = [
@@ -273,29 +269,32 @@ def parameters(scene: Scene) -> Spec:
     column = min(0.55, (INSIDE - left - 1.3) / len(names))
     if column < NARROWEST:
         raise NothingToDraw(f"{len(names)} tweak sets are too many columns for one page: nobody could read their names")
-    heads = heads_of(arm_labels(scene.runs, names).values(), column, 1.7)
+    heads = fitted_arms(scene.runs, names, 1.6, SMALL, lines=2 if column > 0.3 else 1)
+    above = room_for(arm_labels(scene.runs, names).values(), 1.7, SMALL)
     rows: list[Key | str] = []
     for key in keys:
         rows += [key] if key.section in rows else [key.section, key]
 
     def draw(sheet: Page, top: float) -> None:
-        top += heads.tall
-        heads.draw(sheet, top, left)
+        top += above
+        style: Style = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
+        for at, name in enumerate(names):
+            sheet.text(left + column * (at + 0.5), top - 0.05, heads[name], **style)
         names_beside(sheet, top, left, titles, KEY_ROW)
         axes = _columns(sheet, top, left, column, len(panels), len(names))
         gains = {place: gain for place, comparison in judged.items() if comparison and (gain := gain_of(comparison)) is not None}
         largest = max([SMALLEST_SCALE, *map(abs, gains.values())])
         for (row, name), comparison in judged.items():
-            at = row, names.index(name)
+            place = row, names.index(name)
             if (row, name) in gains:
                 gain, sure = gains[row, name], (row, name) in proven
-                tile(axes, at, gain / largest * (1 if sure else UNPROVEN), short_gain(gain, column), framed=sure)
+                tile(axes, place, gain / largest * (1 if sure else UNPROVEN), short_gain(gain, column), framed=sure)
             elif comparison:
-                axes.text(at[1] + 0.5, at[0] + 0.52, "×", color=QUIET, ha="center", va="center", fontsize=SMALL, zorder=4)
+                axes.text(place[1] + 0.5, place[0] + 0.52, "×", color=QUIET, ha="center", va="center", fontsize=SMALL, zorder=4)
         top += KEY_ROW * len(panels) + 0.22
         _membership(sheet, top, left, _columns(sheet, top, left, column, len(rows), len(names)), rows, names)
 
-    tall = heads.tall + KEY_ROW * (len(panels) + len(rows)) + 0.3
+    tall = above + KEY_ROW * (len(panels) + len(rows)) + 0.3
     return Spec(lead, [Section("", tall, draw)], legend)
 
 

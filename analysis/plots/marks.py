@@ -1,4 +1,4 @@
-"""The six marks of which every picture is made: forest, bars, lines, dots, tiles and series; and the scales they stand on.
+"""The marks of which every picture is made: forest, bars, lines, dots and tiles; and the scales they stand on.
 
 Vertical places in a forest are inches from its top, so that rows may be of any height.
 """
@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from analysis.terms import Run
 from analysis.wording import digits, number
 
-from .labels import fit, fitted, minus, room_for, width_in
+from .labels import fit, fitted, minus, width_in
 from .page import INSIDE, Page, Section
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, WRONG
 from .vector import set_tooltip
@@ -48,7 +48,6 @@ UNPROVEN = 0.15  # of its colour: what was not shown must not be what is seen fi
 FRAME: Style = {"edgecolor": INK, "linewidth": 1.5, "zorder": 3}
 ON_COLOUR, DARK = "#1a1a1b", 0.75
 SMALLEST_SCALE = 0.05  # of gains: less is never the deepest colour
-LYING = 0.8  # inches of a column from which its head lies
 WIDEST = 4.0  # intervals this many times wider than the usual one are cut, with an arrow
 
 
@@ -282,7 +281,8 @@ def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:
 
 def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bool, tooltip: str = "") -> None:
     """Fill the cell at (row, column) of axes that have a unit square for each, `depth` of its colour from -1 to 1, and write into it."""
-    patch = square(axes, at, facecolor=SHADES(0.5 + depth / 2), **(FRAME if framed else {}))
+    place = (at[1] + 0.03, at[0] + 0.05)
+    patch = axes.add_patch(Rectangle(place, 0.94, 0.9, facecolor=SHADES(0.5 + depth / 2), **(FRAME if framed else {})))
     if tooltip:
         set_tooltip(patch, tooltip)
     color, weight = "white" if abs(depth) > DARK else ON_COLOUR, "bold" if framed else "normal"
@@ -296,44 +296,6 @@ def tile_axes(sheet: Page, top: float, left: float, rows: int, columns: int, wid
     axes = sheet.axes(left, top, wide * columns, tall * rows, **ends)
     axes.spines[:].set_visible(False)
     return axes
-
-
-class Heads(NamedTuple):
-    """Heads of columns that are `wide` inches each, made to fit: lying where they can, else upright; `tall` inches together."""
-
-    texts: Sequence[str]
-    wide: float
-    lying: bool
-    tall: float
-
-    def draw(self, sheet: Page, foot: float, left: float) -> None:
-        """Write them above `foot`, the first column beginning at `left`."""
-        style: Style = {"rotation": 0 if self.lying else 90, "ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
-        for at, text in enumerate(self.texts):
-            sheet.text(left + self.wide * (at + 0.5), foot - 0.05, text, **style)
-
-
-def heads_of(names: Iterable[str], wide: float, most_in: float = 1.9) -> Heads:
-    """Fit names over columns of `wide` inches; upright they take `most_in` inches at most."""
-    names = list(names)
-    if wide >= LYING:
-        shown = fitted(names, wide - 0.08, SMALL, lines=4)
-        tall = 0.12 + 0.13 * max(text.count("\n") + 1 for text in shown.values())
-        return Heads([shown[name] for name in names], wide, lying=True, tall=tall)
-    shown = fitted(names, most_in - 0.1, SMALL, lines=2 if wide > 0.3 else 1)
-    return Heads([shown[name] for name in names], wide, lying=False, tall=room_for(names, most_in, SMALL))
-
-
-def square(axes: Axes, at: tuple[int, int], **style: Any) -> Rectangle:
-    """Fill or frame a cell at (row, column)."""
-    patch = Rectangle((at[1] + 0.03, at[0] + 0.05), 0.94, 0.9, **style)
-    axes.add_patch(patch)
-    return patch
-
-
-def series(axes: Axes, time: Any, values: Any, color: str, **style: Any) -> None:
-    """Draw what went on over time."""
-    axes.plot(time, values, color=color, **{"linewidth": 1.1, **style})
 
 
 def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:

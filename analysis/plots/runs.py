@@ -17,7 +17,7 @@ from .effects import gain_of
 from .labels import arm_labels, joined, room_for, time_unit
 from .marks import FOOT, ROW, Axes, Style, bars, dots, log_or_linear, names_beside, row_axes, trailing_mean
 from .page import INSIDE, Page, Section, Spec, dot, fill, line
-from .scene import TIMELESS, NothingToDraw, Panel, Scene, comparison_of, measured, panels_of
+from .scene import TIMELESS, Panel, Scene, comparison_of, measured, panels_of, some
 from .style import AGAIN, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, Look, looks_of, picture
 
 T = TypeVar("T", bound="Sized")
@@ -58,11 +58,8 @@ def steps(scene: Scene) -> Spec:
 
 def _by_arm(scene: Scene, of_arm: Callable[[Panel, str], T]) -> list[tuple[Panel, dict[str, T]]]:
     """Return what each arm has of each workload, where it has anything. Raises: NothingToDraw, where no step has a time."""
-    every = [(panel, {arm: values for arm in panel.arms if len(values := of_arm(panel, arm))}) for panel in panels_of(scene)]
-    result = [(panel, arms) for panel, arms in every if arms]
-    if not result:
-        raise NothingToDraw("the file keeps no times of single steps")
-    return result
+    every = ((panel, {arm: values for arm in panel.arms if len(values := of_arm(panel, arm))}) for panel in panels_of(scene))
+    return some(((panel, arms) for panel, arms in every if arms), "the file keeps no times of single steps")
 
 
 def _timed(panel: Panel, arm: str) -> list[Steps]:
@@ -165,9 +162,8 @@ def _spread(sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray
 def energy(scene: Scene) -> Spec:
     """A bar a tweak set; only cells whose power was measured count."""
     panels = panels_of(scene)
-    powered = [panel for panel in panels if any(power_w(cell) is not None for arm in panel.arms for cell in measured(panel, arm))]
-    if not powered:
-        raise NothingToDraw(f"power was not measured: {why_missing([cell for panel in panels for cell in panel.cells])}")
+    those = (panel for panel in panels if any(power_w(cell) is not None for arm in panel.arms for cell in measured(panel, arm)))
+    powered = some(those, f"power was not measured: {why_missing([cell for panel in panels for cell in panel.cells])}")
     lead = "All GPUs together, without the host, over the measured steps: energy a sample is Σ power · time / samples."
     legend = [
         fill("all measured steps together", BAR, BAR),

@@ -12,9 +12,9 @@ import numpy as np
 from analysis.telemetry import QUANTITIES, Quantity, Series
 
 from .labels import fitted, fitted_arms, joined
-from .marks import Axes, dots, rounded, series, trailing_mean
+from .marks import Axes, Style, dots, rounded, trailing_mean
 from .page import INSIDE, Page, Section, Spec, arms_legend, fill
-from .scene import NothingToDraw, Panel, Scene, measured, panels_of, series_key
+from .scene import Panel, Scene, measured, panels_of, series_key, some
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 
 LEFT, ROW, GAP, TITLES, FOOT = 1.62, 0.62, 0.13, 0.3, 0.45
@@ -51,9 +51,8 @@ class SampledColumn(NamedTuple):
 @picture(80, "Telemetry over time", "What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it.")
 def telemetry(scene: Scene) -> Spec:
     """Draw a row a quantity and a column a workload: every sample faintly, over them the trailing mean of each tweak set."""
-    every = [column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces]
-    if not every:
-        raise NothingToDraw(scene.series_missing or "nothing was sampled beside the cells")
+    sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
+    every = some(sampled, scene.series_missing or "nothing was sampled beside the cells")
     differing = differences(every)
     flat = [quantity for quantity in QUANTITIES if _is_zero(quantity, every)]
     there = [quantity for quantity in QUANTITIES if quantity not in flat and any(quantity in column.traces for column in every)]
@@ -224,7 +223,8 @@ def _samples(axes: Axes, column: SampledColumn, quantity: Quantity, looks: Mappi
     for arm, trace in arms.items():
         dots(axes, trace.raw_s, trace.raw, looks[arm].color, markersize=1.4, alpha=0.15 if len(trace.raw) > MANY // 3 else 0.35)
     for arm, trace in arms.items():
-        series(axes, trace.time_s, trace.mean, looks[arm].color, linestyle=looks[arm].dashes, rasterized=in_pixels)
+        look: Style = {"color": looks[arm].color, "linestyle": looks[arm].dashes, "linewidth": 1.1, "rasterized": in_pixels}
+        axes.plot(trace.time_s, trace.mean, **look)
     if not arms:
         axes.text(0.5, 0.5, "not sampled", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL, color=QUIET)
     axes.set_xlim(0, max(float(trace.time_s[-1]) for trace in column.all()) or 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from analysis import studies
 from analysis.compare import compare
@@ -12,11 +12,20 @@ from analysis.labels import short_names
 from analysis.telemetry import Missing, Series, series_of
 from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 
+T = TypeVar("T")
 TIMELESS = frozenset({"iteration", "job", "point"})  # of such reports steps are stretches of time and say nothing of speed
 
 
 class NothingToDraw(Exception):
     """The runs have nothing of what this picture shows; the message is the reason, a sentence without its full stop."""
+
+
+def some(items: Iterable[T], reason: str) -> list[T]:
+    """Return what there is to draw. Raises: NothingToDraw, with the reason, where that is nothing."""
+    result = list(items)
+    if not result:
+        raise NothingToDraw(reason)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +47,7 @@ class Scene:
 
     def of_streams(self, field: str, where: Callable[[Any], object], reason: str) -> list[tuple[Run, Any]]:
         """Return what streams have under `field`, with their runs, `where` there is something to draw. Raises: NothingToDraw: `reason`."""
-        result = [(stream.run, one) for stream in self.streams for one in getattr(stream, field) if where(one)]
-        if not result:
-            raise NothingToDraw(reason)
-        return result
+        return some(((stream.run, one) for stream in self.streams for one in getattr(stream, field) if where(one)), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +104,7 @@ def panels_of(scene: Scene) -> list[Panel]:
             arms = tuple(name for name in in_order(run, run.tweaksets.values()) if any(cell.tweakset == name for cell in cells))
             metric = run.workloads[workload].primary or run.studies[study].primary
             result.append(Panel(run, study, workload, title, metric, tuple(cells), arms))
-    if not result:
-        raise NothingToDraw("no cell was measured")
-    return result
+    return some(result, "no cell was measured")
 
 
 def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:

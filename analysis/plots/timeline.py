@@ -20,7 +20,7 @@ from control.names import first_few
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, width_in
 from .marks import Axes, Style, above, crossed, ticks
 from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line
-from .scene import TIMELESS, NothingToDraw, Panel, Scene, measured, panels_of
+from .scene import TIMELESS, Panel, Scene, measured, panels_of, some
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 from .vector import set_tooltip
 
@@ -85,9 +85,8 @@ def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
 )
 def run_order(scene: Scene) -> Spec:
     """A section a workload, a mark a cell; the grey step is the median of each block, whatever the tweak sets. At the foot, the machine."""
-    panels = [panel for panel in panels_of(scene) if panel.run.replicated]
-    if not panels:
-        raise NothingToDraw("one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak")
+    orderless = "one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak"
+    panels = some((panel for panel in panels_of(scene) if panel.run.replicated), orderless)
     names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
     looks, legend = _looks(scene, names)
     labels = arm_labels(scene.runs, names)
