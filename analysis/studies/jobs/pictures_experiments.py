@@ -3,50 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from analysis.plots.labels import minus, room_for
 from analysis.plots.marks import (
     FASTER_AXIS,
+    FOOT,
+    HEADS,
     VERDICTS,
     Mark,
     MarkRow,
+    bars,
     dots,
     ends_of,
     forest_section,
     interval,
     known,
+    lines,
     log_or_linear,
-    names_beside,
+    row_axes,
     scaled,
     ticks,
-    tile,
 )
-from analysis.plots.page import Page, Section, SmallPanels, Spec, dot, fill, line
+from analysis.plots.page import INSIDE, Page, Section, SmallPanels, Spec, dot, fill, line
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, SMALL, picture
+from analysis.plots.style import BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Refused, Run
 from analysis.wording import digits, spoken, unsigned
 from control.scaling import TOLERANCE, time_s
 
-from .estimates import figure, inverse, mean
+from .estimates import Figure as Estimate
+from .estimates import called_apart, figure, inverse, mean, unit
 from .faults import Poisoning, poisonings
-from .hyper import GridPoint, Hyper, hyper
+from .hyper import Hyper, hyper
+from .pictures_faults import JOBS, LEFT, run_title
+from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
 from .records import Stream, Unit, in_order
 from .scaling import MeasuredStream, TargetReport, of_run, reports
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from .streams import Gathered
-
-JOBS = frozenset({"job"})
-LEFT, TALL = 0.62, 2.4
+TALL = 2.4
+LOOK = {"color": INK, "marker": "o"}
 PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
 
 
@@ -55,37 +56,22 @@ def look_of(at: int) -> tuple[str, str]:
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 
-TILE, ABREAST, DEEPEST, WIDE = 0.46, 6, 0.7, 0.95
-
-
-@picture(
-    -12,
-    "How soon jobs learn, by hyper-parameter",
-    "Which hyper-parameters reach the accuracy soonest, and which of them matter.",
-    REPORTS=JOBS,
-)
+@picture(-15, "How soon jobs learn, by hyper-parameter", "Which hyper-parameters reach an accuracy soonest, which matter?", REPORTS=JOBS)
 def jobs_hyper(scene: Scene) -> Spec:
-    """Draw a map of the times to the accuracy, and below it a row an effect."""
+    """Draw a row a combination, the soonest on top, and below them a row an effect."""
     results = [(gathered, result) for gathered in scene.streams if (result := _reached(gathered.streams)) is not None]
     if not results:
         raise NothingToDraw("no jobs learn with several hyper-parameters until they reach an accuracy")
     gathered, first = results[0]
     ahead = "" if first.effect is not None and first.effect.low > 0 else " not"
     lead = (
-        f"Mean time until a job knows {_target(gathered.streams)} of the images that it never saw, with its 95 % interval over runs; "
-        f"stronger blue is sooner. Framed: the soonest,{ahead} shown to be ahead of the next. Below: what each change does on average, and "
-        "how far two together are beyond what they do one by one (×)."
+        f"Above: mean time until a job knows {_target(gathered.streams)} of the images that it never saw, with its 95 % interval. "
+        f"The soonest is{ahead} shown to be ahead of the next. Below: what each change does on average, and what two together do beyond "
+        "what they do one by one (×)."
     )
-    sections, notes = [], []
-    for gathered, result in results:
-        rows = [_change(result, term) for term in _terms(result)]
-        sections.append(
-            Section("Time to the accuracy, s", math.prod(_panels(result)[2:]) + 0.1, partial(_maps, result=result), run=gathered.run)
-        )
-        if rows:
-            sections.append(_changes(rows, gathered.run))
-        notes += [f"No effects: {result.why.rstrip('.')}."] if result.why else []
-    return Spec(lead, sections, notes=notes, title=_matters(first))
+    sections = [section for gathered, result in results for section in (_points(result, gathered.run), _changes(result, gathered.run))]
+    notes = [f"No effects: {result.why.rstrip('.')}." for _, result in results if result.why]
+    return Spec(lead, [section for section in sections if section.tall], notes=notes, title=_matters(first))
 
 
 def _reached(streams: Sequence[Stream]) -> Hyper | None:
@@ -99,10 +85,6 @@ def _reached(streams: Sequence[Stream]) -> Hyper | None:
 def _target(streams: Sequence[Stream]) -> str:
     every = [params.get("accuracy") for one in streams for kind in one.classes if isinstance(params := kind.get("params"), dict)]
     return " or ".join(sorted({f"{100 * target:g} %" for target in every if isinstance(target, float)})) or "as many as it was asked for"
-
-
-def _named(names: Iterable[str], levels: Iterable[str]) -> str:
-    return ", ".join(f"{name} {level}" for name, level in zip(names, levels, strict=True))
 
 
 def _terms(result: Hyper) -> list[Any]:
@@ -123,117 +105,102 @@ def _matters(result: Hyper) -> str:
     if term is not None:
         slow, soon = _levels(result, term)[:: 1 if term.effect > 0 else -1]
         return f"The {term.factors[0]} matters most: {soon} is {digits(math.exp(abs(term.effect)), 2)} × as fast as {slow}"
-    return f"Soonest: {_named(result.factors, result.best.levels)}" if result.best is not None else ""
+    return f"Soonest: {result.named(result.best)}" if result.best is not None else ""
 
 
-def _change(result: Hyper, term: Any) -> MarkRow:
-    name = f"{term.factors[0]}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
-    ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
-    word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
-    texts = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends]))), word
-    return MarkRow(name, [Mark(ends, VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)])
+def _points(result: Hyper, run: Run) -> Section:
+    every = [(point, point.time_s if point.reached == point.jobs else None) for point in result.points]
+    rows = [
+        MarkRow(result.named(point), [Mark(ends_of(time), LOOK, (figure(time), f"{point.reached} of {point.jobs}"), bold=False)])
+        for point, time in sorted(every, key=lambda entry: entry[1].value if entry[1] is not None else math.inf)
+    ]
+    ends = known(mark.ends for row in rows for mark in row.marks)
+    return forest_section(
+        "Time to the accuracy",
+        rows,
+        run=run,
+        left=room_for([row.name for row in rows], 2.9),
+        right=2.0,
+        label="seconds until a job is there",
+        heads=[("s [95 %]", 0.12), ("jobs there", 0)],
+        scale=lambda axes: log_or_linear(axes, "x", min(ends), max(ends)),
+        zero=None,
+    )
 
 
-def _changes(rows: Sequence[MarkRow], run: Run) -> Section:
-    reach = 1.08 * max(abs(end) for row in rows for end in known(mark.ends for mark in row.marks))
-    left = room_for([row.name for row in rows], 2.6)
-    heads = [("gain, % [95 %]", 0.12), ("", 0)]
+def _changes(result: Hyper, run: Run) -> Section:
+    rows = []
+    for term in _terms(result):
+        name = f"{term.factors[0]}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
+        ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
+        word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
+        texts = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends]))), word
+        rows.append(MarkRow(name, [Mark(ends, VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)]))
+    reach = 1.08 * max((abs(end) for row in rows for end in known(mark.ends for mark in row.marks)), default=1.0)
+    left, heads = room_for([row.name for row in rows], 2.6), [("gain, % [95 %]", 0.12), ("", 0)]
     return forest_section("What each change does", rows, run=run, left=left, right=2.0, label=FASTER_AXIS, heads=heads, reach=reach)
 
 
-def _panels(result: Hyper) -> tuple[list[str], list[str], int, float]:
-    """What stands down and across, in how many rows panels stand, one for each level of all others, and how tall one is."""
-    levels = [list(dict.fromkeys(point.levels[at] for point in result.points)) for at in range(len(result.factors))]
-    down, across = (levels[0], levels[1]) if len(levels) > 1 else ([""], levels[0])
-    count, abreast = math.prod(map(len, levels[2:])), max(1, ABREAST // len(across))
-    return down, across, math.ceil(count / abreast), 0.5 + TILE * len(down)
-
-
-def _maps(sheet: Page, top: float, result: Hyper) -> None:
-    down, across, *_ = _panels(result)
-    panels = list(dict.fromkeys(point.levels[2:] for point in result.points))
-    names = [_named(result.factors[:1], [level]) if level else "" for level in down]
-    left = room_for(names, 1.6)
-    abreast = max(1, min(len(panels), ABREAST // len(across)))
-    maps = SmallPanels(abreast, above=0.2, tall=TILE * len(down), below=0.3, left=0, gap=0.2, start=left)
-    for rest, panel in maps.draw(sheet, top, panels, xlim=(0, len(across)), ylim=(len(down), 0), yticks=[]):
-        panel.head(_named(result.factors[2:], rest))
-        axes = panel.axes
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
-        columns = {place + 0.5: _named(result.factors[:2][-1:], [level]) for place, level in enumerate(across)}
-        ticks(axes, "x", columns, columns)
-        for point in (point for point in result.points if point.levels[2:] == rest):
-            _tile(
-                axes,
-                (down.index((point.levels[:-1] or ("",))[0]), across.index(point.levels[:2][-1])),
-                result,
-                point,
-                panel.wide / len(across),
-            )
-        if panel.first:
-            names_beside(sheet, panel.top + maps.above, left, names, TILE)
-
-
-def _tile(axes: Axes, at: tuple[int, int], result: Hyper, point: GridPoint, wide: float) -> None:
-    times = [one.time_s.value for one in result.points if one.time_s is not None and one.reached == one.jobs]
-    if point.time_s is None or point.reached < point.jobs:
-        tile(axes, at, 0.0, f"{point.reached} of {point.jobs}\nreach it", framed=False)
-        return
-    depth = DEEPEST * math.log(max(times) / point.time_s.value) / (math.log(max(times) / min(times)) or 1.0)
-    value, _, ends = figure(point.time_s).partition(" ")
-    says = f"{_named(result.factors, point.levels)}: {value} {ends} s"
-    tile(axes, at, depth, f"{value}\n{ends}".rstrip() if wide > WIDE else value, framed=point is result.best, tooltip=says)
-
-
 SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
-Course = tuple["Poisoning", "Poisoning"]  # after the first round, after the last
+ROUND = "accuracy_round_"  # of a job's result, with the number of the round
 
 
-@picture(
-    -11,
-    "Accuracy with poisoned clients",
-    "How much accuracy a federated model loses to clients that flip their labels, and which server gives it back.",
-    REPORTS=JOBS,
-)
+class Course(NamedTuple):
+    """One setting: what its server does, where that sets it apart, and its accuracy after each round that is known."""
+
+    server: str
+    setting: Poisoning
+    after: dict[float, Estimate]
+
+
+@picture(-16, "Accuracy with poisoned clients", "What do clients that flip their labels cost, and which server helps?", REPORTS=JOBS)
 def jobs_poisoning(scene: Scene) -> Spec:
-    """Draw a line a setting, from the accuracy after the first round to that after the last."""
-    results = [(gathered, _courses(gathered.streams)) for gathered in scene.streams]
-    results = [(gathered, courses) for gathered, courses in results if any(last.poisoned for _, last in courses)]
+    """Draw a line a setting, through the accuracy after each round that is known."""
+    results = [(gathered.run, _courses(gathered.streams)) for gathered in scene.streams]
+    results = [(run, courses) for run, courses in results if any(course.setting.poisoned for course in courses)]
     if not results:
         raise NothingToDraw("no job tells how accurate it was after its first round and its last, with poisoned clients")
     lead = (
-        "Accuracy on images that no client has, after the first round and after the last, by what the server makes of its clients' models. "
-        "Marks: means over blocks with 95 % intervals. What ends lower than without poison was lost to it."
+        "Accuracy on images that no client has, round by round, by what the server makes of its clients' models. Marks: means over blocks "
+        "with 95 % intervals. What ends lower than without poison was lost to it."
     )
-    sections = [
-        Section(
-            "From the first round to the last",
-            TALL + 0.35,
-            partial(_slopes, courses=courses, rounds=sorted({job.work or 0 for one in gathered.streams for job in one.jobs})),
-            run=gathered.run,
-        )
-        for gathered, courses in results
-    ]
-    notes = ["Saved runs keep the accuracy of the first and the last round alone: between them lines are drawn, and nothing is known."]
+    sections = [Section(run_title(scene, run), TALL + 0.5, partial(_learned, courses=courses), run=run) for run, courses in results]
+    gaps = any(len(course.after) < max(course.after) for _, courses in results for course in courses)
+    notes = ["Dashed: the saved run has only the rounds with marks; what lies between them is not known."] if gaps else []
     return Spec(lead, sections, notes=notes, title=_cost(results[0][1]))
 
 
 def _courses(streams: Sequence[Stream]) -> list[Course]:
-    """Settings by their last accuracy, the best first; of jobs that began but once, for only their first round is the first."""
+    """Settings by their last accuracy, the best first. Rounds are of jobs that began but once: a later attempt's first is no first."""
     once = [replace(stream, jobs=tuple(job for job in stream.jobs if job.done_at_once)) for stream in streams]
-    first = {(one.condition, one.setting, one.poisoned): one for one in poisonings(once, "accuracy_first") if one.accuracy is not None}
-    last = sorted(
-        (one for one in poisonings(once) if one.accuracy is not None), key=lambda one: -one.accuracy.value if one.accuracy else 0.0
-    )
-    return [(first[key], one) for one in last if (key := (one.condition, one.setting, one.poisoned)) in first]
+    names = {name for stream in once for job in stream.jobs for name in job.result if name.startswith(ROUND)}
+    rounds = {"accuracy_first": 1.0} | {name: float(name.removeprefix(ROUND)) for name in sorted(names)}
+    after: dict[tuple[object, ...], dict[float, Estimate]] = {}
+    for name, at in sorted(rounds.items(), key=lambda entry: entry[1]):
+        for one in poisonings(once, name):
+            if one.accuracy is not None:
+                after.setdefault((one.condition, one.setting, one.poisoned), {})[at] = one.accuracy
+    end = max((job.work or 1.0 for stream in streams for job in stream.jobs), default=1.0)
+    last = sorted(((-one.accuracy.value, at, one) for at, one in enumerate(poisonings(streams)) if one.accuracy is not None))
+    known = [(one, its) for _, _, one in last if (its := after.get((one.condition, one.setting, one.poisoned)))]
+    apart = [name for name in _params(known[0][0]) if len({_params(one).get(name) for one, _ in known}) > 1] if known else []
+    return [
+        Course(", ".join(_called(name, _params(one).get(name, "")) for name in apart), one, its | {end: one.accuracy or its[1.0]})
+        for one, its in known
+    ]
+
+
+def _params(setting: Poisoning) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in setting.setting.split(", ") if "=" in pair)
+
+
+def _called(name: str, value: str) -> str:
+    return SERVERS.get(value, value) if name == "aggregation" else f"{name} {value}"
 
 
 def _cost(courses: Sequence[Course]) -> str:
     """The loss under the worst server, and under the best where there are several."""
-    drops = [
-        (one.drop.value, name) for (_, one), name in zip(courses, _servers(courses), strict=True) if one.poisoned and one.drop is not None
-    ]
+    drops = [(course.setting.drop.value, course.server) for course in courses if course.setting.poisoned and course.setting.drop]
     if not drops:
         return ""
     (least, best), (most, _) = min(drops), max(drops)
@@ -241,49 +208,92 @@ def _cost(courses: Sequence[Course]) -> str:
     return f"Poisoned clients cost {100 * most:.1f} points of accuracy{beside}"
 
 
-def _servers(courses: Sequence[Course]) -> list[str]:
-    """What sets settings apart besides the poison."""
-    params = [dict(pair.split("=", 1) for pair in one.setting.split(", ") if "=" in pair) for _, one in courses]
-    apart = [name for name in params[0] if len({own.get(name) for own in params}) > 1] if params else []
-    words = [{name: own.get(name, "") for name in apart} for own in params]
-    return [
-        ", ".join(SERVERS.get(value, value) if name == "aggregation" else f"{name} {value}" for name, value in own.items()) for own in words
-    ]
-
-
-def _slopes(sheet: Page, top: float, courses: Sequence[Course], rounds: Sequence[float]) -> None:
-    axes = sheet.axes(LEFT, top, 2.9, TALL, xlim=(-0.12, 1.12), ylabel="accuracy, %")
-    last = f"after round {rounds[-1]:g}" if len(rounds) == 1 else "after the last round"
-    ticks(axes, "x", (0, 1), {0: "after round 1", 1: last})
-    heights = []
-    for at, ((begin, end), server) in enumerate(zip(courses, _servers(courses), strict=True)):
-        color, marker = look_of(at + 1 if end.poisoned else 0)
-        ends = [ends_of(one.accuracy, 100) for one in (begin, end)]
-        axes.plot([0, 1], [value or 0.0 for value, _, _ in ends], color=color, linewidth=1.6, zorder=2)
-        clients = dict(pair.split("=", 1) for pair in end.setting.split(", ") if "=" in pair).get("clients")
-        who = f"{end.poisoned:g}{f' of {clients}' if clients else ''} poisoned" if end.poisoned else "no poison"
-        name = f"{who}, {server}" if server else who
-        for place, one in enumerate(ends):
-            interval(
-                axes, place, one, {"color": color, "marker": marker}, "y", tooltip=f"{name}: {figure((begin, end)[place].accuracy, 100)} %"
-            )
-        lost = f", lost {figure(end.drop, 100)} points" if end.drop is not None else ""
-        heights.append((ends[1][0] or 0.0, name, f"{figure(end.accuracy, 100)} %{lost}", color))
+def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
+    rounds = sorted({at for course in courses for at in course.after})
+    end = rounds[-1]
+    axes = sheet.axes(LEFT, top + 0.1, 2.9, TALL, xlim=(1 - 0.06 * end, 1.06 * end), ylabel="accuracy, %", xlabel="after round")
+    ticks(axes, "x", [at for at in rounds if len(rounds) < 13 or at in {1, end} or at % 5 == 0])
+    for at, course in enumerate(courses):
+        color, marker = look_of(at + 1 if course.setting.poisoned else 0)
+        style = {"color": color, "marker": marker, "markersize": 6, "linestyle": "-" if len(course.after) >= end else (0, (4, 2))}
+        lines(axes, [(place, ends_of(accuracy, 100)) for place, accuracy in course.after.items()], style)
     axes.grid(axis="y")
     low, high = axes.get_ylim()
     down = -math.inf
-    for value, name, text, color in heights:
-        down = max(down + 0.38, TALL * (high - value) / (high - low))
-        sheet.text(LEFT + 3.0, top + down - 0.01, name, va="bottom", fontweight="bold", color=color)
+    for at, (server, one, after) in enumerate(courses):
+        clients = _params(one).get("clients")
+        who = f"{one.poisoned:g}{f' of {clients}' if clients else ''} poisoned" if one.poisoned else "no poison"
+        lost = f", lost {figure(one.drop, 100)} points" if one.drop is not None else ""
+        name, text = ", ".join(filter(None, (who, server))), f"{figure(one.accuracy, 100)} %{lost}"
+        down = max(down + 0.38, 0.1 + TALL * (high - 100 * after[end].value) / (high - low))
+        style = {"fontweight": "bold", "color": look_of(at + 1 if one.poisoned else 0)[0]}
+        sheet.text(LEFT + 3.0, top + down - 0.01, name, va="bottom", **style)
         sheet.text(LEFT + 3.0, top + down + 0.01, text, va="top", fontsize=SMALL, color=QUIET)
 
 
-@picture(
-    -10,
-    "Replicas, and what they bring",
-    "How much faster jobs run with more replicas, and whether replicas chosen job by job make jobs of any size take the same time.",
-    REPORTS=JOBS | {"scale"},
-)
+# Of which colour a part of a job's time is, from its submission on.
+PARTS = {WAITING: FAINT, STARTING: COLOURS[5], COMPUTING: COLOURS[0], AT_WORK: COLOURS[0], LIMITED: COLOURS[1], OTHER: GRID}
+HELD_BACK = {WAITING: "waiting", STARTING: "start-up", LIMITED: "lost to its CPU limit"}
+
+
+@picture(-13, "Where the time of jobs goes", "Do jobs wait, start up, compute or stand at their CPU limit?", REPORTS=JOBS)
+def jobs_profile(scene: Scene) -> Spec:
+    """Draw a section a class, a bar a system, the soonest on top."""
+    sections, notes, every, there = [], [], [], set()
+    for gathered in scene.streams:
+        try:
+            rows, _ = profile([stream for stream in in_order(gathered.streams, []) if stream.closed and not stream.fault])
+        except Refused:
+            continue
+        called, common = called_apart(list(dict.fromkeys(row.system for row in rows)))
+        if len(called) < 2:
+            continue
+        names = {system: name.replace("=", " ") for system, name in called.items()}
+        notes += [f"All: {common.replace('=', ' ')}."] if common else []
+        every += [(row, names[row.system]) for row in rows]
+        for class_ in dict.fromkeys(row.class_ for row in rows):
+            own = [(row, names[row.system]) for row in rows if row.class_ == class_]
+            tall, beside = HEADS + 0.28 * len(own) + FOOT, f"{sum(row.jobs for row, _ in own)} jobs"
+            sections.append(Section(class_ or "jobs", tall, partial(_times, rows=own), beside, run=gathered.run))
+        there |= {part for row in rows for part, size in _parts(row).items() if size > 0}
+    if not sections:
+        raise NothingToDraw("no jobs of a closed stream ran on several systems with all their times")
+    lead = (
+        "A bar is the mean response time of a class of jobs on a system, from submission to end, divided as its mean shares. Line at its "
+        "end: 95 % interval over runs. Right: time with its slots, without the wait for them, and its largest part."
+    )
+    legend = [fill(part, color, color) for part, color in PARTS.items() if part in there]
+    back = [(row.share.value, row, name) for row, name in every if row.share is not None and row.bottleneck in HELD_BACK]
+    share, row, system = max(back, key=lambda one: one[0], default=(0.0, None, ""))
+    title = "" if row is None else f"{100 * share:.0f} % of {row.class_ or 'a job'}'s time is {HELD_BACK[row.bottleneck]} ({system})"
+    return Spec(lead, sections, legend, notes, title)
+
+
+def _parts(row: ClassProfile) -> dict[str, float]:
+    """Shares of the response time; what is left where CPU time is not known is spent at work."""
+    parts = {part: row.parts[part].value for part in PARTS if part in row.parts}
+    return parts if COMPUTING in parts else {**parts, AT_WORK: max(0.0, 1 - sum(parts.values()))}
+
+
+def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) -> None:
+    left, right = room_for([name for _, name in rows], 2.6), 2.35
+    scale, short = unit(row.response_s.value for row, _ in rows)
+    axes = row_axes(sheet, top + HEADS, left, [name for _, name in rows], 0.28, right=right, xlabel=f"response time, {short}")
+    for at, (row, _) in enumerate(rows):
+        whole = row.response_s.value * scale
+        bars(axes, at, [(size * whole, PARTS[part]) for part, size in _parts(row).items()])
+        if row.response_s.low is not None and row.response_s.high is not None:
+            axes.plot([row.response_s.low * scale, row.response_s.high * scale], [at, at], color=INK, linewidth=1.2)
+        share = "" if row.share is None else f" {100 * row.share.value:.0f} %"
+        for place, text, side in ((INSIDE - right + 0.12, figure(row.time_s, scale), "left"), (INSIDE, row.bottleneck + share, "right")):
+            sheet.text(place, top + HEADS + 0.28 * (at + 0.5), text, ha=side, va="center", fontsize=SMALL)
+    for place, text, side in ((INSIDE - right + 0.12, f"in its slots, {short} [95 %]", "left"), (INSIDE, "largest part", "right")):
+        sheet.text(place, top, text, ha=side, fontsize=SMALL, color=QUIET)
+    axes.set_xlim(0, None)
+    axes.grid(axis="x")
+
+
+@picture(-19, "Replicas, and what they bring", "How much faster with more replicas, and is a target met?", REPORTS=JOBS | {"scale"})
 def jobs_scaling(scene: Scene) -> Spec:
     """Draw the scaling curve beside how long jobs of each size ran."""
     results, refused = [], ["no stream had its replicas chosen job by job"]
@@ -300,44 +310,25 @@ def jobs_scaling(scene: Scene) -> Spec:
         "Left: how many times as fast jobs ran with more replicas; marks are means over streams with 95 % intervals. The further below the "
         "dashed line, the less each further replica brings. Right: a dot is a job, and all were to lie on the grey band."
     )
+    within = [100 * arm.mean("within") for arm in report.arms]
     legend = [line("law fitted beforehand", COLOURS[1]), line("perfect scaling", QUIET, 1.0, linestyle="--")]
-    legend += [dot(f"{arm.name}: {100 * arm.mean('within'):.0f} % on target", *look_of(at)) for at, arm in enumerate(report.arms)]
+    legend += [dot(f"{arm.name}: {within[at]:.0f} % on target", *look_of(at)) for at, arm in enumerate(report.arms)]
     legend.append(fill(f"target: {report.target_s:g} s ±{unsigned(TOLERANCE)}"))
-    sections = [
-        Section(
-            f"{one.runs} streams on {one.slots} slots",
-            PAIR.height(2),
-            partial(_scaled, streams=streams, report=one),
-            run=gathered.run,
-        )
-        for gathered, streams, one in results
-    ]
-    return Spec(lead, sections, legend, _scaling_notes(results), _on_target(report))
-
-
-def _on_target(report: TargetReport) -> str:
-    """What choosing brought, and the best of one number for all."""
-    chosen, *others = (100 * arm.mean("within") for arm in report.arms)
-    beside = f"; one number for all: {max(others):.0f} %" if others else ""
-    return f"Replicas chosen by job: {chosen:.0f} % on target{beside}"
-
-
-def _scaling_notes(results: Sequence[tuple[Gathered, Sequence[MeasuredStream], TargetReport]]) -> list[str]:
-    notes = []
-    for gathered, _, report in results:
-        costs = [f"{inverse(arm.node_seconds)[0]:.2f} times those of {arm.name}" for arm in report.arms if arm.node_seconds is not None]
+    sections, notes = [], []
+    for gathered, streams, one in results:
+        draw = partial(_scaled, streams=streams, report=one)
+        sections.append(Section(f"{one.runs} streams on {one.slots} slots", PAIR.height(2), draw, run=gathered.run))
+        costs = [f"{inverse(arm.node_seconds)[0]:.2f} times those of {arm.name}" for arm in one.arms if arm.node_seconds is not None]
         notes += [f"Node-seconds of jobs with a choice: {', '.join(costs)}; what was measured beforehand is not in them."] if costs else []
-        notes += [f"The law was {unsigned(report.off)} off on average."] if report.off is not None else []
-        kinds = {str(kind.get("kind")) for one in gathered.streams for kind in one.classes}
-        notes += (
-            ["STAND-IN: these jobs only sleep, for as long as Amdahl's law has it; they use no processor."] if kinds == {"sleep"} else []
-        )
-    return list(dict.fromkeys(notes))
+        notes += [f"The law was {unsigned(one.off)} off on average."] if one.off is not None else []
+        if {str(kind.get("kind")) for stream in gathered.streams for kind in stream.classes} == {"sleep"}:
+            notes.append("STAND-IN: these jobs only sleep, for as long as Amdahl's law has it; they use no processor.")
+    beside = f"; one number for all: {max(within[1:]):.0f} %" if within[1:] else ""
+    return Spec(lead, sections, legend, dict.fromkeys(notes), f"Replicas chosen by job: {within[0]:.0f} % on target{beside}")
 
 
 def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: TargetReport) -> None:
     axes, other = PAIR.axes(sheet, top)
-    axes.set(xlabel="replicas", ylabel="times as fast as with one")
     like = report.engine, report.slots
     streams = [one for one in streams if (one.record.engine, one.record.slots) == like and one.target_s in {None, report.target_s}]
     laws = {stream.record.unit: stream.laws for stream in streams if stream.laws}
@@ -355,27 +346,19 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
     for replicas, values in faster.items():
         says = f"{replicas} replicas: {figure(mean(values))} times as fast, {sum(map(len, values.values()))} jobs"
         interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
-    axes.set(xlim=(0.5, most + 0.5), ylim=(0.5, most + 0.5))
-    axes.grid(visible=True)
+    ends = 0.5, most + 0.5
+    axes.set(xlim=ends, ylim=ends, xlabel="replicas", ylabel="times as fast as with one")
     other.set(xlabel="size of the job, units of work", ylabel="ran for, s")
-    _targets(other, streams, report)
-
-
-def _targets(axes: Axes, streams: Sequence[MeasuredStream], report: TargetReport) -> None:
-    axes.axhspan(report.target_s * (1 - TOLERANCE), report.target_s * (1 + TOLERANCE), color=BAND, linewidth=0, zorder=0)
+    other.axhspan(report.target_s * (1 - TOLERANCE), report.target_s * (1 + TOLERANCE), color=BAND, linewidth=0, zorder=0)
     every = []
     for at, arm in reversed(list(enumerate(report.arms))):
         color, marker = look_of(at)
-        jobs = [
-            (job.work, times.ran_s)
-            for stream in streams
-            if stream.arm == arm.name
-            for job, times in stream.record.done_with_times
-            if job.work
-        ]
-        dots(axes, [work for work, _ in jobs], [ran for _, ran in jobs], color, marker=marker, markersize=3, alpha=0.7)
+        own = [one.record for one in streams if one.arm == arm.name]
+        jobs = [(job.work, times.ran_s) for record in own for job, times in record.done_with_times if job.work]
+        dots(other, [work for work, _ in jobs], [ran for _, ran in jobs], color, marker=marker, markersize=3, alpha=0.7)
         every += jobs
     works, rans = zip(*every, strict=True)
-    log_or_linear(axes, "x", min(works), max(works))
-    log_or_linear(axes, "y", min(rans), max(rans))
-    axes.grid(visible=True)
+    log_or_linear(other, "x", min(works), max(works))
+    log_or_linear(other, "y", min(rans), max(rans))
+    for one in (axes, other):
+        one.grid(visible=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,17 +18,18 @@ from analysis.terms import Run
 from analysis.wording import digits, probability, unsigned
 
 from .checkpoints import CheckpointTrial, daly_s, time_per_work, young_s
-from .estimates import by_fault, figure, names, number, unit
+from .estimates import by_fault, figure, names, number, unit, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from .estimates import Figure, Ratio
     from .faults import FaultArm
     from .network import LossyLine
 
-FAULTS = frozenset({"job", "fault"})
+JOBS, FAULTS = frozenset({"job"}), frozenset({"job", "fault"})
 MARGIN, SURE = 0.10, 0.05
-# Shape says the same as colour.
+# Of a ratio to the same jobs under something else. Shape says the same as colour.
 LOOKS: dict[str, Style] = {
     "slower": {"color": DOWN, "marker": "^"},
     "faster": {"color": UP, "marker": "v"},
@@ -39,42 +40,57 @@ LOOKS: dict[str, Style] = {
 WORDS = {
     "isolated": "isolated: as fast within the margin",
     "lost jobs": "sooner, for others were lost: no gain",
-    "not shown": "neither is shown",
+    "not shown": "no difference is shown",
 }
 LEFT, TALL = 0.62, 2.1
 
 
-@picture(
-    -3,
-    "What faults cost",
-    "How much longer jobs took under each fault, how long a stream took to catch up, and what work was lost.",
-    REPORTS=FAULTS,
-)
+def shown(ratio: Figure | Ratio | None, p: float | None) -> str:
+    """Return on which side of 1 a ratio of times is shown to be, as one of LOOKS."""
+    if ratio is None or p is None or p >= SURE:
+        return "not shown"
+    return "slower" if ratio.value > 1 else "faster"
+
+
+def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
+    """Return which of LOOKS the marks of some rows have."""
+    return {name for row in rows for mark in row.marks for name, look in LOOKS.items() if mark.style is look and mark.ends[0] is not None}
+
+
+def run_title(scene: Scene, run: Run) -> str:
+    """Name the run of a section, where there are several."""
+    return f"run {run.run_id}" if len(scene.runs) > 1 else ""
+
+
+def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, **settings: Any) -> Section:
+    """Make a section of ratios around the line at 1; all intervals are in view, and from 1 ÷ `least` to `least`."""
+    ends = known(mark.ends for row in rows for mark in row.marks)
+    limits = min([1 / least, *ends]), max([least, *ends])
+    return forest_section(title, rows, scale=lambda axes: log_or_linear(axes, "x", *limits), zero=1.0, **settings)
+
+
+@picture(-17, "What faults cost", "How much longer do jobs take under each fault, and what is lost?", REPORTS=FAULTS)
 def jobs_faults(scene: Scene) -> Spec:
-    """Draw a section a condition, a row a fault with what is done against it."""
-    result = arms_of(scene)
-    arms = [arm for _, arm in result]
-    panels: dict[tuple[str, str], list[tuple[Run, FaultArm]]] = {}
-    for run, arm in result:
-        panels.setdefault((run.run_id, arm.condition), []).append((run, arm))
+    """Draw a section a run, a row a fault with what is done against it."""
+    arms = arms_of(scene)
     lead = (
-        "Response times under a fault over those of the same jobs without it, paired by block (the line at 1): right of it is slower. "
-        "Lines: 95 % intervals over blocks. Recovery: from a fault until as many jobs are done as were by then without it."
+        "Response times under a fault over those of the same jobs without it, paired by block: right of 1 is slower. Lines: 95 % intervals "
+        "over blocks. Recovery: from a fault until as many jobs are done as were by then without it."
     )
     legend = verdict_entries(LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS)
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
-    left, limits = room_for(names(arms), 2.2), reach(arms)
-    sections = []
-    for (_, condition), rows in panels.items():
-        title = condition.partition(":")[2].replace(":", " · ") or condition
-        sections.append(_slowdowns(title, by_fault([arm for _, arm in rows]), rows[0][0], left, limits))
-    return Spec(lead, sections, legend, _fault_notes(arms))
+    sections = [
+        slowdowns(its, one.run, run_title(scene, one.run))
+        for one in scene.streams
+        if (its := by_fault([arm for arm in one.arms if arm.fault]))
+    ]
+    return Spec(lead, sections, legend, _fault_notes(arms), worst(arms))
 
 
-def arms_of(scene: Scene) -> list[tuple[Run, FaultArm]]:
+def arms_of(scene: Scene) -> list[FaultArm]:
     """Return all streams under faults. Raises: NothingToDraw."""
-    result = scene.of_streams("arms", lambda arm: arm.fault, "no stream had a fault")
-    if all(arm.slowdown is None for _, arm in result):
+    result = [arm for _, arm in scene.of_streams("arms", lambda arm: arm.fault, "no stream had a fault")]
+    if all(arm.slowdown is None for arm in result):
         raise NothingToDraw("no stream without a fault met the same jobs: nothing to compare the faults with")
     return result
 
@@ -83,53 +99,42 @@ def verdict(arm: FaultArm) -> str:
     """One of LOOKS."""
     if arm.isolation == "isolated":
         return "isolated"
-    if arm.thinned:
-        return "lost jobs"
-    if arm.slowdown is None or arm.p is None or arm.p >= SURE:
-        return "not shown"
-    return "slower" if arm.slowdown.value > 1 else "faster"
+    return "lost jobs" if arm.thinned else shown(arm.slowdown, arm.p)
 
 
-def reach(arms: Sequence[FaultArm]) -> tuple[float, float]:
-    """Return the ends of an axis of slowdowns: all intervals and the margin are in view."""
-    ends = known(ends_of(arm.slowdown) for arm in arms)
-    return min([1 / (1 + 2 * MARGIN), *ends]), max([1 + 2 * MARGIN, *ends])
-
-
-def mark(arm: FaultArm, *texts: str) -> Mark:
-    """Make the mark of a slowdown."""
-    return Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], texts, bold=False)
+def worst(arms: Sequence[FaultArm]) -> str:
+    """Which fault is shown to slow jobs most, in a sentence; nothing where none is."""
+    slower = [(arm.slowdown, name) for arm, name in zip(arms, names(arms), strict=True) if arm.slowdown and verdict(arm) == "slower"]
+    ratio, name = max(slower, key=lambda one: one[0].value, default=(None, ""))
+    return "" if ratio is None else f"Jobs take {digits(ratio.value, 2)} times as long under the fault {name}"
 
 
 def words(arm: FaultArm) -> str:
     """Write a slowdown with its interval."""
-    ratio = arm.slowdown
-    if ratio is None:
-        return "no job done" if arm.paired else "no twin"
-    return figure(ratio)
+    return figure(arm.slowdown) if arm.slowdown is not None else "no job done" if arm.paired else "no twin"
 
 
-def _slowdowns(title: str, arms: Sequence[FaultArm], run: Run, left: float, limits: tuple[float, float]) -> Section:
+def slowdowns(arms: Sequence[FaultArm], run: Run | None, title: str = "") -> Section:
+    """Make a section of a row an arm; a column of which nothing is known is left out."""
     scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
-    rows = []
-    for arm, name in zip(arms, names(arms), strict=True):
-        recovery = figure(arm.recovery_s, scale).partition(" ")[0]
-        lost = number(arm.lost_s.value * scale if arm.lost_s else None)
-        p = "" if arm.p is None else probability(arm.p)
-        rows.append(MarkRow(name, [mark(arm, words(arm), recovery, lost, p)]))
-    heads = [("ratio [95 %]", 0.12), (f"recovery, {short}", 1.42), (f"lost, {short}", 2.15), ("p", 0)]
-    return forest_section(
-        title,
-        rows,
-        run=run,
-        left=left,
-        right=2.85,
-        label="response time, ratio",
-        heads=heads,
-        scale=lambda axes: log_or_linear(axes, "x", *limits),
-        zero=1.0,
-        band=(1 / (1 + MARGIN), 1 + MARGIN),
-    )
+    columns = {
+        ("ratio [95 %]", 1.3): [words(arm) for arm in arms],
+        (f"recovery, {short}", 0.75): [figure(arm.recovery_s, scale).partition(" ")[0] for arm in arms],
+        (f"lost, {short}", 0.55): [number(value_of(arm.lost_s, scale)) for arm in arms],
+        ("p", 0.4): ["" if arm.p is None else probability(arm.p) for arm in arms],
+    }
+    columns = {head: texts for head, texts in columns.items() if set(texts) - {"–", ""}}
+    heads, right = [], 0.12
+    for head, wide in columns:
+        heads.append((head, right))
+        right += wide
+    rows = [
+        MarkRow(name, [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], texts, bold=False)])
+        for arm, name, texts in zip(arms, names(arms), zip(*columns.values(), strict=True), strict=True)
+    ]
+    left, band = room_for([row.name for row in rows], 2.2), (1 / (1 + MARGIN), 1 + MARGIN)
+    label = "response time, ratio"
+    return ratio_rows(title, rows, 1 + 2 * MARGIN, run=run, left=left, right=right, label=label, heads=heads, band=band)
 
 
 def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
@@ -149,9 +154,9 @@ LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
 
 
 @picture(
-    -2,
+    -18,
     "How often to write a checkpoint",
-    "Which interval between checkpoints costs least under faults, and whether Young's and Daly's formulas find it.",
+    "Which interval costs least under faults, and do Young's and Daly's formulas find it?",
     REPORTS=FAULTS,
 )
 def jobs_checkpoints(scene: Scene) -> Spec:
@@ -169,10 +174,16 @@ def jobs_checkpoints(scene: Scene) -> Spec:
         line("Daly's interval", DALY, linestyle=DOTS),
     ]
     legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in result) else []
-    sections = [
-        Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), _trial_words(trial), run=run) for run, trial in result
-    ]
-    return Spec(lead, sections, legend, [_trial_note(trial) for _, trial in result])
+    sections, notes = [], []
+    for run, trial in result:
+        name, formulas = trial.fault.partition(" ")[0], " and ".join(map(number, _choices(trial)))
+        cost = "" if trial.cost_s is None else f"a checkpoint takes {number(1000 * trial.cost_s)} ms"
+        mtbf = "" if trial.mtbf_s is None else f"a running job is hit every {number(trial.mtbf_s.value)} s"
+        beside = ", ".join(filter(None, (cost, mtbf, f"{trial.blocks} blocks")))
+        sections.append(Section(name, TALL + 0.55, partial(_trial, trial=trial), beside, run=run))
+        note = trial.why if trial.least_s is None else f"the measured curve is least at {figure(trial.least_s).replace('inf', 'no end')} s"
+        notes.append(f"{name}: {note}{f'; Young and Daly say {formulas} s' if formulas and trial.least_s is not None else ''}.")
+    return Spec(lead, sections, legend, notes)
 
 
 def _choices(trial: CheckpointTrial) -> list[float]:
@@ -209,32 +220,16 @@ def _trial(sheet: Page, top: float, trial: CheckpointTrial) -> None:
     axes.grid(axis="y")
 
 
-def _trial_name(trial: CheckpointTrial) -> str:
-    return trial.fault.partition(" ")[0]
-
-
-def _trial_words(trial: CheckpointTrial) -> str:
-    cost = "" if trial.cost_s is None else f"a checkpoint takes {number(1000 * trial.cost_s)} ms"
-    mtbf = "" if trial.mtbf_s is None else f"a running job is hit every {number(trial.mtbf_s.value)} s"
-    return ", ".join(part for part in (cost, mtbf, f"{trial.blocks} blocks") if part)
-
-
-def _trial_note(trial: CheckpointTrial) -> str:
-    if trial.least_s is None:
-        return f"{_trial_name(trial)}: {trial.why}."
-    note = f"{_trial_name(trial)}: the measured curve is least at {figure(trial.least_s).replace('inf', 'no end')} s"
-    return f"{note}; Young and Daly say {' and '.join(map(number, choices))} s." if (choices := _choices(trial)) else f"{note}."
-
-
 MATHIS, PADHYE = COLOURS[1], COLOURS[0]
+LAWS = (("mathis_s", MATHIS, LONG_DASHES), ("padhye_s", PADHYE, DOTS))
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
 NONE = 3.0  # by which factor below the smallest loss "none" is drawn
 
 
 @picture(
-    -1,
+    -20,
     "Training over lines that lose packets",
-    "How much longer a step takes at which loss, and whether it is TCP's law, its timeouts or something else that decides.",
+    "How much longer is a step, and is it TCP's law that decides?",
     REPORTS=frozenset({"network"}),
 )
 def jobs_network(scene: Scene) -> Spec:
@@ -252,15 +247,25 @@ def jobs_network(scene: Scene) -> Spec:
     ]
     sections, notes = [], []
     for run, one in result:
-        name = one.name.partition(":")[2].replace(":", " · ") or "a line without a delay"
-        about = ["" if one.rtt_s is None else f"round trip {digits(1000 * one.rtt_s, 2)} ms", one.congestion, one.stand_in]
-        sections.append(Section(name, LINES.height(2), partial(_network, line=one), ", ".join(filter(None, about)), run=run))
+        name = "no round trip is known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
+        params = one.name.partition(":")[2].replace(":", " · ")
+        beside = ", ".join(filter(None, (params, one.congestion, one.stand_in)))
+        sections.append(Section(name, LINES.height(2), partial(_network, line=one), beside, run=run))
         bounds = [f"{row.bound} at {100 * row.loss:g} %" for row in one.losses if row.loss > 0]
         notes += [f"{name}: bound by {', '.join(bounds)}."] if bounds else []
         if one.exponent is not None:
             notes.append(f"{name}: communication goes as loss^β with β {figure(one.exponent)} ({one.shape}); Mathis has ½.")
         notes += [f"{name}: {note}" for note in one.notes]
-    return Spec(lead, sections, legend, notes)
+    return Spec(lead, sections, legend, notes, _lossy(one for _, one in result))
+
+
+def _lossy(every: Iterable[LossyLine]) -> str:
+    """What loss is shown to do to a step on the line where it does most."""
+    rows = [
+        (row.slowdown.value, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown, row.p) == "slower"
+    ]
+    slower, loss = max(rows, default=(0.0, 0.0))
+    return f"Losing {100 * loss:g} % of packets makes a training step {digits(slower, 2)} times as long" if slower else ""
 
 
 def _network(sheet: Page, top: float, line: LossyLine) -> None:
@@ -268,11 +273,8 @@ def _network(sheet: Page, top: float, line: LossyLine) -> None:
     none = min(row.loss for row in line.losses if row.loss > 0) / NONE
     _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
     lost = [row for row in line.losses if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0]
-    laws = [
-        (color, style, [(row.loss, getattr(row, name)) for row in lost])
-        for color, style, name in ((MATHIS, LONG_DASHES, "mathis_s"), (PADHYE, DOTS, "padhye_s"))
-    ]
     if lost:
+        laws = [(color, dashes, [(row.loss, getattr(row, name)) for row in lost]) for name, color, dashes in LAWS]
         _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none, laws)
     else:
         spent.text(0.5, 0.5, "no communication time is known", transform=spent.transAxes, ha="center", color=QUIET)
@@ -294,7 +296,10 @@ def _times(
     for color, dashes, law in laws:
         curve = [(loss, value * scale) for loss, value in law if value is not None]
         heights += [value for _, value in curve]
-        axes.plot([loss for loss, _ in curve], [value for _, value in curve], color=color, linestyle=dashes, linewidth=1.4, zorder=1)
+        alone: Style = {"marker": "_", "markersize": 16, "markeredgewidth": 1.6} if len(curve) == 1 else {}
+        axes.plot(
+            [loss for loss, _ in curve], [value for _, value in curve], color=color, linestyle=dashes, linewidth=1.4, zorder=1, **alone
+        )
     lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linestyle": "none" if laws else "-", "linewidth": 0.9})
     log_or_linear(axes, "y", min(heights), max(heights))
     losses = [loss for loss, _ in points]

@@ -6,22 +6,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from analysis.plots.labels import fitted, joined, room_for
 from analysis.plots.marks import (
     DOWN,
+    ROW,
     SAME,
-    UP,
     Ends,
     Mark,
     MarkRow,
     Style,
     dots,
     ends_of,
-    forest,
     forest_section,
     interval,
     known,
@@ -29,35 +28,31 @@ from analysis.plots.marks import (
     rounded,
     ticks,
 )
-from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
+from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
-from analysis.terms import Run
 from analysis.wording import digits, probability, unsigned
 
 from .estimates import Figure as Estimate
 from .estimates import figure, inverse, plural, unit, value_of
+from .pictures_faults import JOBS, LEFT, LOOKS, WORDS, ratio_rows, run_title, shown, verdicts_of
 from .policies import METRIC_HEADS, Place
 from .queue_formulas import Inputs, Queue, Unstable, mmc
 from .queue_times import columns
 from .queues import RULE, ModelCheck, predicted
-from .streams import FIRST_COME, Gathered, GroupWaits, called, settings
+from .queues import WORDS as VERDICTS
+from .streams import FIRST_COME, GroupWaits, called, settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from analysis.terms import Run
+
     from .records import Stream
 
-JOBS = frozenset({"job"})
-LEFT = 0.62
 # Shape says the same as colour, for print and for the colour-blind.
-ARRIVALS: dict[str, Style] = {
-    "poisson": {"color": INK, "marker": "o"},
-    "deterministic": {"color": COLOURS[0], "marker": "s"},
-    "mmpp": {"color": COLOURS[1], "marker": "^"},
-    "trace": {"color": COLOURS[2], "marker": "D"},
-    "fltk": {"color": COLOURS[3], "marker": "v"},
-}
+LOOKS_OF_ARRIVALS = zip(("poisson", "deterministic", "mmpp", "trace", "fltk"), (INK, *COLOURS), "os^Dv", strict=False)
+ARRIVALS: dict[str, Style] = {kind: {"color": color, "marker": marker} for kind, color, marker in LOOKS_OF_ARRIVALS}
 OTHER: Style = {"color": COLOURS[5], "marker": "<"}
 VERDICT_LOOKS: dict[str, Style] = {
     "agrees": {"color": SAME, "marker": "s"},
@@ -65,28 +60,23 @@ VERDICT_LOOKS: dict[str, Style] = {
     "open": {"color": INK, "marker": "o", "markerfacecolor": "white"},
     "not judged": {"color": AGAIN, "marker": "o", "markerfacecolor": "white"},
 }
-POLICY_LOOKS: dict[str, Style] = {
-    "shorter": {"color": UP, "marker": "v"},
-    "longer": {"color": DOWN, "marker": "^"},
-    "not shown": {"color": INK, "marker": "o", "markerfacecolor": "white"},
-}
-POLICY_WORDS = {"shorter": "less than the baseline's", "longer": "more", "not shown": "no difference is shown"}
 DASHED = (0, (5, 1.5))
 LEAST, FULLEST = 0.02, 0.97  # loads
 FLOOR = 1e-3  # of a service time: what waits less is drawn there
 LOWEST, MOST_PANELS = 1e-3, 8
 TAILS = SmallPanels(2, above=0.24, tall=1.45, below=0.5, left=0.58, gap=0.1)
-SURE = 0.05
 NEAR = 2.0  # a factor to either side
 MOST_DOTS = 4000
 
 
-def waits_of(scene: Scene) -> list[tuple[Gathered, GroupWaits]]:
-    """Return all streams whose waits were compared with models. Raises: NothingToDraw, with what could not be used."""
-    every = [(stream, waits) for stream in scene.streams for waits in stream.waits if waits.validation.wait_s is not None]
-    result = [(gathered, waits) for gathered, waits in every if waits.validation.fit.policy in FIRST_COME]
-    if every and not result:
-        raise NothingToDraw("no stream was served first come, first served, which these models are of")
+def waits_of(scene: Scene) -> list[GroupWaits]:
+    """Return all streams whose waits were compared with models of theirs. Raises: NothingToDraw, with what could not be used."""
+    every = [waits for stream in scene.streams for waits in stream.waits if waits.validation.wait_s is not None]
+    one_slot = [waits for waits in every if all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)]
+    result = [waits for waits in one_slot if waits.validation.fit.policy in FIRST_COME]
+    if not result and every:
+        reason = "was served first come, first served" if one_slot else "had jobs of one slot each"
+        raise NothingToDraw(f"no stream {reason}, which these models are of")
     if not result:
         reason = next((line.rstrip(".") for stream in scene.streams for line in stream.refused), "")
         raise NothingToDraw(reason or "no stream of jobs came by itself and without faults, which models of waits are of")
@@ -99,22 +89,26 @@ def chosen(waits: GroupWaits) -> ModelCheck | None:
     return check if check is not None and check.ratio is not None else None
 
 
-def _only_run(gathered: Iterable[Gathered]) -> Run | None:
-    runs = [of.run for of in gathered]
-    return runs[0] if all(run is runs[0] for run in runs) else None
+def off(every: Iterable[GroupWaits]) -> str:
+    """How far waits are from those of models, in a sentence; nothing where nothing is known."""
+    ratios = sorted((check.ratio for waits in every if (check := chosen(waits)) and check.ratio), key=lambda ratio: ratio.value)
+    if len(ratios) > 1:
+        return f"Measured waits are {digits(ratios[0].value, 2)} to {digits(ratios[-1].value, 2)} times those of models"
+    return f"The measured wait is {figure(ratios[0])} times the model's" if ratios else ""
 
 
-@picture(
-    -7,
-    "Waits by load, measured and predicted",
-    "Whether queueing models foretell how long jobs wait, at which loads and arrivals, and how far they are off.",
-    REPORTS=JOBS,
-)
+def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
+    """Return the runs that some streams are of."""
+    units = {stream.unit[0] for stream in streams}
+    return [run for run in scene.runs if run.run_id in units]
+
+
+@picture(-12, "Waits by load, measured and predicted", "Do queueing models foretell how long jobs wait?", REPORTS=JOBS)
 def jobs_waits(scene: Scene) -> Spec:
     """Draw a panel of curves a number of slots, and below them a row a setting."""
     result = waits_of(scene)
-    slots = sorted({fit.servers for _, waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
-    named = list(zip(settings(waits for _, waits in result), (waits for _, waits in result), strict=True))
+    slots = sorted({fit.servers for waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
+    named = list(zip(settings(result), result, strict=True))
     rows = [(name, waits, check) for name, waits in named if (check := chosen(waits)) is not None]
     if not slots or not rows:
         raise NothingToDraw("of no stream both waits and what a model takes are known (slots, rate, service times)")
@@ -123,24 +117,25 @@ def jobs_waits(scene: Scene) -> Spec:
         "curves: the model, which was shown rates and service times but no wait. Below: measured ÷ predicted for the model that the data "
         "leave standing."
     )
-    kinds = dict.fromkeys(waits.arrivals for _, waits in result)
+    kinds = dict.fromkeys(waits.arrivals for waits in result)
     legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
-    legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows})
+    legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows}, {name: word.text for name, word in VERDICTS.items()})
     legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
     def by_load(panel: SmallPanel, many: int) -> None:
         panel.head(plural(many, "slot"))
-        curves(panel.axes, [waits for _, waits in result], many)
+        curves(panel.axes, result, many)
         panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
-    run = _only_run(gathered for gathered, _ in result)
-    sections = [panels.section("Wait by load", slots, by_load, run, xlabel="load: rate × service time ÷ slots"), _off(rows, run)]
-    notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
-    notes.append(f"{RULE[0].upper()}{RULE[1:]}")
+    sections = [panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"), _off(rows)]
+    notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for waits in result)]
+    notes.append(
+        f"{RULE[0].upper()}{RULE[1:]}".replace("open:", f"{VERDICTS['open'].text}:").replace("differs:", f"{VERDICTS['differs'].text}:")
+    )
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
-    notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for _, waits in result) else []
-    return Spec(lead, sections, legend, notes)
+    notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for waits in result) else []
+    return Spec(lead, sections, legend, notes, off(result), runs_of(scene, (stream for waits in result for stream in waits.streams)))
 
 
 def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
@@ -182,13 +177,12 @@ def _variation(waits: GroupWaits) -> float:
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
 
 
-def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]], run: Run | None) -> Section:
-    left = room_for([name for name, _, _ in rows], 2.6)
+def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
     scale, short = unit(value_of(waits.validation.wait_s) for _, waits, _ in rows)
     drawn = []
     for name, waits, check in rows:
         (model,) = fitted([check.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1).values()
-        texts = figure(waits.validation.wait_s, scale), model, check.verdict
+        texts = figure(waits.validation.wait_s, scale), model, VERDICTS[check.verdict].text
         drawn.append(MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)]))
     margin = max(waits.validation.margin for _, waits, _ in rows)
     reach = min(2.0, 1.08 * max([2 * margin, *(abs(end - 1) for end in known(ends_of(check.ratio) for _, _, check in rows))]))
@@ -197,32 +191,28 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]], run: Run | None) ->
         axes.set_xlim(max(0.0, 1 - reach), 1 + reach)
         rounded(axes, x=6)
 
-    heads = [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)]
-    title, beside, label, band = (
-        "How far off the model is",
-        "measured ÷ predicted mean wait",
-        "measured ÷ predicted",
-        (1 - margin, 1 + margin),
-    )
     return forest_section(
-        title, drawn, beside, run=run, left=left, right=3.1, label=label, heads=heads, scale=from_one, zero=1.0, band=band
+        "How far off the model is",
+        drawn,
+        left=room_for([name for name, _, _ in rows], 2.6),
+        right=3.1,
+        label="mean wait, measured ÷ predicted",
+        heads=[(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
+        scale=from_one,
+        zero=1.0,
+        band=(1 - margin, 1 + margin),
     )
 
 
-@picture(
-    -6,
-    "How long jobs wait, and how many",
-    "Whether the tail of the waits is as the model has it, or rare long waits are missed by a mean that fits.",
-    REPORTS=JOBS,
-)
+@picture(-11, "How long jobs wait, and how many", "Are rare long waits missed by a model whose mean fits?", REPORTS=JOBS)
 def jobs_tail(scene: Scene) -> Spec:
     """Draw a panel a setting, two beside each other; where much waits there is most to see."""
     result = waits_of(scene)
-    panels = [(name, *both) for name, both in zip(settings(waits for _, waits in result), result, strict=True)]
-    by_load = sorted(panels, key=lambda panel: -(value_of(panel[2].validation.fit.load) or 0.0))
+    panels = list(zip(settings(result), result, strict=True))
+    by_load = sorted(panels, key=lambda panel: -(value_of(panel[1].validation.fit.load) or 0.0))
     drawn = [panel for panel in panels if panel in by_load[:MOST_PANELS]]
     lead = (
-        "Part of the jobs that waits longer than a time, on a scale of ratios. Where lines begin is the part that waits at all. A straight "
+        "Share of the jobs that waits longer than a time, on a scale of ratios. Lines begin at the share that waits at all. A straight "
         "line is an exponential tail, which M/M/c has exactly and other models by approximation."
     )
     legend = [
@@ -233,16 +223,15 @@ def jobs_tail(scene: Scene) -> Spec:
     hidden = [panel[0] for panel in panels if panel not in drawn]
     notes = [f"Not drawn, for they wait least: {'; '.join(hidden)}."] if hidden else []
     notes.append("Jobs of one run hang together: a tail of few runs is ragged by chance.")
-    run = _only_run(gathered for _, gathered, _ in drawn)
-    section = TAILS._replace(abreast=min(2, len(drawn))).section(plural(len(drawn), "setting"), drawn, _survival, run)
-    return Spec(lead, [section], legend, notes)
+    section = TAILS._replace(abreast=min(2, len(drawn))).section("", drawn, _survival)
+    return Spec(lead, [section], legend, notes, runs=runs_of(scene, (stream for _, waits in drawn for stream in waits.streams)))
 
 
-def _survival(panel: SmallPanel, setting: tuple[str, Gathered, GroupWaits]) -> None:
-    """Draw the part of jobs that waits longer than a time, of a setting's runs and by its model."""
-    (name, _, waits), axes = setting, panel.axes
+def _survival(panel: SmallPanel, setting: tuple[str, GroupWaits]) -> None:
+    """Draw the share of jobs that waits longer than a time, of a setting's runs and by its model."""
+    (name, waits), axes = setting, panel.axes
     panel.head(name, back=0.45)
-    axes.set_ylabel("part waiting longer" if panel.first else "")
+    axes.set_ylabel("share waiting longer" if panel.first else "")
     every = [columns(stream).wait for stream in waits.streams]
     runs = [np.sort(of_run[~np.isnan(of_run)]) for of_run in every]
     together = np.sort(np.concatenate(runs))
@@ -284,196 +273,128 @@ def steps_of(waits: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return times * scale, np.minimum(longer, longer[0])
 
 
-class Ratio(NamedTuple):
-    """One policy in one figure: a ratio to the baseline's with its interval, p after Holm; or why there is none."""
-
-    policy: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    why: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """One of POLICY_LOOKS."""
-        if self.value is None or self.p is None or self.p >= SURE:
-            return "not shown"
-        return "shorter" if self.value < 1 else "longer"
-
-    def mark(self, *texts: str) -> Mark:
-        """Make its mark."""
-        return Mark((self.value, self.low, self.high), POLICY_LOOKS[self.verdict], texts, bold=False)
-
-
-@picture(
-    -5,
-    "Policies on the same jobs",
-    "Which policy lets jobs wait less, by how much, and how surely; and whom that costs.",
-    REPORTS=JOBS,
-)
+@picture(-14, "Policies on the same jobs", "Which policy lets jobs wait less, and whom does that cost?", REPORTS=JOBS)
 def jobs_policies(scene: Scene) -> Spec:
     """Draw a section an engine and number of slots; in it a group of rows a figure."""
     result = places_of(scene)
-    every = [row for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)]
     lead = (
         f"Each figure of a stream under a policy, over that of the same stream under {joined(place.baseline for _, place in result)} (the "
         "line at 1): left of it is less. Marks: geometric mean over streams; lines: 95 % intervals, paired; p after Holm over all "
         "policies, each figure by itself."
     )
-    legend = verdict_entries(POLICY_LOOKS, {row.verdict for row in every if row.value is not None}, POLICY_WORDS)
-    left = max(1.3, room_for([row.policy for row in every], 1.6))
-    sections = []
+    sections, every = [], []
     for run, place in result:
+        base = next(arm for arm in place.arms if arm.policy == place.baseline)
+        rows: list[MarkRow] = []
+        for name, head in METRIC_HEADS.items():
+            value = base.mean(name)
+            scale, short = unit([value]) if name != "slowdown" else (1.0, "")
+            small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
+            rows.append(MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4))
+            rows += rows_of(place, name, 0.22)
         title, beside = f"{plural(place.slots, 'slot')} of {place.engine}", f"{place.streams} streams, the same for every policy"
-        sections.append(
-            forest_section(
-                title,
-                _policy_rows(place),
-                beside,
-                run=run,
-                left=left,
-                right=2.05,
-                label=f"ratio to {place.baseline}'s",
-                heads=[("ratio [95 %]", 0.12), ("p", 0)],
-                scale=lambda axes: log_or_linear(axes, "x", *reach_of(every)),
-                zero=1.0,
-            )
-        )
+        sections.append(policy_section(title, rows, place, beside=beside, run=run))
+        every += rows
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
     lost = sum(place.lost for _, place in result)
     notes += [f"{lost} jobs were not done and have no part in these figures."] if lost else []
     grow = sorted({arm.policy for _, place in result for arm in place.arms if arm.grows})
     notes += [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."] if grow else []
-    return Spec(lead, sections, legend, notes)
+    legend = verdict_entries(LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"})
+    return Spec(lead, sections, legend, notes, best(result[0][1]))
+
+
+def policy_section(title: str, rows: Sequence[MarkRow], place: Place, **settings: Any) -> Section:
+    """Make a section of ratios to the figures of a place's baseline."""
+    left, heads = max(1.3, room_for([row.name for row in rows], 1.6)), [("ratio [95 %]", 0.12), ("p", 0)]
+    return ratio_rows(title, rows, 1.25, left=left, right=2.05, label=f"ratio to {place.baseline}'s", heads=heads, **settings)
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     """Return what was compared. Raises: NothingToDraw."""
     result = [(stream.run, place) for stream in scene.streams for place in stream.places]
-    if not any(row.value is not None for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)):
+    if not any(known(mark.ends for mark in row.marks) for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)):
         raise NothingToDraw("no two policies met the same jobs in two streams or more")
     return result
 
 
-def rows_of(place: Place, name: str) -> list[Ratio]:
-    """Return a figure of every policy against the baseline's, the least first."""
-    contrasts = {arm.policy: arm.against[name] for arm in place.arms if arm.policy != place.baseline}
-    rows = [
-        Ratio(policy, why=against.reason) if against.effect is None else Ratio(policy, *inverse(against.effect), p=against.p)
-        for policy, against in contrasts.items()
-    ]
-    return sorted(rows, key=lambda row: row.value if row.value is not None else math.inf)
+def rows_of(place: Place, name: str, tall: float = ROW) -> list[MarkRow]:
+    """Make a row a policy: its ratio to the baseline's figure, the least first, or why there is none."""
+    rows = []
+    for arm in place.arms:
+        if arm.policy != place.baseline:
+            against = arm.against[name]
+            ratio = None if against.effect is None else Estimate(*inverse(against.effect))
+            texts = against.reason if ratio is None else figure(ratio), "" if against.p is None else probability(against.p)
+            rows.append(MarkRow(arm.policy, [Mark(ends_of(ratio), LOOKS[shown(ratio, against.p)], texts, bold=False)], tall=tall))
+    return sorted(rows, key=lambda row: math.inf if (value := row.marks[0].ends[0]) is None else value)
 
 
-def reach_of(rows: Sequence[Ratio]) -> tuple[float, float]:
-    """Return the ends of an axis of ratios: all intervals and 1 are in view."""
-    ends = known((row.value, row.low, row.high) for row in rows)
-    return min([0.8, *ends]), max([1.25, *ends])
-
-
-def words(row: Ratio) -> str:
-    """Write a ratio with its interval, or why there is none."""
-    return row.why if row.value is None else figure(Estimate(row.value, row.low, row.high))
-
-
-def _policy_rows(place: Place) -> list[MarkRow]:
-    base = next(arm for arm in place.arms if arm.policy == place.baseline)
-    rows: list[MarkRow] = []
-    for name, head in METRIC_HEADS.items():
-        value = base.mean(name)
-        scale, short = unit([value]) if name != "slowdown" else (1.0, "")
-        small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
-        rows.append(MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4))
-        ratios = rows_of(place, name)
-        rows += [MarkRow(row.policy, [row.mark(words(row), "" if row.p is None else probability(row.p))], tall=0.22) for row in ratios]
-    return rows
+def best(place: Place) -> str:
+    """Under which policy jobs are shown to wait least, in a sentence."""
+    least = rows_of(place, "mean_wait_s")[0]
+    if verdicts_of([least]) != {"faster"}:
+        return f"No policy is shown to let jobs wait less than {place.baseline}"
+    return f"Jobs wait least under {least.name}: {digits(least.marks[0].ends[0] or 0.0, 2)} of {place.baseline}'s mean wait"
 
 
 class Pair(NamedTuple):
-    """A job: what it was predicted to take, and how long it held its slots; seconds."""
+    """A job: what it was predicted to take, seconds, and how many times as long it held its slots."""
 
     kind: str
     predicted_s: float
-    measured_s: float
-
-    @property
-    def off(self) -> float:
-        """By which factor the prediction is off, whichever way."""
-        return math.exp(abs(math.log(self.measured_s / self.predicted_s)))
+    ratio: float
 
 
-@picture(
-    -4,
-    "Times of jobs, predicted and measured",
-    "How far off the predicted times were that policies chose by, and of which classes.",
-    REPORTS=JOBS,
-)
+@picture(-8, "Times of jobs, predicted and measured", "How far off were the times that policies chose by?", REPORTS=JOBS)
 def jobs_predicted(scene: Scene) -> Spec:
-    """Draw a section a run: a dot a job that was done, and beside it how far off each class is."""
+    """Draw a section a run: a dot a job that was done; the legend has how far off each class is."""
     result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.streams))]
     if not result:
         raise NothingToDraw("no job that was done had a predicted time")
-    kinds = list(dict.fromkeys(pair.kind for _, pairs in result for pair in pairs))
-    colours = {kind: COLOURS[at % len(COLOURS)] for at, kind in enumerate(kinds)}
+    result = [(run, pairs) for run, pairs in result if len({pair.predicted_s for pair in pairs}) > 1]
+    if not result:
+        raise NothingToDraw("all jobs were predicted to take the same time, by which no policy can choose")
+    every = [pair for _, pairs in result for pair in pairs]
+    colours = {kind: COLOURS[at % len(COLOURS)] for at, kind in enumerate(sorted({pair.kind for pair in every}))}
     lead = (
-        "Left, a dot is a job that was done: the time it was predicted to take, and the time it held its slots; on the line both are the "
-        f"same, in the grey band they are within a factor {NEAR:g}. Right, how far off the middle half of each class is, either way."
+        "A dot is a job that was done: the time it held its slots over the time it was predicted to take, without waits. Above 1 it took "
+        f"longer; in the grey band it is within a factor {NEAR:g}. How far off a class is: its median, and its middle half in brackets."
     )
-    legend = [dot(kind or "jobs", colours[kind], size=4) for kind in kinds] + [fill(f"within a factor {NEAR:g}")]
-    notes = ["Waits have no part in either. Jobs of one stream share what happened then: how sure a figure is cannot be told from dots."]
+    legend = [dot(f"{kind or 'jobs'}: {off_by([one for one in every if one.kind == kind])}", color) for kind, color in colours.items()]
     sections = [
-        Section(f"run {run.run_id}", 2.4 + 0.55, partial(_predictions, pairs=pairs, colours=colours), f"{len(pairs)} jobs", run=run)
-        for run, pairs in result
+        Section(run_title(scene, run), 2.3 + 0.55, partial(_predictions, pairs=pairs, colours=colours), run=run) for run, pairs in result
     ]
-    return Spec(lead, sections, legend, notes)
+    notes = [f"All {len(every)} jobs: {off_by(every)}. Jobs of a stream share what happened then: dots do not tell how sure a figure is."]
+    return Spec(lead, sections, legend, notes, f"Half of the predicted times are {off_by(every).partition(' × ')[0]} × or more")
 
 
 def pairs_of(streams: Iterable[Stream]) -> list[Pair]:
     """Return the jobs that were done, at their first attempt, and had a prediction."""
     return [
-        Pair(job.class_, job.predicted_s, job.end_s - job.taken_s)
+        Pair(job.class_, job.predicted_s, (job.end_s - job.taken_s) / job.predicted_s)
         for stream in streams
         for job in stream.jobs
         if job.done_at_once and job.predicted_s and job.taken_s is not None and job.end_s is not None and job.end_s > job.taken_s
     ]
 
 
-def by_class(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
-    """Return all pairs, then those of each class, where there are several."""
-    kinds = sorted({pair.kind for pair in pairs})
-    return {"all": list(pairs)} | {kind: [pair for pair in pairs if pair.kind == kind] for kind in kinds if len(kinds) > 1}
+def off_by(pairs: Sequence[Pair]) -> str:
+    """By which factor predictions are off, whichever way: the median, the middle half, and how many are near."""
+    off = np.exp(np.abs(np.log([pair.ratio for pair in pairs])))
+    quarter, middle, most = np.quantile(off, (0.25, 0.5, 0.75)).tolist()
+    return f"off by {middle:.2f} × [{quarter:.2f}, {most:.2f}], {100 * (off <= NEAR).mean():.0f} % within {NEAR:g} ×"
 
 
 def _predictions(sheet: Page, top: float, pairs: Sequence[Pair], colours: Mapping[str, str]) -> None:
-    axes = sheet.axes(LEFT, top, 2.7, 2.4)
-    scale, short = unit([median(pair.measured_s for pair in pairs)])
-    ends = [time * scale for pair in pairs for time in (pair.predicted_s, pair.measured_s)]
-    low, high = min(ends), max(ends)
-    span = np.array([low / 2, high * 2])
-    axes.fill_between(span, span / NEAR, span * NEAR, color=BAND, linewidth=0, zorder=0)
-    axes.plot(span, span, color=INK, linewidth=0.9, zorder=1)
-    some = pairs[:: max(1, len(pairs) // MOST_DOTS)]
+    scale, short = unit([median(pair.predicted_s for pair in pairs)])
+    times, ratios = [pair.predicted_s * scale for pair in pairs], [pair.ratio for pair in pairs]
+    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, 2.3, xlabel=f"predicted, {short}", ylabel="measured ÷ predicted")
+    axes.axhspan(1 / NEAR, NEAR, color=BAND, linewidth=0, zorder=0)
+    axes.axhline(1.0, color=INK, linewidth=0.9, zorder=1)
     for kind, color in colours.items():
-        own = [pair for pair in some if pair.kind == kind]
-        dots(axes, [pair.predicted_s * scale for pair in own], [pair.measured_s * scale for pair in own], color, zorder=2)
-    log_or_linear(axes, "x", low, high)
-    log_or_linear(axes, "y", low, high)
-    axes.set(xlabel=f"predicted, {short}", ylabel=f"measured, {short}")
+        own = [pair for pair in pairs[:: max(1, len(pairs) // MOST_DOTS)] if pair.kind == kind]
+        dots(axes, [pair.predicted_s * scale for pair in own], [pair.ratio for pair in own], color, zorder=2)
+    log_or_linear(axes, "x", min(times), max(times))
+    log_or_linear(axes, "y", min(1 / NEAR, *ratios), max(NEAR, *ratios))
     axes.grid(visible=True)
-    rows, furthest = [], NEAR
-    groups = list(by_class(pairs).items())[:9]
-    for name, some in groups:
-        quarter, middle, most = np.quantile([pair.off for pair in some], (0.25, 0.5, 0.75)).tolist()
-        near = f"{100 * sum(pair.off <= NEAR for pair in some) / len(some):.0f} %"
-        style: Style = {"color": colours.get(name, INK), "marker": "D"}
-        (title,) = fitted([name or "jobs"], 1.0, lines=1).values()
-        rows.append(MarkRow(title, [Mark((middle, quarter, most), style, (f"{middle:.2f}", near), bold=False)]))
-        furthest = max(furthest, most)
-    left = LEFT + 2.7 + 0.2 + room_for([name for name, _ in groups], 1.1)
-    heads = [("median", 0.1), (f"within {NEAR:g}", 0)]
-
-    def scaled(axes: Axes) -> None:
-        log_or_linear(axes, "x", 1.0, 1.1 * furthest, most=4)
-
-    forest(sheet, top, rows, left=left, right=1.2, label="off by a factor", heads=heads, scale=scaled, zero=1.0, band=(1.0, NEAR))

@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
 
 from analysis.load import load
-from analysis.plots import jobs_hyper, jobs_poisoning, jobs_scaling
-from analysis.plots.scene import Scene, scene_of
-from analysis.report.page import pictures_of
+from analysis.plots import fitting, jobs_hyper, jobs_poisoning, jobs_profile, jobs_scaling
+from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.studies.jobs.pictures_experiments import PARTS
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 
 RUNS = Path(__file__).parents[3] / "data/runs"
@@ -20,16 +22,16 @@ def saved(study: str) -> Scene:
     return scene_of([load(RUNS / f"cluster-{study}_2026-11-22_amd-epyc-2cpu.json")])
 
 
-def test_hyper_parameters_are_a_map_of_times_above_what_each_of_them_does() -> None:
+def test_hyper_parameters_are_rows_of_times_above_what_each_of_them_does() -> None:
     scene = saved("hyper")
     figure = jobs_hyper.draw(scene)
     assert faults(figure) == []
     assert figure.get_label() == "The optimiser matters most: adam is 2.1 × as fast as momentum"
-    momentum, adam, effects = figure.axes
-    ((where, best),) = [(axes, patch) for axes in (momentum, adam) for patch in axes.patches if patch.get_linewidth() == 1.5]
-    assert (where, best.get_bbox().x0 > 1, best.get_bbox().y0 > 1) == (adam, True, True), "batch 64, lr 0.02, adam"  # type: ignore[attr-defined]
-    slowest = max((text for text in momentum.texts), key=lambda text: float(text.get_text().split()[0]))
-    assert slowest.get_text() == "1.15\n[0.933, 1.38]"
+    times, effects = figure.axes
+    marks = [x for line in lines_of(times, "o") for x, _ in points(line)]
+    assert marks == sorted(marks)
+    assert [marks[0], marks[-1], len(marks)] == pytest.approx([0.255, 1.15, 8], abs=5e-3)
+    assert "batch 64, lr 0.02, optimiser adam" in said(figure)
     assert "+112 [+91, +134]" in said(figure)
     assert len(lines_of(effects, "D")) == 2, "two interactions"
     unreached = [replace(stream, jobs=tuple(replace(job, outcome="failed") for job in stream.jobs)) for stream in scene.streams[0].streams]
@@ -37,15 +39,53 @@ def test_hyper_parameters_are_a_map_of_times_above_what_each_of_them_does() -> N
 
 
 def test_poisoned_clients_are_followed_from_the_first_round_to_the_last() -> None:
-    """No round between these is saved, and none is drawn."""
+    """No round between these is in this run, and none is drawn: the lines are dashed."""
     figure = jobs_poisoning.draw(saved("poisoning"))
     assert faults(figure) == []
     assert figure.get_label() == "Poisoned clients cost 12.6 points of accuracy; with a median, 3.3"
     (axes,) = figure.axes
-    courses = [[y for _, y in points(line)] for line in axes.lines if [x for x, _ in points(line)] == [0, 1]]
-    assert courses[0] == pytest.approx([75.8, 90.2], abs=0.1), "without poison"
-    assert [end for _, end in courses] == pytest.approx([90.2, 86.9, 84.4, 77.6], abs=0.1)
+    courses = {tuple(x for x, _ in points(line)): line.get_linestyle() for line in axes.lines if line.get_marker() != "None"}
+    assert courses == {(1, 10): "--"}
+    ends = [[y for _, y in points(line)] for line in axes.lines if line.get_marker() != "None"]
+    assert ends[0] == pytest.approx([75.8, 90.2], abs=0.1), "without poison"
+    assert [end for _, end in ends] == pytest.approx([90.2, 86.9, 84.4, 77.6], abs=0.1)
     assert "4 of 10 poisoned, trimmed mean" in said(figure)
+
+
+def test_every_round_that_a_run_has_is_on_the_line() -> None:
+    """Rounds 2 to 9 are made up; a job that began again has no part in them."""
+    scene = saved("poisoning")
+    (gathered,) = scene.streams
+    more = {f"accuracy_round_{at}": at / 10 for at in range(2, 10)}
+    first, *others = gathered.streams
+    jobs = tuple(replace(job, result={**job.result, **more}) for job in first.jobs)
+    again = replace(jobs[0], attempts=2, result={**jobs[0].result, "accuracy_round_5": 0.0})
+    streams = (replace(first, jobs=(again, *jobs[1:])), *others)
+    figure = jobs_poisoning.draw(replace(scene, streams=(replace(gathered, streams=streams),)))
+    (whole,) = [line for line in figure.axes[0].lines if line.get_marker() != "None" and len(points(line)) == 10]
+    assert points(whole)[4] == pytest.approx((5, 50))
+    assert whole.get_linestyle() == "-"
+
+
+def test_a_bar_is_divided_as_the_time_of_its_jobs() -> None:
+    """Half a core: half of the time of training is spent at the limit. Parts are those of the table of `jobs profile`."""
+    scene = saved("profile")
+    figure = jobs_profile.draw(scene)
+    assert faults(figure) == []
+    assert figure.get_label() == "50 % of train's time is lost to its CPU limit (cores 0.5, slots 1)"
+    _, train, sleep = ([patch for patch in axes.patches if isinstance(patch, Rectangle)] for axes in figure.axes)
+    half_core = [part for part in train if part.get_y() > 3]
+    limited = to_rgba(PARTS["CPU limit"])
+    assert sum(part.get_width() for part in half_core) == pytest.approx(4.83, abs=0.01), "s from submission to end"
+    assert [part.get_width() / 4.83 for part in half_core if part.get_facecolor() == limited] == pytest.approx([0.5], abs=0.01)
+    assert all(part.get_width() < 0.01 for part in sleep if part.get_facecolor() == limited)
+
+
+def test_no_profile_is_drawn_of_one_system_alone() -> None:
+    scene = saved("profile")
+    (gathered,) = scene.streams
+    alone = tuple(one for one in gathered.streams if one.group == gathered.streams[0].group)
+    assert "several systems" in refusal(jobs_profile, replace(scene, streams=(replace(gathered, streams=alone),)))
 
 
 def test_replicas_stand_on_the_law_beside_the_jobs_that_took_the_target() -> None:
@@ -60,6 +100,30 @@ def test_replicas_stand_on_the_law_beside_the_jobs_that_took_the_target() -> Non
     assert "STAND-IN" in said(figure)
 
 
-@pytest.mark.parametrize("study", ["hyper", "poisoning", "scaling"])
-def test_each_leads_the_report_of_its_run(study: str) -> None:
-    assert next(one.name for one in pictures_of(saved(study)) if one.leads) == f"jobs_{study}"
+LEADS = {
+    "checkpoints": "checkpoints",
+    "faults": "faults",
+    "hyper": "hyper",
+    "kubernetes": "faults",
+    "neighbours": "faults",
+    "network": "network",
+    "poisoning": "poisoning",
+    "profile": "profile",
+    "queueing": "waits",
+    "scaling": "scaling",
+    "scheduling": "policies",
+}
+
+
+@pytest.mark.parametrize("study", LEADS)
+def test_the_page_of_a_study_leads_with_the_picture_that_answers_its_question(study: str) -> None:
+    scene = saved(study)
+    for picture in fitting(scene.runs).values():
+        try:
+            figure = picture.draw(scene)
+        except NothingToDraw:
+            continue
+        assert f"jobs_{LEADS[study]}" == picture.NAME
+        assert picture.leads
+        assert faults(figure) == []
+        break

@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json, load
-from analysis.plots import fitting, jobs_faults, jobs_network, jobs_over_time, jobs_overview, jobs_policies, jobs_predicted, pictures
+from analysis.plots import (
+    fitting,
+    jobs_faults,
+    jobs_network,
+    jobs_over_time,
+    jobs_overview,
+    jobs_policies,
+    jobs_predicted,
+    jobs_tail,
+    jobs_waits,
+    pictures,
+)
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs import pictures_faults as faults
 from analysis.studies.jobs import pictures_queues as queues
@@ -87,11 +98,12 @@ def test_the_part_that_waits_longer_falls_from_the_part_that_waits_at_all() -> N
 def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
     (_, place), *_ = queues.places_of(scene)
     rows = queues.rows_of(place, "mean_wait_s")
-    effect = next(arm for arm in place.arms if arm.policy == rows[0].policy).against["mean_wait_s"].effect
+    effect = next(arm for arm in place.arms if arm.policy == rows[0].name).against["mean_wait_s"].effect
     assert effect is not None
-    assert (rows[0].value, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
-    assert [row.value for row in rows] == sorted(row.value or 0.0 for row in rows)
-    assert queues.words(rows[0]) in said(drawings["jobs_policies"])
+    ratios = [row.marks[0].ends for row in rows]
+    assert ratios[0][:2] == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
+    assert [ratio for ratio, *_ in ratios] == sorted(ratio or 0.0 for ratio, *_ in ratios)
+    assert rows[0].marks[0].texts[0] in said(drawings["jobs_policies"])
 
 
 def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
@@ -128,7 +140,7 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
 
 def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
     """What all had is left out of the names: the rate, and the retries."""
-    arms = [arm for _, arm in faults.arms_of(scene)]
+    arms = faults.arms_of(scene)
     assert set(names(arms)) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
     text = said(drawings["jobs_faults"])
     assert all(faults.words(arm) in text for arm in arms)
@@ -136,7 +148,7 @@ def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dic
 
 
 def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
-    _, arm = faults.arms_of(scene)[0]
+    arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
     quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5), p=0.001)
     assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
@@ -159,7 +171,7 @@ def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(draw
 def test_the_overview_counts_what_chance_drew_once_however_many_policies_met_it() -> None:
     """Three streams of 40 jobs have 39 gaps each, under one policy as under four."""
     figure = jobs_overview.draw(scene_of([scheduling_run(blocks=3, count=40)]))
-    assert "117 gaps" in said(figure).replace("\n", " ")
+    assert "117 gaps" in said(figure)
 
 
 def test_the_overview_shows_how_jobs_came_without_the_flood() -> None:
@@ -174,14 +186,16 @@ def test_the_overview_shows_how_jobs_came_without_the_flood() -> None:
         "job_stream:jobs=40": lambda block: stream(block, 40, None),
     }
     figure = jobs_overview.draw(scene_of([run_of(reports, blocks=3)]))
-    assert "117 gaps." in said(figure).replace("\n", " ")
+    assert "117 gaps" in said(figure)
 
 
-def test_the_overview_names_what_was_not_measured() -> None:
-    """Of queues alone: no policies, no faults, and two panels left."""
+def test_the_overview_has_room_for_what_was_measured_alone() -> None:
+    """Of queues alone: no policies, no faults, and two panels that reach from edge to edge and down to the foot."""
     figure = jobs_overview.draw(scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))]))
-    assert len(figure.axes) == 2
-    assert said(figure).count("not in these runs") == 2
+    arrivals, waits = (axes.get_position() for axes in figure.axes)
+    assert arrivals.y0 == waits.y0
+    assert arrivals.width == pytest.approx(waits.width)
+    assert waits.x1 > 0.95
     assert wrong(figure) == []
 
 
@@ -205,10 +219,30 @@ def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
     scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
     pairs = queues.pairs_of(scene.streams[0].streams)
     assert len(pairs) == 160
-    assert {pair.kind for pair in pairs} == {"urgent", "patient"}
     figure = jobs_predicted.draw(scene)
     assert wrong(figure) == []
-    assert list(queues.by_class(pairs)) == ["all", "patient", "urgent"]
+    off = [max(pair.ratio, 1 / pair.ratio) for pair in pairs if pair.kind == "urgent"]
+    assert f"urgent: off by {np.median(off):.2f} ×" in said(figure)
+
+
+def test_times_that_are_predicted_to_be_equal_are_no_test_of_a_prediction() -> None:
+    """No policy can choose by them."""
+    scene = scene_of([scheduling_run(("fifo",), blocks=1, count=40)])
+    (gathered,) = scene.streams
+    alike = [replace(one, jobs=tuple(replace(job, predicted_s=1.0) for job in one.jobs)) for one in gathered.streams]
+    assert "the same time" in refusal(jobs_predicted, replace(scene, streams=(replace(gathered, streams=tuple(alike)),)))
+
+
+def test_waits_of_jobs_that_take_several_slots_are_held_against_no_model() -> None:
+    scene = scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))])
+    (gathered,) = scene.streams
+    wide = [
+        replace(waits, streams=tuple(replace(one, jobs=tuple(replace(job, replicas=2) for job in one.jobs)) for one in waits.streams))
+        for waits in gathered.waits
+    ]
+    wide_scene = replace(scene, streams=(replace(gathered, waits=tuple(wide)),))
+    assert "one slot each" in refusal(jobs_waits, wide_scene)
+    assert "one slot each" in refusal(jobs_tail, wide_scene)
 
 
 def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
