@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band, rounded
+from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, in_words, interval, margin_band, rounded
 from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
@@ -47,11 +47,6 @@ class PowerPart(NamedTuple):
     run: Run
     side: PowerSide
     cells: tuple[Capped, ...]
-
-    def of(self, group: Group, arm: str) -> list[Capped]:
-        """The cells of one algorithm on one task, by block; the arm before its copy."""
-        mine = [cell for cell in self.cells if (cell.group, cell.arm) == (group.name, arm)]
-        return sorted(mine, key=lambda one: (one.again, one.block))
 
     def title(self, title: str, parts: Iterable[PowerPart]) -> str:
         """A task's head; where several back-ends or runs are shown it says which."""
@@ -173,8 +168,8 @@ def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine],
             axes.text(0.02 * most, LINE * (at + 0.5), reason, va="center", fontsize=SMALL, color=QUIET)
 
 
-ABREAST, NAME, DRAW, KNOB, SPACE, MOST_TASKS = 5, 0.22, 1.05, 0.45, 0.24, 3
-TRACES = SmallPanels(ABREAST, above=NAME, tall=DRAW, below=SPACE + KNOB + 0.5, left=0.46, gap=0.05)
+NAME, DRAW, KNOB, SPACE, MOST_TASKS = 0.22, 1.05, 0.45, 0.24, 3
+TRACES = SmallPanels(5, above=NAME, tall=DRAW, below=SPACE + KNOB + 0.5, left=0.46, gap=0.05)
 # What sets the pace, the first of these that was set.
 PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
     ("SM clock, MHz", lambda knobs: knobs.sm_mhz),
@@ -215,71 +210,55 @@ def power_trace(scene: Scene) -> Spec:
     notes += [f"{hidden} more tasks are not drawn: those with most changes of the cap are, then the first."] if hidden else []
     looks, sections = _looks(parts), []
     for part, group in (every[at] for at in kept):
-        draw = partial(_task, part=part, group=group, looks=looks)
+        draw = partial(_task, of=_read(part, group), looks=looks)
         sections.append(Section(part.title(group.title, parts), TRACES.height(len(_read(part, group))), draw, part.drawn, run=part.run))
     return Spec(lead, sections, legend, notes)
 
 
 def _read(part: PowerPart, group: Group) -> dict[str, list[Capped]]:
-    """Return the cells of the algorithms of which something was read."""
-    every = {arm.name: part.of(group, arm.name) for arm in group.arms}
-    return {name: cells for name, cells in every.items() if any(row.power_mean is not None for cell in cells for row in cell.iterations)}
+    """Return the cells of the algorithms of which something was read, by block; of an arm before those of its copy."""
+    cells = sorted((cell for cell in part.cells if cell.group == group.name), key=lambda one: (one.again, one.block))
+    every = {arm.name: [cell for cell in cells if cell.arm == arm.name] for arm in group.arms}
+    return {name: own for name, own in every.items() if any(row.power_mean is not None for cell in own for row in cell.iterations)}
 
 
-def _task(sheet: Page, top: float, part: PowerPart, group: Group, looks: Mapping[str, Look]) -> None:
-    of = _read(part, group)
+def _task(sheet: Page, top: float, of: Mapping[str, list[Capped]], looks: Mapping[str, Look]) -> None:
     rows = [row for cells in of.values() for cell in cells for row in cell.iterations]
     highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
     lowest = 0.94 * min(value for row in rows for value in (row.cap, row.power_mean or row.cap))
     across = (-0.5, max(row.number for row in rows) + 0.5)
-    traces = TRACES._replace(abreast=min(ABREAST, max(2, len(of))))
+    traces = TRACES._replace(abreast=min(TRACES.abreast, max(2, len(of))))
     for name, panel in traces.draw(sheet, top, of, xlim=across, ylim=(lowest, highest)):
-        panel.head(name, color=looks[name].color)
-        _draws(panel.axes, of[name], looks[name])
+        color, first = looks[name].color, of[name][0].iterations
+        panel.head(name, back=0.3, color=color)
+        knob = sheet.axes(panel.left, panel.top + NAME + DRAW + SPACE, panel.wide, KNOB, xlim=across, xlabel="iteration")
+        for axes in (panel.axes, knob):
+            for counted in filter(None, map(steady, phases(first))):
+                axes.axvspan(counted[0].number - 0.5, counted[-1].number + 0.5, color=BAND, linewidth=0, zorder=0)
+        for at, cell in enumerate(of[name]):
+            style: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1} if at else {"color": color, "linewidth": 1.5, "zorder": 3}
+            panel.axes.plot(*_values(cell.iterations, lambda row: row.power_mean), **style)
+        panel.axes.plot(*_values(first, lambda row: row.power_max), ".", color=color, markersize=3.5, zorder=3)
+        panel.axes.step(*_values(first, lambda row: row.cap), where="mid", color=WRONG, linestyle="--", linewidth=1.1, zorder=2)
         rounded(panel.axes, y=4)
         panel.axes.tick_params(labelbottom=False, labelleft=panel.first)
-        knob = sheet.axes(panel.left, panel.top + NAME + DRAW + SPACE, panel.wide, KNOB, xlim=across, xlabel="iteration")
-        _knob(knob, of[name][0], looks[name])
+        _knob(knob, first, color)
 
 
-def _draws(axes: Axes, cells: Sequence[Capped], look: Look) -> None:
-    first = cells[0].iterations
-    numbers = [row.number for row in first]
-    _ground(axes, first)
-    for at, cell in enumerate(cells):
-        style: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1} if at else {"color": look.color, "linewidth": 1.5, "zorder": 3}
-        axes.plot(*_points(cell.iterations, lambda row: row.power_mean), **style)
-    axes.plot(*_points(first, lambda row: row.power_max), ".", color=look.color, markersize=3.5, zorder=3)
-    cap: Style = {"where": "mid", "color": WRONG, "linestyle": "--", "linewidth": 1.1, "zorder": 2}
-    axes.step(numbers, [row.cap for row in first], **cap)
+def _values(rows: Sequence[Iteration], of: Callable[[Iteration], float | None]) -> tuple[list[int], list[float]]:
+    return [row.number for row in rows], [math.nan if (value := of(row)) is None else value for row in rows]
 
 
-def _points(rows: Iterable[Iteration], of: Callable[[Iteration], float | None]) -> tuple[list[int], list[float]]:
-    """Return where there is a value, and what it is."""
-    there = [(row.number, value) for row in rows if row.power_mean is not None and (value := of(row)) is not None]
-    return [number for number, _ in there], [value for _, value in there]
-
-
-def _ground(axes: Axes, rows: Sequence[Iteration]) -> None:
-    for counted in filter(None, map(steady, phases(rows))):
-        axes.axvspan(counted[0].number - 0.5, counted[-1].number + 0.5, color=BAND, linewidth=0, zorder=0)
-
-
-def _knob(axes: Axes, cell: Capped, look: Look) -> None:
+def _knob(axes: Axes, rows: Sequence[Iteration], color: str) -> None:
     """Draw what set the pace in the first block; where another was asked for than was had, that too."""
-    _ground(axes, cell.iterations)
-    name, of = next((entry for entry in PACES if any(entry[1](row.actual) is not None for row in cell.iterations)), ("", None))
+    name, of = next((entry for entry in PACES if any(entry[1](row.actual) is not None for row in rows)), ("", None))
     axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
     rounded(axes, y=2)
     if of is None:
         return
-    numbers = [row.number for row in cell.iterations]
-    had, wanted = [of(row.actual) for row in cell.iterations], [of(row.asked) for row in cell.iterations]
-    drawn: list[tuple[list[float | None], Style]] = [(had, {"color": look.color, "linewidth": 1.3})]
-    if any(value is not None and value != other for value, other in zip(wanted, had, strict=True)):
-        drawn.insert(0, (wanted, {"color": QUIET, "linestyle": ":", "linewidth": 1.0}))
-    for values, style in drawn:
-        axes.step(numbers, [math.nan if value is None else value for value in values], where="mid", **style)
+    if any(of(row.asked) not in {None, of(row.actual)} for row in rows):
+        axes.step(*_values(rows, lambda row: of(row.asked)), where="mid", color=QUIET, linestyle=":", linewidth=1.0)
+    axes.step(*_values(rows, lambda row: of(row.actual)), where="mid", color=color, linewidth=1.3)
     axes.margins(y=0.25)
 
 
@@ -309,42 +288,35 @@ def power_pareto(scene: Scene) -> Spec:
     def task(panel: SmallPanel, of: tuple[PowerPart, Group]) -> None:
         part, group = of
         panel.head(part.title(group.title, parts), back=tasks.left)
-        panel.axes.set_xlabel(part.drawn)
-        _front(panel.axes, group, looks)
+        axes, arms = panel.axes, _both(group)
+        axes.set_xlabel(part.drawn)
+        front = sorted((arm.means[POWER].value, arm.means[THROUGHPUT].value) for arm in arms if arm.front)
+        axes.step(*zip(*front, strict=True), where="post", color=FAINT, linewidth=1.4, zorder=1)
+        if len(group.caps) == 1:  # of a schedule a mean over all of it has no cap
+            axes.axvline(group.caps[0], color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
+        for arm in arms:
+            power, rate, look = arm.means[POWER], arm.means[THROUGHPUT], looks[arm.name]
+            style: Style = {"color": look.color, "linewidth": 1.2, "marker": look.marker, "markersize": 6.5}
+            style["markerfacecolor"] = look.color if arm.holds == "yes" else "white"
+            interval(axes, power.value, (None, rate.low, rate.high), style, "y")
+            interval(
+                axes, rate.value, ends_of(power), style, tooltip=f"{arm.name}: {in_words(ends_of(rate))} at {in_words(ends_of(power))}"
+            )
+        rounded(axes, x=5, y=5)
+        axes.margins(0.12)
 
-    section = tasks.section("", panels, task, ylabel="images/s")
-    return Spec(
-        lead,
-        [section],
-        legend,
-        [*_sources(part for part, _ in panels), common],
-        runs=[*{id(part.run): part.run for part, _ in panels}.values()],
-    )
+    runs = [*{id(part.run): part.run for part, _ in panels}.values()]
+    notes = [*_sources(part for part, _ in panels), common]
+    return Spec(lead, [tasks.section("", panels, task, ylabel="images/s", grid="both")], legend, notes, runs=runs)
 
 
 def _both(group: Group) -> list[MeasuredAlgorithm]:
     return [arm for arm in group.arms if {POWER, THROUGHPUT} <= arm.means.keys()]
 
 
-def _front(axes: Axes, group: Group, looks: Mapping[str, Look]) -> None:
-    axes.grid(visible=True)
-    front = sorted((arm.means[POWER].value, arm.means[THROUGHPUT].value) for arm in _both(group) if arm.front)
-    axes.step(*zip(*front, strict=True), where="post", color=FAINT, linewidth=1.4, zorder=1)
-    if len(group.caps) == 1:  # of a schedule a mean over all of it has no cap
-        axes.axvline(group.caps[0], color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
-    for arm in _both(group):
-        power, rate, look = arm.means[POWER], arm.means[THROUGHPUT], looks[arm.name]
-        style: Style = {"color": look.color, "linewidth": 1.2, "marker": look.marker, "markersize": 6.5}
-        style["markerfacecolor"] = look.color if arm.holds == "yes" else "white"
-        interval(axes, power.value, (None, rate.low, rate.high), style, "y")
-        interval(axes, rate.value, ends_of(power), style)
-    rounded(axes, x=5, y=5)
-    axes.margins(0.12)
-
-
 LEAST = 2.0  # percent to either side that are in view
 OFFS = SmallPanels(2, above=0.1, tall=2.0, below=0.5, left=0.6, gap=0.1)
-Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, predicted ÷ measured − 1)
+Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, percent by which more was predicted)
 
 
 @picture(8, "Predicted and measured", "How far the model that algorithms plan with is off, which way, and where.", REPORTS=CAPPED)
@@ -363,40 +335,33 @@ def power_predicted(scene: Scene) -> Spec:
     legend = [dot(name, looks[name].color, looks[name].marker, 4.5) for name in names]
     sections = []
     for part, errors in kept:
-        title = part.title(f"back-end {part.side.backend}", [part] if len(parts) == 1 else [part, part])
+        title = f"back-end {part.side.backend}"
+        words = {name: foretold([row for cell in part.cells if cell.arm == name for row in steady(cell.iterations)]) for name in names}
+        lines = [minus(f"{name}: {foretold_words(result)}") for name, result in words.items() if result]
         draw = partial(_offs, part=part, errors=errors, looks=looks)
-        sections.append(Section(title, OFFS.height(2), draw, lines=_error_words(part), run=part.run))
+        sections.append(Section(title, OFFS.height(2), draw, lines=lines, run=part.run))
     return Spec(lead, sections, legend, _sources(part for part, _ in kept))
 
 
 def _errors(part: PowerPart, of: Callable[[Iteration], tuple[float | None, float | None]]) -> Errors:
     errors: Errors = {}
     for cell in part.cells:
-        for row in as_asked(steady(cell.iterations)):
-            predicted, measured = of(row)
+        for predicted, measured in map(of, as_asked(steady(cell.iterations))):
             if predicted is not None and measured:
-                errors.setdefault(cell.arm, []).append((measured, predicted / measured - 1))
+                errors.setdefault(cell.arm, []).append((measured, 100 * (predicted / measured - 1)))
     return errors
-
-
-def _error_words(part: PowerPart) -> list[str]:
-    """A line an algorithm: the middle of its errors, and how large one is as a rule."""
-    steady_rows: dict[str, list[Iteration]] = {}
-    for cell in sorted(part.cells, key=lambda cell: cell.arm):
-        steady_rows.setdefault(cell.arm, []).extend(steady(cell.iterations))
-    return [minus(f"{name}: {foretold_words(result)}") for name, rows in steady_rows.items() if (result := foretold(rows))]
 
 
 def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
     for result, label, axes in zip(errors, labels, OFFS.axes(sheet, top), strict=True):
+        far = 1.1 * max([LEAST, *(abs(error) for points in result.values() for _, error in points)])
         axes.set(xlabel=label, ylabel="predicted is more, %")
         axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
         axes.grid(visible=True)
         for name, points in result.items():
             xs, ys = zip(*points, strict=True)
-            dots(axes, xs, [100 * y for y in ys], looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5)
-        far = max([LEAST, *(abs(100 * error) for points in result.values() for _, error in points)])
+            dots(axes, xs, ys, looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5)
         rounded(axes, x=5)
         axes.margins(0.08)
-        axes.set_ylim(-1.1 * far, 1.1 * far)
+        axes.set_ylim(-far, far)
