@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.telemetry import QUANTITIES, Quantity, Series
+from control.names import first_few
 
 from .labels import fitted, fitted_arms, joined
 from .marks import Axes, Style, dots, rounded, trailing_mean
@@ -20,7 +21,7 @@ from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 LEFT, ROW, GAP, TITLES, FOOT = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points of lines, above which they are drawn in pixels
 ABREAST, MOST_COLUMNS, MOST_ROWS, FEW_ROWS = 4, 8, 12, 6
-SURE = 0.05
+SURE, MOST_NAMED = 0.05, 6
 NOTHING = 0.005  # in the quantity's unit: what never comes to more is 0
 TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: as DeepTweak drew it, and for cells of fewer than so many
 
@@ -71,7 +72,22 @@ def telemetry(scene: Scene) -> Spec:
     lead = (
         f"Dots: samples of every cell. Lines: mean over the cells of a tweak set, trailing over {' or '.join(map(str, windows))} samples."
     )
-    notes = _notes(scene, every, columns, there, quantities, flat, differing)
+    others = [quantity.label for quantity in there if quantity not in quantities]
+    hidden = [column.panel.title for column in every if column not in columns]
+    choice = "Drawn are quantities whose means over cells differ between tweak sets (F test, Holm over all): a choice, no verdict."
+    if not any(differing):
+        several = any(len(traces) > 1 for column in every for traces in column.traces.values())
+        choice = (
+            f"Drawn are the {len(quantities)} quantities that move most{': no difference between tweak sets is shown' if several else ''}."
+        )
+    notes = [
+        "Devices of a kind are taken together. Samples far from all others, and cells longer than most, are cut off.",
+        choice if others or any(differing) else "",
+        f"Sampled as well: {joined(others)}." if others else "",
+        f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}." if flat else "",
+        f"Not drawn, for less differs there: {first_few(hidden, MOST_NAMED)}." if hidden else "",
+        f"Without samples: {scene.series_missing}." if scene.series_missing else "",
+    ]
     bands = [columns[first : first + ABREAST] for first in range(0, len(columns), ABREAST)]
     tall = TITLES + (ROW + GAP) * len(quantities) + FOOT
     sections = [Section("", tall, partial(_band, band=band, quantities=quantities, looks=looks)) for band in bands]
@@ -103,33 +119,6 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
         if p < SURE:
             result[at].add(quantity)
     return result
-
-
-def _notes(
-    scene: Scene,
-    every: Sequence[SampledColumn],
-    columns: Sequence[SampledColumn],
-    there: Sequence[Quantity],
-    quantities: Sequence[Quantity],
-    flat: Sequence[Quantity],
-    differing: Sequence[set[Quantity]],
-) -> list[str]:
-    notes = ["Devices of a kind are taken together. Samples far from all others, and cells longer than most, are cut off."]
-    others = [quantity.label for quantity in there if quantity not in quantities]
-    if any(differing):
-        notes.append("Drawn are quantities whose means over cells differ between tweak sets (F test, Holm over all): a choice, no verdict.")
-    elif others:
-        several = any(len(traces) > 1 for column in every for traces in column.traces.values())
-        notes.append(
-            f"{'No difference between tweak sets is shown: ' if several else ''}the {len(quantities)} quantities that move most are drawn."
-        )
-        notes[-1] = notes[-1][0].upper() + notes[-1][1:]
-    notes += [f"Sampled as well: {joined(others)}."] if others else []
-    notes += [f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}."] if flat else []
-    if len(columns) < len(every):
-        hidden = [column.panel.title for column in every if column not in columns]
-        notes.append(f"Not drawn, for less differs there: {', '.join(hidden[:6])}{'…' if len(hidden) > 6 else ''}.")
-    return notes + ([f"Without samples: {scene.series_missing}."] if scene.series_missing else [])
 
 
 def column_of(scene: Scene, panel: Panel) -> SampledColumn:
