@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import fmean
 from typing import NamedTuple
 
@@ -91,35 +91,32 @@ def run_order(scene: Scene) -> Spec:
     looks, legend = _looks(scene, names)
     labels = arm_labels(scene.runs, names)
     sections, notes, drawn = [], [], set()
-    for run in dict.fromkeys(panel.run.origin for panel in panels):
-        own = [panel for panel in panels if panel.run.origin == run]
-        time, machine = timeline_of(own[0].run), _machine(own[0].run)
+    for _, group in groupby(panels, key=lambda panel: panel.run.origin):
+        own = list(group)
+        run = own[0].run
+        time, machine = timeline_of(run), _machine(run)
         for panel in own:
-            outliers, last = outlying_cells(panel.cells, panel.metric.name), panel is own[-1] and not machine
+            name, last = panel.metric.name, panel is own[-1] and not machine
+            outliers = outlying_cells(panel.cells, name)
             draw = partial(_order, panel=panel, looks=looks, outliers=outliers, time=time, last=last)
-            values = [cell.metrics[panel.metric.name] for cell in panel.cells if panel.metric.name in cell.metrics]
-            beside = f"{measure_of(panel.metric.name, values).label} ({direction(panel.metric)})"
-            sections.append(Section(panel.title, 1.53 + 0.24 * last, draw, beside, run=panel.run))
-            notes.append(_outlier_note(panel, outliers, labels))
-            drawn |= {"far"} if outliers else set()
-            drawn |= {cell.outcome for cell in panel.cells} | {"disturbed" for cell in panel.cells if disturbed(panel.run, cell)}
-            drawn |= {"doubt" for cell in panel.cells if in_doubt(cell)}
+            values = [cell.metrics[name] for cell in panel.cells if name in cell.metrics]
+            beside = f"{measure_of(name, values).label} ({direction(panel.metric)})"
+            sections.append(Section(panel.title, 1.53 + 0.24 * last, draw, beside, run=run))
+            named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers]
+            notes += [f"{panel.title}: {first_few(named, MOST_NAMED)}"] if named else []
+            drawn |= {cell.outcome for cell in panel.cells} | {"doubt" for cell in panel.cells if in_doubt(cell)} | {"far" for _ in named}
+        drawn |= {"disturbed"} if time.disturbed else set()
         if machine:
-            draw = partial(_meanwhile, rows=machine, time=time)
             beside = "pressure: tasks had to wait, the workload's own too" if any("waiting" in label for label in machine) else ""
-            sections.append(Section("The machine meanwhile", MEANWHILE * len(machine) + 0.44, draw, beside, run=own[0].run))
-    legend += [
-        line("median of the block", AGAIN, 3, alpha=0.6),
-        *(entry for what, entry in MARKED.items() if what in drawn),
-    ]
+            tall, draw = MEANWHILE * len(machine) + 0.44, partial(_meanwhile, rows=machine, time=time)
+            sections.append(Section("The machine meanwhile", tall, draw, beside, run=run))
+    legend += [line("median of the block", AGAIN, 3, alpha=0.6), *(entry for what, entry in MARKED.items() if what in drawn)]
     lead = (
         "Each mark is a cell when it ran, its line how long. Marks that rise or fall together from left to right are the machine's drift, "
         "not a tweak's effect."
     )
-    if any(notes):
-        far = "Far from the others of their tweak set and block (5 robust SD or more), and not left out of any average: "
-        notes = [f"{far}{'; '.join(filter(None, notes))}."]
-    return Spec(lead, sections, legend, notes)
+    far = "Far from the others of their tweak set and block (5 robust SD or more), and not left out of any average: "
+    return Spec(lead, sections, legend, [f"{far}{'; '.join(notes)}."] if notes else [])
 
 
 MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
@@ -178,12 +175,14 @@ def timeline_of(run: Run) -> Timeline:
         spans = {cell.id: (cell.order - 0.5, cell.order + 0.5) for cell in cells}
         return Timeline(spans, {}, (), PLACE, _joined([spans[cell.id] for cell in cells if disturbed(run, cell)], 0.1))
     end = min(starts.values())
+    order: list[tuple[float, int, Cell]] = []  # one that was run again ran later than its place says
+    for cell in cells:
+        order.append((starts.get(cell.id, order[-1][0] if order else end), cell.order, cell))
     ends: dict[str | None, float] = {}  # of each node, so far
     timed: dict[str, tuple[float, float]] = {}
-    for cell in cells:
-        begin = max(starts[cell.id], ends.get(cell.node, 0.0)) if cell.id in starts else end
-        end = begin + (cell.duration_s or 0.0)
-        ends[cell.node] = end
+    for start, _, cell in sorted(order, key=lambda entry: entry[:2]):
+        begin = max(start, ends.get(cell.node, start)) if cell.id in starts else end
+        end = ends[cell.node] = begin + (cell.duration_s or 0.0)
         timed[cell.id] = begin, end
     busy_s = math.fsum(end - begin for begin, end in timed.values())
     stretches = _joined(timed.values(), max(60.0, 0.1 * busy_s))  # the run without its pauses
@@ -194,7 +193,7 @@ def timeline_of(run: Run) -> Timeline:
         return at - first - math.fsum(after - before - 0.025 * busy_s for before, after in breaks if at >= after)
 
     last = place(stretches[-1][1])
-    step = next((step for step in STEPS_S if last / step <= FEW_TICKS), STEPS_S[-1])
+    step = next((step for step in STEPS_S if last / step <= FEW_TICKS), math.ceil(last / FEW_TICKS))
     form = "%H:%M" if step >= 60 else "%H:%M:%S"
     places: dict[float, str] = {}
     for begin, end in stretches:
@@ -285,12 +284,6 @@ def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list
     legend = [dot(name, looks[name].color, looks[name].marker) for name in bare]
     legend.append(dot(f"one of {len(names) - len(bare)} tweak sets", other.color, size=4))
     return {name: looks[name] if name in bare else other for name in names}, legend
-
-
-def _outlier_note(panel: Panel, outliers: Sequence[Outlier], labels: Mapping[str, str]) -> str:
-    """Name the outliers, the farthest first."""
-    named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers]
-    return f"{panel.title}: {first_few(named, MOST_NAMED)}" if named else ""
 
 
 def _order(

@@ -70,6 +70,12 @@ def test_a_timeline_has_each_cell_at_its_time_without_the_pauses() -> None:
     assert time.ticks == {0: "10:00:00", 20: "10:00:20", 40: "10:00:40", 62.5: "11:01:00", 82.5: "11:01:20"}
 
 
+def test_a_cell_that_was_run_again_at_the_end_holds_up_no_other() -> None:
+    """The second of three ran last."""
+    run = timed(("2026-11-25T10:00:00+00:00", 20.0), ("2026-11-25T10:00:40+00:00", 20.0), ("2026-11-25T10:00:20+00:00", 20.0))
+    assert [timeline_of(run).spans[cell.id] for cell in run.cells] == [(0, 20), (40, 60), (20, 40)]
+
+
 def test_cells_of_unknown_times_stand_at_their_place_in_the_order() -> None:
     run = timed((None, 20.0), (None, 20.0), (None, 20.0))
     assert [timeline_of(run).middle(cell) for cell in run.cells] == [cell.order for cell in run.cells]
