@@ -61,7 +61,7 @@ def read_arm(text: str, refused: list[str]) -> Arm:
 
     Raises: Refused, where nothing can be read. UnknownName, where a run does not have the tweak set.
     """
-    path, tweakset = _configuration(text) or _split(text)
+    path, tweakset = split(text)
     own: list[str] = []
     runs = tuple(load_each([path], own))
     if not runs:
@@ -98,7 +98,10 @@ def _configuration(text: str) -> tuple[str, str] | None:
     return str(folder.parent), folder.name
 
 
-def _split(text: str) -> tuple[str, str | None]:
+def split(text: str) -> tuple[str, str | None]:
+    """The path and the tweak set of `PATH[:TWEAKSET]`."""
+    if configuration := _configuration(text):
+        return configuration
     path, colon, tweakset = text.rpartition(":")
     if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
         return text, None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
+from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import amount, headline, label_of, provenance, shorten
 from .switched import outlasts
@@ -143,8 +144,7 @@ def answer_of(
 
 
 def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str:
-    path, _, arm = source.rpartition(":")
-    file = path if arm and path.endswith(".json") else source  # RUN.json:ARM is what `compare` alone takes
+    file, _ = split(source)
     if nothing and contrasts:
         return plan_command(contrasts[0].margin, file)
     return f"python -m analysis {'report' if contrasts else 'describe'} {shlex.quote(file)}"

@@ -13,6 +13,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.studies.gate.gate import EXIT
 from analysis.studies.gate.limits import KEYS, read
+from analysis.wording import spoken
 from fixtures.__main__ import EXAMPLE
 from tests.composite import run_action
 
@@ -84,5 +85,5 @@ def test_a_command_has_the_options_it_is_shown_with(program: str, options: list[
 
 
 def test_the_exit_codes_are_the_gates() -> None:
-    table = dict(re.findall(r"^\| (\d) \| (\w+)", PAGE, flags=re.MULTILINE))
-    assert table == {str(code): word for word, code in EXIT.items()} | {"2": "refused"}
+    table = dict(re.findall(r"^\| (\d) \| ([^:,|]+?)[ ]?[:,|]", PAGE, flags=re.MULTILINE))
+    assert table == {str(code): spoken(word) for word, code in EXIT.items()} | {"2": "refused"}

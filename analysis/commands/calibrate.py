@@ -6,6 +6,9 @@ stock-again) of the saved runs that are named. docs/calibration.md holds what it
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
 ANSWERS = True
 GROUP = "design"
 HELP = "how often each rule, ours and others', is wrong"
-EXAMPLE = """\
+REAL = "data/runs/2026-11-21_aa_amd-epyc-2cpu.json"
+EXAMPLE = f"""\
 example:
   python -m analysis calibrate
-  python -m analysis calibrate data/runs/2026-11-21_aa_amd-epyc-2cpu.json
+  python -m analysis calibrate {REAL}
 
 Exit code 0: measured. 2: bad usage, or a file cannot be used.
 """
@@ -44,7 +48,9 @@ def run(
     from analysis.studies.calibration.real_noise import real_noise
 
     real = tuple(real_noise(load(name), seed, trials) for name in runs)
-    return answer(calibrate(seed, trials, real), rules=args.markdown)
+    result = answer(calibrate(seed, trials, real), rules=args.markdown)
+    following = ("compare", runs[0]) if runs else ("calibrate", REAL) if Path(REAL).exists() else ()
+    return replace(result, next=shlex.join(["python", "-m", "analysis", *following]) if following else "")
 
 
 arguments = run.arguments

@@ -1,9 +1,10 @@
-"""Fail a build on a regression: pass, regression or undecided, with the evidence for each. It never passes by default."""
+"""Fail a build on a regression: pass, regression or can't tell, with the evidence for each. It never passes by default."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import render
-from analysis.arms import read_arm
+from analysis.arms import read_arm, split
 from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
 from analysis.plain import inert_json
@@ -20,7 +21,7 @@ from analysis.studies.gate import limits as limits_file
 from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.studies.gate.promote import Promotion, place, promote
 from analysis.terms import Refused, Run
-from analysis.wording import parse_percent
+from analysis.wording import parse_percent, plan_command
 
 if TYPE_CHECKING:
     import argparse
@@ -103,7 +104,17 @@ def _say(args: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) 
     if args.csv or args.markdown:
         say(commands, sys.stderr)
         commands = ""
-    return say(commands + render.write(answer(gate, promotion if args.promote_to else None, args.promote_to), args))
+    result = answer(gate, promotion if args.promote_to else None, args.promote_to)
+    return say(commands + render.write(replace(result, next=_next(gate, args.candidate)), args))
+
+
+def _next(gate: Gate, candidate: str) -> str:
+    """How many blocks would decide, where that is open; else the evidence."""
+    path, _ = split(candidate)
+    more = [ruled.limit for ruled in gate.rulings if ruled.blocks_needed]
+    if gate.ruling == "undecided" and more and Path(path).is_file():
+        return plan_command(min(more), path)
+    return f"python -m analysis report {shlex.quote(path)}"
 
 
 def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:

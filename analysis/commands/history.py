@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +69,10 @@ def run(
         except Refused as error:  # what was found is told even where it cannot be drawn
             complain(error)
             exit_code = NOT_DRAWN
-    return replace(result, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
+    changes = history.changes
+    files = [mark.origin for mark in (changes[0].last_before, changes[0].first)] if changes else runs
+    following = shlex.join(["python", "-m", "analysis", "compare" if changes else "report", *files])
+    return replace(result, next=following, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
 
 
 arguments = run.arguments

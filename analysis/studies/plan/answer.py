@@ -11,7 +11,7 @@ from analysis.answer import Answer, Column, Line, Section, Table, bullets, group
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
 from analysis.terms import AGAIN, Run
-from analysis.wording import duration, studies_own, study_files, unsigned
+from analysis.wording import duration, plan_command, studies_own, study_files, unsigned
 
 from .plan import DAY_S, CellLength, Looks, Need, Plan
 
@@ -40,7 +40,7 @@ def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
         findings=findings,
         sections=[*_needs(plan), *_cell_lengths(plan), *(_looks(looks, plan) if looks else ()), *_unplanned(plan)],
         legend=LEGEND,
-        next=command_of(pilot, plan.blocks) if feasible and not in_file and plan.blocks else "",
+        next="" if feasible and in_file else _next(plan, pilot),
         data={
             "run_id": pilot.run_id,
             "origin": pilot.origin,
@@ -52,6 +52,15 @@ def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
             "looks": looks,
         },
     )
+
+
+def _next(plan: Plan, pilot: Run) -> str:
+    """The run; where it would take longer than a day, the plan of what a day can see, if anything."""
+    if plan.on_this_machine and plan.blocks is not None:
+        return command_of(pilot, plan.blocks)
+    if plan.seen_in_a_day is None:
+        return ""
+    return plan_command(math.ceil(1000 * plan.seen_in_a_day) / 1000, pilot.origin)
 
 
 def _unplanned(plan: Plan) -> list[Section]:

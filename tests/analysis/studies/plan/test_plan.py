@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,4 +299,6 @@ def test_a_plan_beyond_a_day_is_none(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert planned(made, replace(GOAL, blocks=blocks)).mde == in_a_day
     text = printed(capsys, "plan", "--effect", "0.5%", saved_file(tmp_path, made))
     assert "Not on this machine" in text
+    *_, following = text.splitlines()  # what a day can see, which is then planned
+    assert json.loads(printed(capsys, *shlex.split(following)[4:], "--json"))["on_this_machine"]
     assert "--blocks=" not in text
