@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     Looks = Mapping[int, Mapping[str, Any]]
 
-NEEDS = "a grid of GPU metrics"  # drawn by its own command
 GRID_TITLE = "The same kernels, as three metrics see them"
 WORDS = {
     ACTIVE: ("While the kernel ran", "mean of the active part"),

@@ -47,7 +47,6 @@ def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -
     modules = pictures()
     assert {"forest", "run_order", "steps", "distribution", "parameters", "energy", "telemetry"} <= modules.keys()
     assert not {"page", "history"} & modules.keys(), "one helps the others, one is drawn from something else"
-    assert all(not hasattr(module, "NEEDS") for module in modules.values())
     assert len({module.ORDER for module in modules.values()}) == len(modules)
     assert list(modules) == sorted(modules, key=lambda name: modules[name].ORDER)
     assert all(module.TITLE and module.ANSWERS.endswith(".") and "\n" not in module.ANSWERS for module in modules.values())
