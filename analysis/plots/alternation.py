@@ -14,11 +14,11 @@ from matplotlib.patches import Rectangle
 
 from analysis.stats.effect import log_gains
 from analysis.terms import Cell, Comparison, Metric
-from analysis.wording import number, unsigned
+from analysis.wording import number, spoken, unsigned
 
 from .effects import UNTOUCHED, gain_with_interval
 from .labels import arm_labels, minus, room_for, time_unit, width_in
-from .marks import BANDED, VERDICTS, Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
+from .marks import BANDED, Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
 from .page import INSIDE, Page, Section, Spec, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
@@ -86,10 +86,10 @@ def _finding(switched: Switched) -> str:
     if comparison is None:
         return "Nothing was compared."
     if comparison.primary is None:
-        return f"{comparison.verdict}: {comparison.reason}"
+        return f"{spoken(comparison.verdict)}: {comparison.reason}"
     processes = len(switched.processes)
     pairs = sum(len(cell.segments) // 2 for cell in switched.processes)
-    text = f"{gain_with_interval(comparison.primary).replace(' ', ' % ', 1)}: {comparison.verdict}. "
+    text = f"{gain_with_interval(comparison.primary).replace(' ', ' % ', 1)}: {spoken(comparison.verdict)}. "
     text += f"{pairs} pairs in {processes} process{'' if processes == 1 else 'es'}."
     if comparison.carry_over is not None:
         early, late, p = comparison.carry_over
@@ -178,9 +178,6 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
         if len(switched.processes) > 1 and gains:
             above(axes, at + 0.6, f"{'process ' if not at else ''}{cell.block}", ha="left")
         at += len(gains)
-    if comparison is not None:
-        look: Style = {"ha": "right", "va": "bottom", "fontsize": SMALL, "fontweight": "bold"}
-        sheet.text(INSIDE, top - 0.16, comparison.verdict, color=VERDICTS[comparison.verdict]["color"], **look)
 
 
 LANE, HEAD = 0.26, 0.2

@@ -75,7 +75,9 @@ def forest(scene: Scene) -> Spec:
     )
     if judged_by_key(scene.runs):
         lead += " Each is a whole tweak set; what single keys do is judged in “Effect of each key”."
-    legend: list[Entry | None] = [*_verdict_legend(comparison for comparison in every if gain_of(comparison) is not None)]
+    legend: list[Entry | None] = [
+        *verdict_entries(VERDICTS, {comparison.verdict for comparison in every if gain_of(comparison) is not None})
+    ]
     if not any(comparison.primary for comparison in every):
         legend = [entry._replace(style={**entry.style, "linestyle": "none"}) for entry in legend if entry]
     if any(comparison.second for comparison in every):
@@ -118,7 +120,10 @@ def leaderboard(scene: Scene) -> Spec:
         f"Right of 0 is faster than {' or '.join(bases)}, left of it slower. Lines: 95 % intervals of the gain in each workload's primary "
         "metric."
     )
-    legend = [*_verdict_legend(shown), margin_entry(comparison.margin for comparison in shown)]
+    legend = [
+        *verdict_entries(VERDICTS, {comparison.verdict for comparison in shown}),
+        margin_entry(comparison.margin for comparison in shown),
+    ]
     hidden = len(every) - len(shown)
     claims = [comparison for comparison in shown if comparison.verdict in {"improved", "regressed"}]
     section = _contrasts(rows, room_for([row.name for row in rows], 2.9), _reach(shown, claims), shown[0].margin)
@@ -133,11 +138,14 @@ def _contrasts(
 
 
 def _mark(comparison: Comparison, verdict: str) -> Mark:
-    return Mark(_ends(comparison), VERDICTS[comparison.verdict], (_figures(comparison), verdict), tooltip=_sentence(comparison))
-
-
-def _verdict_legend(comparisons: Iterable[Comparison]) -> list[Entry]:
-    return verdict_entries(VERDICTS, {comparison.verdict for comparison in comparisons})
+    figures = gain_with_interval(comparison.primary) if comparison.primary else ""
+    if comparison.observed is not None and not comparison.primary:
+        figures = minus(f"{number(comparison.observed)} [no interval]")
+    tooltip = f"{comparison.tweakset} · {comparison.workload}: {figures} % against {comparison.baseline}, {spoken(comparison.verdict)}"
+    tooltip += f", {comparison.pairs} of {comparison.blocks} blocks" if comparison.pairs else ""
+    if comparison.p_adjusted is not None:
+        tooltip += f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}"
+    return Mark(_ends(comparison), VERDICTS[comparison.verdict], (figures, verdict), tooltip=tooltip)
 
 
 def _reasons(comparisons: Iterable[Comparison]) -> str:
@@ -160,24 +168,9 @@ def _reach(comparisons: Sequence[Comparison], in_view: Sequence[Comparison] = ()
     return reach_of(map(_ends, comparisons), least, [_ends(comparison)[0] for comparison in in_view])
 
 
-def _figures(comparison: Comparison) -> str:
-    if comparison.primary:
-        return gain_with_interval(comparison.primary)
-    return minus(f"{number(comparison.observed)} [no interval]") if comparison.observed is not None else ""
-
-
 def gain_with_interval(effect: Effect) -> str:
     """Write `+2.1 [+1.0, +3.2]`, in percent."""
     return minus(f"{number(effect.gain)} [{number(effect.low)}, {number(effect.high)}]")
-
-
-def _sentence(comparison: Comparison) -> str:
-    blocks = f", {comparison.pairs} of {comparison.blocks} blocks" if comparison.pairs else ""
-    p = f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}" if comparison.p_adjusted is not None else ""
-    return (
-        f"{comparison.tweakset} · {comparison.workload}: {_figures(comparison)} % against {comparison.baseline}, "
-        f"{spoken(comparison.verdict)}{blocks}{p}"
-    )
 
 
 def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:

@@ -320,7 +320,7 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
     if high / low <= MUCH:
         room = 0.08 * (high - low) or 0.1 * high
         axes.set(**{f"{which}lim": (low - room, high + room)})
-        axis_of(axes, which).set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1))
+        getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1))
         return
     room = (high / low) ** 0.06
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low / room, high * room)})
@@ -361,16 +361,11 @@ def rounded(axes: Axes, **most: int) -> None:
         getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10]))
 
 
-def axis_of(axes: Axes, which: Literal["x", "y"]) -> Any:
-    """Return one axis."""
-    return axes.xaxis if which == "x" else axes.yaxis
-
-
 def ticks(
     axes: Axes, which: Literal["x", "y"], places: Iterable[float], write: Callable[[float], str] | Mapping[float, str] | None = None
 ) -> None:
     """Put ticks at these places alone, written as they are or as `write` says."""
-    axis, written = axis_of(axes, which), (lambda value: f"{value:g}") if write is None else write
+    axis, written = getattr(axes, f"{which}axis"), (lambda value: f"{value:g}") if write is None else write
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: minus(written(value) if callable(written) else written[value])))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.labels import short_names
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import VERDICTS, Mark, MarkRow, Style, axis_of, ends_of, forest_section, interval, margin_band, round_ticks, ticks
+from analysis.plots.marks import VERDICTS, Mark, MarkRow, Style, ends_of, forest_section, interval, margin_band, round_ticks, ticks
 from analysis.plots.page import INSIDE, Page, Section, Spec, dot, fill, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, picture
@@ -70,7 +70,7 @@ class MonitorPart(NamedTuple):
         across, through = (axes.axvspan, axes.axvline) if which == "x" else (axes.axhspan, axes.axhline)
         across(*margin_band(margin), color=BAND, zorder=0)
         through(0, color=INK, linewidth=0.9, zorder=1)
-        axis_of(axes, which).grid(visible=True)
+        axes.grid(axis=which)
 
 
 def parts_of(scene: Scene) -> list[MonitorPart]:
