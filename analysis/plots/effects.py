@@ -33,9 +33,8 @@ from .marks import (
     reach_of,
     short_gain,
     tile,
-    tile_axes,
 )
-from .page import INSIDE, WIDTH, Entry, Page, Section, Spec, dot, fill, line, margin_entry, verdict_entries
+from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line, margin_entry, verdict_entries
 from .scene import NothingToDraw, Panel, Scene, called, changes_something, comparison_of, contrasts_of, in_order, measured, panels_of, some
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 
@@ -247,7 +246,7 @@ def parameters(scene: Scene) -> Spec:
         dot("changed together with others", size=6, markerfacecolor="white"),
         fill("faster", FASTER, FASTER),
         fill("slower", SLOWER, SLOWER),
-        fill("framed: improved or regressed; faint: no difference shown", "white", **{**FRAME, "edge": INK, "edgecolor": INK}),
+        fill("framed: shown to differ; faint: not", "white", **{**FRAME, "edge": INK, "edgecolor": INK}),
     ]
     lead = "Above: gain of each tweak set as a whole, %, in the workload's primary metric. Below: the keys it changes. "
     if judged_by_key(scene.runs):
@@ -264,9 +263,10 @@ def parameters(scene: Scene) -> Spec:
         raise NothingToDraw(f"{len(names)} tweak sets are too many columns for one page: nobody could read their names")
     heads = fitted_arms(scene.runs, names, 1.6, SMALL, lines=2 if column > 0.3 else 1)
     above = room_for(arm_labels(scene.runs, names).values(), 1.7, SMALL)
-    rows: list[Key | str] = []
+    rows: list[Key | str] = [*titles, ""]
     for key in keys:
         rows += [key] if key.section in rows else [key.section, key]
+    tall = KEY_ROW * len(rows)
 
     def draw(sheet: Page, top: float) -> None:
         top += above
@@ -274,7 +274,11 @@ def parameters(scene: Scene) -> Spec:
         for at, name in enumerate(names):
             sheet.text(left + column * (at + 0.5), top - 0.05, heads[name], **style)
         names_beside(sheet, top, left, titles, KEY_ROW)
-        axes = _columns(sheet, top, left, column, len(panels), len(names))
+        ends: Style = {"xlim": (0, len(names)), "ylim": (len(rows), 0), "xticks": [], "yticks": []}
+        axes = sheet.axes(left, top, column * len(names), tall, **ends)
+        axes.spines[:].set_visible(False)
+        axes.vlines(range(len(names) + 1), 0, len(titles), color=GRID, linewidth=0.6, zorder=0.5)
+        axes.vlines(range(len(names) + 1), len(titles) + 1, len(rows), color=GRID, linewidth=0.6, zorder=0.5)
         gains = {place: gain for place, comparison in judged.items() if comparison and (gain := gain_of(comparison)) is not None}
         largest = max([SMALLEST_SCALE, *map(abs, gains.values())])
         for (row, name), comparison in judged.items():
@@ -284,11 +288,9 @@ def parameters(scene: Scene) -> Spec:
                 tile(axes, place, gain / largest * (1 if sure else UNPROVEN), short_gain(gain, column), framed=sure)
             elif comparison:
                 axes.text(place[1] + 0.5, place[0] + 0.52, "×", color=QUIET, ha="center", va="center", fontsize=SMALL, zorder=4)
-        top += KEY_ROW * len(panels) + 0.22
-        _membership(sheet, top, left, _columns(sheet, top, left, column, len(rows), len(names)), rows, names)
+        _membership(sheet, top, (left, left + column * len(names) + 0.1), axes, rows, names)
 
-    tall = above + KEY_ROW * (len(panels) + len(rows)) + 0.3
-    return Spec(lead, [Section("", tall, draw)], legend)
+    return Spec(lead, [Section("", above + tall + 0.1, draw)], legend)
 
 
 def keys_of(runs: Sequence[Run], names: Sequence[str]) -> list[Key]:
@@ -304,27 +306,21 @@ def keys_of(runs: Sequence[Run], names: Sequence[str]) -> list[Key]:
     return [Key(SECTION_TITLES.get(section, section), key, values) for (section, key), values in ordered]
 
 
-def _columns(sheet: Page, top: float, left: float, wide: float, rows: int, columns: int) -> Axes:
-    axes = tile_axes(sheet, top, left, rows, columns, wide, KEY_ROW)
-    for place in range(columns + 1):
-        axes.axvline(place, color=GRID, linewidth=0.6, zorder=0.5)
-    return axes
-
-
-def _membership(sheet: Page, top: float, left: float, axes: Axes, rows: Sequence[Key | str], names: Sequence[str]) -> None:
-    """Draw a dot where a tweak set changes a key; the values stand at the right."""
-    keys = [row for row in rows if isinstance(row, Key)]
-    alone = {name for name in names if sum(name in key.values for key in keys) == 1}
-    shown = fitted([key.name for key in keys], left - 0.15, SMALL, lines=1)
-    right = left + axes.get_position().width * WIDTH + 0.1
+def _membership(sheet: Page, top: float, sides: tuple[float, float], axes: Axes, rows: Sequence[Key | str], names: Sequence[str]) -> None:
+    """Draw a dot where a tweak set changes a key, between its name and its values, which stand at these sides."""
+    left, right = sides
+    keys = {row: key for row, key in enumerate(rows) if isinstance(key, Key)}
+    alone = {name for name in names if sum(name in key.values for key in keys.values()) == 1}
+    shown = fitted([key.name for key in keys.values()], left - 0.15, SMALL, lines=1)
     bold: Style = {"va": "center", "fontsize": SMALL, "fontweight": "bold"}
-    sheet.text(right, top + KEY_ROW / 2, "values", **bold)
-    for row, key in enumerate(rows):
-        middle = top + KEY_ROW * (row + 0.5)
-        if isinstance(key, str):
-            sheet.text(left - 0.1, middle, key, ha="right", **bold)
+    first = rows.index("") + 1
+    sheet.text(right, top + KEY_ROW * (first + 0.5), "values", **bold)
+    for row, section in enumerate(rows[first:], first):
+        if isinstance(section, str):
+            sheet.text(left - 0.1, top + KEY_ROW * (row + 0.5), section, ha="right", **bold)
             axes.axhline(row + 1, color=FAINT, linewidth=0.7)
-            continue
+    for row, key in keys.items():
+        middle = top + KEY_ROW * (row + 0.5)
         axes.axhspan(row, row + 1, color=BAND if row % 2 else "white", linewidth=0, zorder=0)
         sheet.text(left - 0.1, middle, shown[key.name], ha="right", va="center", fontsize=SMALL)
         values = fit(joined(key.values.values()), INSIDE - right, SMALL)

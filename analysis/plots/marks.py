@@ -290,14 +290,6 @@ def tile(axes: Axes, at: tuple[int, int], depth: float, text: str, *, framed: bo
     axes.text(at[1] + 0.5, at[0] + 0.52, text, **style)
 
 
-def tile_axes(sheet: Page, top: float, left: float, rows: int, columns: int, wide: float, tall: float) -> Axes:
-    """Make axes with a unit square for each row and column, the first at the upper left; squares are `wide` by `tall` inches."""
-    ends: Style = {"xlim": (0, columns), "ylim": (rows, 0), "xticks": [], "yticks": []}
-    axes = sheet.axes(left, top, wide * columns, tall * rows, **ends)
-    axes.spines[:].set_visible(False)
-    return axes
-
-
 def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
     """Mean of each value and those before it, `window` together at most; what is NaN is left out and stays NaN.
 
