@@ -87,7 +87,9 @@ def house_style() -> Iterator[None]:
 
 
 class Picture:
-    """A picture that is drawn from a scene: its name, the question it answers, its place among the others, and how it is drawn.
+    """A picture that is drawn from a scene: its name, what it answers, its place among the others, and how it is drawn.
+
+    What it answers is the first line of its function's docstring, unless it is given.
 
     What else is said of it says of which runs it is: `DESIGNS`, the designs whose picture it is; `REPORTS`, what a workload must have
     reported, and `NOT_OF`, what it must not: where steps are stretches of time they say nothing of speed; `MONITORED`, whether it is of
@@ -100,7 +102,8 @@ class Picture:
     DESIGNS: frozenset[str]  # only where it is of some
 
     def __init__(self, function: Callable[[Scene], Spec], order: int, title: str, answers: str, **fits: Any) -> None:
-        self.NAME, self.ORDER, self.TITLE, self.ANSWERS = function.__name__, order, title, answers
+        self.NAME, self.ORDER, self.TITLE = function.__name__, order, title
+        self.ANSWERS = answers or (function.__doc__ or "").partition("\n")[0]
         self.__doc__ = function.__doc__
         self._function = function
         vars(self).update(fits)
@@ -116,7 +119,7 @@ class Picture:
             return self._function(scene).lay_out(scene.runs, self.TITLE)
 
 
-def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Spec]], Picture]:
+def picture(order: int, title: str, answers: str = "", **fits: Any) -> Callable[[Callable[[Scene], Spec]], Picture]:
     """Make a picture of the function that draws it; its name is the picture's."""
     return lambda function: Picture(function, order, title, answers, **fits)
 

@@ -127,14 +127,9 @@ def _left(parts: Sequence[IoPart]) -> float:
     return room_for([row.name for part in parts for row in part.configurations], 3.0)
 
 
-@picture(
-    21,
-    "Accelerator utilisation: whole epoch beside steady",
-    "How much of an epoch the accelerator computes, and how much of that leaving the first step out hides.",
-    REPORTS=IO,
-)
+@picture(21, "Accelerator utilisation: whole epoch beside steady", REPORTS=IO)
 def io_whole_steady(scene: Scene) -> Spec:
-    """A row a configuration; the line between its two marks is what the first step took."""
+    """How much of an epoch the accelerator computes, and how much of that leaving the first step out hides."""
     parts = parts_of(scene)
     if not any(row.responses[name].value is not None for part in parts for row in part.configurations for name in LOOKS):
         raise NothingToDraw("no run has a utilisation: nothing was computed")
@@ -189,14 +184,9 @@ def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels =
             panel.axes.set_ylim(0, side.most)
 
 
-@picture(
-    22,
-    "Utilisation and throughput against processes",
-    "Whether more processes still bring more data, and from how many on the accelerators wait.",
-    REPORTS=IO,
-)
+@picture(22, "Utilisation and throughput against processes", REPORTS=IO)
 def io_processes(scene: Scene) -> Spec:
-    """Two panels a configuration: utilisation and throughput; both begin at 0."""
+    """Whether more processes still bring more data, and from how many on the accelerators wait."""
     parts = [part for part in parts_of(scene) if _groups(part)]
     if not parts:
         raise NothingToDraw("no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does")
@@ -246,14 +236,12 @@ SHARES = {
 UNCLOCKED = "waiting for other ranks, and the readers' end"
 
 
-@picture(
-    23,
-    "Where the time of an epoch goes",
-    "What the accelerator waits for: the first batch, later batches, other ranks, or nothing at all.",
-    REPORTS=IO,
-)
+@picture(23, "Where the time of an epoch goes", REPORTS=IO)
 def io_bottleneck(scene: Scene) -> Spec:
-    """A bar a configuration, of all its runs on the untouched machine together."""
+    """What the accelerator waits for: the first batch, later batches, other ranks, or nothing at all.
+
+    A bar a configuration, of all its runs on the untouched machine together.
+    """
     parts = parts_of(scene)
     lead = (
         "The wall time of an epoch, as its ranks spent it on average. A training wants one colour only: computing. While it waits for the "
@@ -296,14 +284,9 @@ PAIR = ("format", "cache")
 RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole epoch"}
 
 
-@picture(
-    4,
-    "Format and page cache together",
-    "What a cold cache costs each format: much where reading is the work, nothing where decoding is.",
-    REPORTS=IO,
-)
+@picture(4, "Format and page cache together", REPORTS=IO)
 def io_format_cache(scene: Scene) -> Spec:
-    """Two panels a run: utilisation and samples/s by format, a line a state of the cache; means over whatever else was varied."""
+    """What a cold cache costs each format: much where reading is the work, nothing where decoding is."""
     every = [(part, [analyse(part.cells, name, sets=False) for name in RESPONSES]) for part in parts_of(scene)]
     rows = [(part, complete) for part, result in every if (complete := list(filter(_complete, result)))]
     if not rows:
@@ -351,14 +334,12 @@ PERCENTS = (-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, 1, 2, 5, 10, 25, 50, 
 LINE = 0.2  # inches
 
 
-@picture(
-    25,
-    "Tweak sets and input: cold cache beside warm",
-    "Whether a tweak set feeds the accelerator faster, and whether it does so through the disk.",
-    REPORTS=IO,
-)
+@picture(25, "Tweak sets and input: cold cache beside warm", REPORTS=IO)
 def io_tweaks(scene: Scene) -> Spec:
-    """A row a tweak set and configuration, a mark a state of the cache; what changed nothing stands below, in grey, stock's copy last."""
+    """Whether a tweak set feeds the accelerator faster, and whether it does so through the disk.
+
+    A row a tweak set and configuration, a mark a state of the cache; what changed nothing stands below, in grey, stock's copy last.
+    """
     groups: list[tuple[Run | None, list[IoContrast], set[str]]] = []
     for origin in dict.fromkeys(judged.run.origin for judged in scene.io):
         treated, copies = apart(in_order([judged for judged in scene.io if judged.run.origin == origin]))

@@ -157,14 +157,12 @@ BESIDE = {"alone": "alone", "in profile": "in profile"}
 IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
 
 
-@picture(
-    -13,
-    "Effect of each key",
-    "Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.",
-    DESIGNS=FACTORIAL | {"ablation"},
-)
+@picture(-13, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
 def key_effects(scene: Scene) -> Spec:
-    """A section a workload; keys are ordered by the size of their effect, interactions stand below the keys."""
+    """Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.
+
+    A section a workload; keys are ordered by the size of their effect, interactions stand below the keys.
+    """
     parts = parts_of(scene, _groups, "no effect of a key could be estimated")
     rows = [row for part in parts for group in _groups(part) for row in group]
     left = max(room_for([f"{text}mm" for name, _, _ in rows for text in name.split("\n")], 2.1), room_for([row[1] for row in rows], 2.1))
@@ -273,14 +271,11 @@ class Dots(NamedTuple):
     slope: float
 
 
-@picture(
-    14,
-    "Effects against chance (half-normal plot)",
-    "Which effects of a two-level design are larger than chance makes the largest of so many.",
-    DESIGNS=FACTORIAL,
-)
+@picture(14, "Effects against chance (half-normal plot)", DESIGNS=FACTORIAL)
 def half_normal(scene: Scene) -> Spec:
-    """A section a workload: size of each effect to the right, its place among so many chance effects upwards.
+    """Which effects of a two-level design are larger than chance makes the largest of so many.
+
+    A section a workload: size of each effect to the right, its place among so many chance effects upwards.
 
     Effects of nothing lie on a line through 0; what stands off it to the right is an effect.
 
@@ -434,9 +429,9 @@ def _panels(sheet: Page, top: float, part: KeyPart, layout: SmallPanels, curves:
             panel.text(down + 0.03, part.words(curve.term) + ("" if part.raw else " %"), color=color if called else QUIET)
 
 
-@picture(16, "Main effects", "How the work went at each level of each key, on average over the levels of the others.", DESIGNS=FACTORIAL)
+@picture(16, "Main effects", DESIGNS=FACTORIAL)
 def main_effects(scene: Scene) -> Spec:
-    """Small panels, one a key, all on the scale of the metric; the thin line through all is the mean of everything."""
+    """How the work went at each level of each key, on average over the levels of the others."""
     parts = parts_of(scene, lambda part: part.effects.levels, "the design has no average over the levels of other keys")
     verdicts = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
     legend = [
@@ -470,9 +465,9 @@ def _factors(part: KeyPart) -> list[Curves]:
     return [curves for _, curves in sorted(spans, key=lambda one: -one[0])]
 
 
-@picture(18, "Interactions", "Whether a key does something else in the company of another: lines that are not parallel.", DESIGNS=FACTORIAL)
+@picture(18, "Interactions", DESIGNS=FACTORIAL)
 def interactions(scene: Scene) -> Spec:
-    """Small panels, one a pair of keys, the strongest interactions first; a line a level of the second key."""
+    """Whether a key does something else in the company of another: lines that are not parallel."""
     reason = "the design cannot tell interactions of two keys from the effects of single keys"
     parts = parts_of(scene, _pairs, reason)
     lead = (

@@ -87,14 +87,12 @@ def parts_of(scene: Scene) -> list[MonitorPart]:
     return parts
 
 
-@picture(
-    1,
-    "What watching costs",
-    "How much more CPU time the work takes under each monitor or profiler, at each rate, how surely, and which do not matter.",
-    MONITORED=True,
-)
+@picture(1, "What watching costs", MONITORED=True)
 def overhead_forest(scene: Scene) -> Spec:
-    """A section a workload, a row a monitor; above it whether its A/A holds, and what looking more often costs."""
+    """How much more CPU time the work takes under each monitor or profiler, at each rate, how surely, and which do not matter.
+
+    A section a workload, a row a monitor; above it whether its A/A holds, and what looking more often costs.
+    """
     parts = parts_of(scene)
     lead = (
         f"CPU seconds of the workload's measured steps, % more than without a monitor, in n {joined(part.found.units for part in parts)}; "
@@ -120,14 +118,12 @@ def overhead_forest(scene: Scene) -> Spec:
     return Spec(lead, sections, legend, notes)
 
 
-@picture(
-    2,
-    "What monitors take for themselves, and what they cost the work",
-    "Which monitors slow the work, which keep a core busy without slowing it, and which do neither.",
-    MONITORED=True,
-)
+@picture(2, "What monitors take for themselves, and what they cost the work", MONITORED=True)
 def overhead_share(scene: Scene) -> Spec:
-    """Draw a section a workload: the own share of a core across, the overhead upwards; inside monitors stand in a strip of their own."""
+    """Which monitors slow the work, which keep a core busy without slowing it, and which do neither.
+
+    Draw a section a workload: the own share of a core across, the overhead upwards; inside monitors stand in a strip of their own.
+    """
     parts = [part for part in parts_of(scene) if part.found.control.state != "differs" and part.shares]
     if not parts:
         raise NothingToDraw("no workload whose two arms without a monitor agree has a monitor that was measured")

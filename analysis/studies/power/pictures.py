@@ -98,14 +98,9 @@ class PowerLine(NamedTuple):
     holds: str
 
 
-@picture(
-    5,
-    "Throughput under the cap, and whether the cap is held",
-    "Which algorithm gets most images/s, how surely, and which of them pay for it with time above the cap.",
-    REPORTS=CAPPED,
-)
+@picture(5, "Throughput under the cap, and whether the cap is held", REPORTS=CAPPED)
 def power_forest(scene: Scene) -> Spec:
-    """Draw a section for all tasks together, and one a task."""
+    """Which algorithm gets most images/s, how surely, and which of them pay for it with time above the cap."""
     parts = parts_of(scene)
     panels = [(part, *panel) for part in parts for panel in _panels(part, parts)]
     rows = [row for _, _, ones in panels for row in ones]
@@ -179,14 +174,9 @@ PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
 )
 
 
-@picture(
-    6,
-    "Controllers at work",
-    "How each algorithm comes to a cap, whether it stays below it, and what it sets to do so.",
-    REPORTS=CAPPED,
-)
+@picture(6, "Controllers at work", REPORTS=CAPPED)
 def power_trace(scene: Scene) -> Spec:
-    """Draw a small panel an algorithm and task."""
+    """How each algorithm comes to a cap, whether it stays below it, and what it sets to do so."""
     parts = parts_of(scene)
     every = [(part, group) for part in parts for group in part.side.groups if _read(part, group)]
     if not every:
@@ -262,14 +252,9 @@ def _knob(axes: Axes, rows: Sequence[Iteration], color: str) -> None:
     axes.margins(y=0.25)
 
 
-@picture(
-    7,
-    "Images a second for what is drawn",
-    "Which algorithms get more out of less, and which of them are beaten in both.",
-    REPORTS=CAPPED,
-)
+@picture(7, "Images a second for what is drawn", REPORTS=CAPPED)
 def power_pareto(scene: Scene) -> Spec:
-    """Draw a panel a task, two beside each other; a single one takes the width of the page."""
+    """Which algorithms get more out of less, and which of them are beaten in both."""
     parts = parts_of(scene)
     panels = [(part, group) for part in parts for group in part.side.groups if _both(group)]
     if not panels:
@@ -319,9 +304,9 @@ OFFS = SmallPanels(2, above=0.1, tall=2.0, below=0.5, left=0.6, gap=0.1)
 Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, percent by which more was predicted)
 
 
-@picture(8, "Predicted and measured", "How far the model that algorithms plan with is off, which way, and where.", REPORTS=CAPPED)
+@picture(8, "Predicted and measured", REPORTS=CAPPED)
 def power_predicted(scene: Scene) -> Spec:
-    """Draw two panels a back-end."""
+    """How far the model that algorithms plan with is off, which way, and where."""
     parts = parts_of(scene)
     kept = [(part, errors) for part in parts if any(errors := [_errors(part, of) for of in PREDICTED.values()])]
     if not kept:
