@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from control import errors
+from control import errors, saved
 
-Better = Literal["lower", "higher"]
-Outcome = Literal["measured", "failed", "skipped"]
+Better = saved.Better
+Outcome = saved.Outcome
 Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "not comparable"]
 
 STOCK, AGAIN = "stock", "stock-again"  # the machine as it was found, and once more

@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import json as jsonlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin, is_typeddict
 
 from analysis.__main__ import COMMANDS, GROUPS, Command
 from analysis.render import add_options as add_render_options
 from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
+from control import saved, saved_cell
+from control.saved_cell import CellRecord
 from fixtures import catalogue, designs, targets
 from fixtures.__main__ import examples
 from fixtures.options import add_options
@@ -36,6 +38,9 @@ RECORDS = {
     "An entry, of `effects --json`": Effects,
     "A term of an entry": Term,
 }
+SCHEMA = ROOT / "data/run.schema.json"
+PLAIN: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null"}
+RULES = {**saved.RULES, **saved_cell.RULES}
 MEANS = {
     "sysctl": "sysctl",
     "boot": "boot token (needs a reboot)",
@@ -230,9 +235,8 @@ def run() -> Iterator[str]:
         "From [`run.schema.json`](../../data/run.schema.json). In a path `*` is a name and `[]` each element of a list. "
         "[data/README.md](../../data/README.md) has files, conventions, the rows that workloads report, and the columns of telemetry."
     )
-    schema = jsonlib.loads((ROOT / "data/run.schema.json").read_text(encoding="utf-8"))
     sections: dict[str, list[tuple[str, str, str]]] = {}
-    for path, node in documented(schema):
+    for path, node in documented(schema()):
         first = re.match(r"(?!machine_info)[^.]+\.[^.\[]+(?=[.\[])", path)
         title = first[0] if first else path.partition(".")[0]
         sections.setdefault(title, []).append((f"`{path}`", node["unit"], node["description"]))
@@ -241,26 +245,77 @@ def run() -> Iterator[str]:
         yield table(("field", "unit", "meaning"), rows)
 
 
-def documented(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def schema() -> dict[str, Any]:
+    """JSON schema of a whole saved run, from the types of its records (`control/saved.py`)."""
+    cell = {"if": {"required": ["schema_version"]}, "then": shape(CellRecord), "else": {"type": "object"}}
+    machine = {"description": "read once, before the first cell", **shape(saved.Machine), "additionalProperties": True, "unit": "–"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "run.schema.json",
+        "title": "A saved run",
+        "description": "Written by `python -m docs.generate`. A whole run, as `--benchmark-json` writes it; `--benchmark-save` keeps the "
+        "larger part in a compressed file beside (data/README.md). Stock fields are pytest-benchmark's and are left open.",
+        "type": "object",
+        "required": ["deeptweak", "machine_info", "benchmarks"],
+        "properties": {
+            "deeptweak": shape(saved.Run),
+            "machine_info": {"type": "object", "required": ["deeptweak"], "properties": {"deeptweak": machine}},
+            "benchmarks": {
+                "type": "array",
+                "items": {"type": "object", "required": ["extra_info"], "properties": {"extra_info": cell}},
+            },
+        },
+    }
+
+
+def shape(hint: Any) -> dict[str, Any]:
+    """JSON schema of a type; of a field, with its unit and meaning."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if hint in PLAIN:
+        return {"type": PLAIN[hint]}
+    if is_typeddict(hint):
+        fields_of = {name: shape(each) for name, each in hint.__annotations__.items()}
+        required = [name for name in fields_of if name in hint.__required_keys__]
+        return {"type": "object", "additionalProperties": False, "required": required, "properties": fields_of, **RULES.get(hint, {})}
+    if kind is Annotated:
+        node = shape(inner[0])
+        for note in inner[1:]:
+            if isinstance(note, str):
+                node["unit"], _, node["description"] = note.partition(": ")
+            else:
+                node |= {word: value if isinstance(value, bool | float | int | str) else shape(value) for word, value in note}
+        return node
+    if kind in (list, dict):
+        rest = {} if inner[-1] is Any else {"items" if kind is list else "additionalProperties": shape(inner[-1])}
+        return {"type": "array" if kind is list else "object", **rest}
+    return {"enum": list(inner)} if kind is Literal else either([shape(each) for each in inner])
+
+
+def either(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """JSON schema of a value that is of one of several types: what is said of one type's values (`minimum`) says nothing of another's."""
+    node = {word: value for part in parts for word, value in part.items()}
+    if "enum" in node:
+        return {"enum": [value for part in parts for value in part.get("enum", [None])]}
+    return node | ({"type": [part["type"] for part in parts]} if len(parts) > 1 else {})
+
+
+def documented(whole: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every field that DeepTweak adds to pytest-benchmark's file, with what the schema says of it."""
-    yield from properties(schema, schema["$defs"]["run"], "deeptweak")
-    yield from properties(schema, schema["$defs"]["cell_record"], "extra_info")
-    yield from properties(schema, schema["properties"]["machine_info"], "machine_info")
+    parts = whole["properties"]
+    yield from properties(parts["deeptweak"], "deeptweak")
+    yield from properties(parts["benchmarks"]["items"]["properties"]["extra_info"]["then"], "extra_info")
+    yield from properties(parts["machine_info"], "machine_info")
 
 
-def properties(schema: Mapping[str, Any], part: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def properties(part: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every place the schema names a property at, with what it says of it."""
-    if "$ref" in part:
-        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
     for name, inner in part.get("properties", {}).items():
         yield f"{place}.{name}", inner
-        yield from properties(schema, inner, f"{place}.{name}")
+        yield from properties(inner, f"{place}.{name}")
     if isinstance(part.get("additionalProperties"), dict):
-        yield from properties(schema, part["additionalProperties"], f"{place}.*")
+        yield from properties(part["additionalProperties"], f"{place}.*")
     if "items" in part:
-        yield from properties(schema, part["items"], f"{place}[]")
-    for choice in part.get("oneOf", []):
-        yield from properties(schema, choice, place)
+        yield from properties(part["items"], f"{place}[]")
 
 
 def meanings(record: type) -> list[tuple[list[str], str]]:
@@ -296,6 +351,12 @@ def page(name: str) -> str:
     return "\n\n".join([head, "<!-- Written by `python -m docs.generate`. -->", *parts]) + "\n"
 
 
+def schema_text() -> str:
+    """The text of `data/run.schema.json`."""
+    return jsonlib.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
+
+
 if __name__ == "__main__":
+    SCHEMA.write_text(schema_text(), encoding="utf-8")
     for file in PAGES:
         (FOLDER / file).write_text(page(file), encoding="utf-8")

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ BUDGETS = {"fixtures": (1_759, 199), "analysis": (2_293, 221), "control": (276, 
 # Names that say nothing to a stranger, and how many of them are left in each room. They may only fall, too.
 VAGUE = frozenset({"said", "asked", "told", "held", "found", "wanted", "given", "why", "ours", "theirs", "there", "kept", "mine", "whose"})
 VAGUE_NAMES = {"fixtures": 355, "analysis": 244, "control": 52}
+MOST_FLOORS = 8
 MOST_FILES = 25  # of ours, in a session of pytest that runs no benchmark
 # Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
 ALLOWED = {"analysis": {"analysis", "control"}, "fixtures": {"fixtures", "control"}, "control": {"control"}, "benchmarks": {"fixtures"}}
@@ -104,6 +106,31 @@ def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> N
             elif level == 0 and name.rpartition(".")[0] == own and (path.parent / f"{name.rpartition('.')[2]}.py").exists():
                 wrong.add(f"{named(path)}: {name} is its neighbour; write it with a dot")
     assert not wrong
+
+
+def _needed(path: Path) -> set[Path]:
+    """Modules of its room that a module imports, inside functions too; for types alone does not count."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            origin = (path.parent if node.level else HOUSE).joinpath(*(node.module or "").split("."))
+            for inner in (origin / alias.name for alias in node.names):
+                places = (inner.with_suffix(".py"), inner / "__init__.py", origin.with_suffix(".py"), origin / "__init__.py")
+                found |= {*[place for place in places if place.exists()][:1]}
+    return found & {*modules(path.relative_to(HOUSE).parts[0])} - {path}
+
+
+@pytest.mark.parametrize("room", ["analysis", "control", "fixtures"])
+def test_imports_go_in_no_circle_and_down_few_floors(room: str) -> None:
+    """Neighbours in a folder share a floor; what a module imports from another folder stands at least one below."""
+    floors: dict[Path, int] = {}
+    for path in TopologicalSorter({path: _needed(path) for path in modules(room)}).static_order():  # its CycleError names the circle
+        floors[path] = max((floors[other] + (other.parent != path.parent) for other in _needed(path)), default=1)
+    assert max(floors.values()) <= MOST_FLOORS, [named(path) for path in floors if floors[path] > MOST_FLOORS]
 
 
 def test_every_module_says_what_it_is() -> None:

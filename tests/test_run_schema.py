@@ -1,4 +1,4 @@
-"""`data/run.schema.json` explains what is saved, and what is saved obeys it."""
+"""`data/run.schema.json`, made of the types in `control/saved.py`, explains what is saved, and what is saved obeys it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ import jsonschema
 import pytest
 
 from analysis.load import parsed
-from docs.generate import documented
+from analysis.terms import Design, Factor, Metric, Point, Setting, Study, TweakSet, Workload
+from control import saved
+from docs.generate import SCHEMA as PATH
+from docs.generate import documented, schema_text
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 DATA = Path(__file__).parents[1] / "data"
-SCHEMA: dict[str, Any] = json.loads((DATA / "run.schema.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
@@ -38,6 +42,31 @@ def test_what_io_train_tells_is_explained_once() -> None:
 def test_every_field_of_the_schema_has_a_unit_and_most_a_meaning() -> None:
     """A name may say enough (`hostname`); a unit is always there, `–` where there is none."""
     assert not [path for path, node in in_schema().items() if not node.get("unit") or "description" not in node]
+
+
+def test_the_schema_is_that_of_the_types() -> None:
+    assert PATH.read_text(encoding="utf-8") == schema_text(), "run: python -m docs.generate"
+
+
+READ = {
+    Study: (saved.Study, {"name"}),
+    Metric: (saved.Metric, set()),
+    Workload: (saved.Workload, {"name"}),
+    TweakSet: (saved.TweakSet, {"name"}),
+    Setting: (saved.Setting, set()),
+    Design: (saved.Design, {"sequential"}),  # whether it has a `precision`
+    Factor: (saved.Factor, set()),
+    Point: (saved.Point, set()),
+}
+
+
+@pytest.mark.parametrize("record", READ)
+def test_what_is_read_is_there_and_what_is_required_always_is(record: type) -> None:
+    """`Fields.record` reads the fields of these by their names; `made` are those that the reader makes itself."""
+    written, made = READ[record]
+    read = {field.name: field.default is MISSING and field.default_factory is MISSING for field in fields(record)}
+    assert read.keys() - made <= written.__annotations__.keys()
+    assert {name for name, required in read.items() if required} - made <= written.__required_keys__
 
 
 def test_the_schema_is_a_schema() -> None:

@@ -1,7 +1,7 @@
 """DeepTweak's own format: pytest-benchmark's JSON with a `deeptweak` part in it.
 
 The metrics are computed anew from each cell's steps, so that a verdict stands on what was timed and not on what another program
-made of it. Fields and units are explained in `data/README.md`, their shape in `data/run.schema.json`.
+made of it. `control/saved.py` has the fields and their units.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from analysis import studies as studies_of_runs
 from analysis.terms import Cell, Design, Factor, Outcome, Point, Run, Study, TweakSet, Workload
+from control.saved import SCHEMA_VERSION, Kind
 
 from . import saved_cell
 from .fields import Fields
@@ -18,13 +19,12 @@ from .fields import Fields
 if TYPE_CHECKING:
     from .saved_cell import CellKey
 
-SCHEMA_VERSION = 12
 STOCKS_FIRST = (
     "untouched arms were started first in each block (before schema version 10), and what is started later may be 5 % faster: a gain of "
     "that size may be none."
 )
 OURS = "deeptweak"
-KINDS = ("sysctl", "ulimit", "service", "boot", "environment", "process", "script")
+KINDS = (*get_args(Kind), "script")
 
 
 def recognises(saved: Mapping[str, object]) -> bool:

@@ -165,8 +165,8 @@ class _Search:
             possible = ~np.isnan(clock)
             throughput = model.throughput_images_per_s(anchor, np.where(possible, clock, FLOOR_MHZ))
             better = possible & (throughput > best[0])
-            for kept, new in zip(best, (throughput, clock, np.full_like(clock, mem_mhz)), strict=True):
-                kept[better] = new[better]
+            for column, new in zip(best, (throughput, clock, np.full_like(clock, mem_mhz)), strict=True):
+                column[better] = new[better]
         return best
 
     def round_down(self, admitted: Partition) -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.formats.saved_run import SCHEMA_VERSION
 from analysis.load import find, from_json, load
 from analysis.metrics import disagreements, metrics_of, quantile
 from analysis.terms import Steps, Unreadable
+from control.saved import SCHEMA_VERSION
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:

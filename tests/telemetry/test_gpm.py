@@ -103,8 +103,8 @@ def test_each_value_is_of_the_time_since_the_one_before(driver: Path) -> None:
     program = """
 import json, os, time
 from pathlib import Path
-from fixtures.telemetry.sources import sources
-source = sources()["gpm"]()
+from fixtures.telemetry.sampler import SOURCES
+source = SOURCES["gpm"]()
 source.open(Path("/"), None)
 rows = []
 for idle in "01":
@@ -124,8 +124,8 @@ def test_no_buffer_is_left_behind(driver: Path) -> None:
     program = """
 import ctypes, json, sys
 from pathlib import Path
-from fixtures.telemetry.sources import sources
-source, held = sources()["gpm"](), []
+from fixtures.telemetry.sampler import SOURCES
+source, held = SOURCES["gpm"](), []
 for _ in range(3):
     source.open(Path("/"), None)
     held.append(ctypes.CDLL("libnvidia-ml.so.1").fake_nvml_gpm_samples())

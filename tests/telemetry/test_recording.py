@@ -211,7 +211,7 @@ class _Words:
 def test_between_cells_it_waits_for_a_word_and_does_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No processor time at all while no cell is measured: only within one a wait has an end."""
     words = _Words()
-    monkeypatch.setattr(sampler, "sources", dict)
+    monkeypatch.setattr(sampler, "SOURCES", {})
     monkeypatch.setattr(sampler, "gc", SimpleNamespace(disable=lambda: None))
     with pytest.raises(sampler.HarnessGoneError):
         sampler.serve(1.0, tmp_path, words, sampler.Pauses())  # type: ignore[arg-type]

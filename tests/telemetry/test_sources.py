@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.telemetry.proc_sources import usage, watched
-from fixtures.telemetry.sources import Converted, Field, KeptOpen, Row, SourceMissing, convert, sources
+from fixtures.telemetry.sampler import SOURCES
+from fixtures.telemetry.sources import Converted, Field, KeptOpen, Row, SourceMissing, convert
 
 RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"
 HOST = ("cpu", "disk", "memory", "network", "pressure", "vm")
@@ -29,7 +30,7 @@ def recorded(root: Path, when: str) -> Path:
 
 def replay(name: str, tmp_path: Path) -> Converted:
     """One sample before, one after, converted."""
-    source = sources()[name]()
+    source = SOURCES[name]()
     source.open(recorded(tmp_path, "before"), None)
     rows: list[Row | None] = [source.sample()]
     recorded(tmp_path, "after")
@@ -40,7 +41,7 @@ def replay(name: str, tmp_path: Path) -> Converted:
 
 
 def test_sources_have_the_names_by_which_a_run_says_what_is_missing() -> None:
-    assert tuple(sorted(sources())) == ("cpu", "disk", "gpm", "memory", "network", "nvml", "pressure", "process", "vm")
+    assert tuple(sorted(SOURCES)) == ("cpu", "disk", "gpm", "memory", "network", "nvml", "pressure", "process", "vm")
 
 
 def test_cpu_shares_are_of_all_processors_and_fill_the_whole(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_list_of_children_that_was_cut_off_does_not_adopt_a_stranger(tmp_path:
         (tmp_path / f"proc/{pid}/task/{pid}").mkdir(parents=True)
         (tmp_path / f"proc/{pid}/stat").write_bytes((RECORDINGS / "odd_command_stat").read_bytes())
         (tmp_path / f"proc/{pid}/task/{pid}/children").write_bytes(b"11 1" if pid == 10 else b"")
-    source = sources()["process"]()
+    source = SOURCES["process"]()
     source.open(tmp_path, 10)
     user, system, faults, resident, count = source.sample()
     source.close()
@@ -126,7 +127,7 @@ def test_a_list_of_children_that_was_cut_off_does_not_adopt_a_stranger(tmp_path:
 def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_measured(tmp_path: Path) -> None:
     (tmp_path / "proc/10").mkdir(parents=True)
     (tmp_path / "proc/10/stat").write_bytes((RECORDINGS / "odd_command_stat").read_bytes())
-    source = sources()["process"]()
+    source = SOURCES["process"]()
     source.open(tmp_path, 10)
     out = source.convert(TIMES, [source.sample(), source.sample()])
     source.close()
@@ -136,7 +137,7 @@ def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_
 
 @pytest.mark.parametrize(("name", "device"), [("disk", "vda"), ("network", "eth0")])
 def test_a_device_that_goes_is_named_with_its_reason(name: str, device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, read = sources()[name](), KeptOpen.read
+    source, read = SOURCES[name](), KeptOpen.read
     source.open(recorded(tmp_path, "before"), None)
 
     def gone(self: KeptOpen) -> bytes:
@@ -153,7 +154,7 @@ def test_a_device_that_goes_is_named_with_its_reason(name: str, device: str, tmp
 @pytest.mark.parametrize("name", HOST)
 def test_a_source_that_is_not_on_this_machine_says_where_it_looked(name: str, tmp_path: Path) -> None:
     """Missing is missing: a reason, never zeros."""
-    source = sources()[name]()
+    source = SOURCES[name]()
     with pytest.raises(SourceMissing, match=str(tmp_path)):
         source.open(tmp_path, None)
     source.close()
@@ -165,7 +166,7 @@ def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(name: str, tm
     for path in tmp_path.rglob("*"):
         if path.is_file():
             path.write_bytes(b"")
-    source = sources()[name]()
+    source = SOURCES[name]()
     try:
         source.open(tmp_path, None)
     except SourceMissing:
@@ -178,7 +179,7 @@ def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(name: str, tm
 
 @pytest.mark.parametrize("name", HOST)
 def test_values_stop_and_do_not_become_zero_when_a_file_is_emptied_under_the_sampler(name: str, tmp_path: Path) -> None:
-    source = sources()[name]()
+    source = SOURCES[name]()
     source.open(recorded(tmp_path, "before"), None)
     rows: list[Row | None] = [source.sample()]
     for path in tmp_path.rglob("*"):
@@ -194,7 +195,7 @@ def test_a_line_this_kernel_does_not_have_is_named(tmp_path: Path) -> None:
     recorded(tmp_path, "before")
     vmstat = tmp_path / "proc/vmstat"
     vmstat.write_text("\n".join(line for line in vmstat.read_text().splitlines() if not line.startswith("numa_pages_migrated")) + "\n")
-    source = sources()["vm"]()
+    source = SOURCES["vm"]()
     source.open(tmp_path, None)
     out = source.convert(TIMES, [source.sample(), source.sample()])
     source.close()
@@ -206,7 +207,7 @@ def test_pressure_switched_off_says_how_it_is_switched_on(tmp_path: Path) -> Non
     recorded(tmp_path, "before")
     shutil.rmtree(tmp_path / "proc/pressure")
     with pytest.raises(SourceMissing, match="psi=1"):
-        sources()["pressure"]().open(tmp_path, None)
+        SOURCES["pressure"]().open(tmp_path, None)
 
 
 def test_a_counter_that_was_reset_has_no_value_in_that_interval_and_none_of_it_in_the_total() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fixtures.telemetry import sources as readings
 from fixtures.telemetry.proc_sources import total, usage
-from fixtures.telemetry.sources import Field, KeyedLines, Row, SourceMissing, convert, differences, sources
+from fixtures.telemetry.sampler import SOURCES
+from fixtures.telemetry.sources import Field, KeyedLines, Row, SourceMissing, convert, differences
 
 RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"
 COUNTS = st.one_of(st.none(), st.integers(0, 2**64 - 1))
@@ -31,7 +32,7 @@ def test_a_difference_is_never_negative_and_never_invented(counts: list[int | No
 @given(st.lists(st.tuples(*[COUNTS] * 11), min_size=1, max_size=6))
 def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_known(rows: list[Row]) -> None:
     """Whatever the kernel does to its counters: reset, one mode stepping back, nothing counted."""
-    out = sources()["cpu"]().convert([float(at) for at in range(len(rows))], rows)
+    out = SOURCES["cpu"]().convert([float(at) for at in range(len(rows))], rows)
     shares = [column for name, column in out.columns.items() if name.startswith("cpu_")]
     for at in range(len(rows)):
         known = [value for column in shares if (value := column[at]) is not None]

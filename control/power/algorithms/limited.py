@@ -38,9 +38,9 @@ class Powercap:
     """It follows the cap and halves what does not fit into memory, nothing else. Raises: Unsupported, where no limit can be set."""
 
     def __init__(self, question: Question) -> None:
-        said = configured("powercap", question.model)
-        batch = question.knobs.batches[at_most(question.knobs.batches, said["batch"])]
-        tenants = tuple(Tenant(share, batch) for share in shares_here(said["split_percent"], question.knobs))
+        defaults = configured("powercap", question.model)
+        batch = question.knobs.batches[at_most(question.knobs.batches, defaults["batch"])]
+        tenants = tuple(Tenant(share, batch) for share in shares_here(defaults["split_percent"], question.knobs))
         self.question = question
         self.settings = Settings(tenants, power_limit_w=limit_of(question, question.cap))
 

@@ -223,7 +223,8 @@ def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nod
     assert f"the journal in ConfigMap {cluster.namespace}/{journal.name} cannot be used: " in str(found[bad])
     assert f"`kubectl delete configmap -n {cluster.namespace} {journal.name}`" in str(found[bad])
     assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
-    held, _ = HeldNode.open(cluster, Settings(Where(None, None, None), nodes=f"kubernetes.io/hostname={good}"), uuid.uuid4().hex[:12])
+    chosen = Settings(Where(None, None, None), nodes=f"kubernetes.io/hostname={good}")
+    held, _ = HeldNode.open(cluster, chosen, uuid.uuid4().hex[:12], recovery.finish_node)
     held.close()
 
 

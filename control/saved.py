@@ -1,0 +1,296 @@
+"""The saved run, as one side writes it and the other reads it: a pytest-benchmark file with DeepTweak's own parts.
+
+A field is its type, then `unit: meaning`; a dict beside it is JSON schema, as it stands. `python -m docs.generate` makes
+`data/run.schema.json` and docs/reference/run.md of this. A type is closed, so that nothing is written that is not explained here, unless
+it is `OPEN`; stock fields are pytest-benchmark's.
+
+Schema history: 1 - first. 2 - runs on a cluster: `nodes`, `place`. 3 - designs: `design.kind` and what follows it, `segments`.
+4 - `report`: what a workload tells beside its steps; names of workloads with parameters. 5 - monitors: `monitor` of an arm, `monitors` of a
+study, `monitor` and `usage` of a cell. 6 - `steps.overlap`. 7 - kinds `environment` and `process` of settings, and their keys in `tweak`.
+8 - `turns`; `baseline` of a study. 9 - `design.precision`; `step_time_round_adjusted_s` place by place.
+10 - what others' CPU time takes out of that is bounded; workloads of a budget have their own numbers of blocks.
+11 - cells in a file beside. 12 - `step_time_round_adjusted_s` leans to the faster steps.
+"""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+SCHEMA_VERSION = 12
+
+
+def limits(**keywords: object) -> tuple[tuple[str, object], ...]:
+    """What JSON schema says of a value besides its type; as a dict is not, it is hashable."""
+    return tuple(keywords.items())
+
+
+OPEN = limits(additionalProperties=True)
+
+Better = Literal["lower", "higher"]
+Outcome = Literal["measured", "failed", "skipped"]
+InForce = Literal["found", "set"]  # what stands in the kernel: the values that were found there, or those of the tweak set
+Kind = Literal["sysctl", "ulimit", "service", "boot", "environment", "process"]
+
+Name = Annotated[str, limits(minLength=1)]
+Sha256 = Annotated[str, limits(pattern="^[0-9a-f]{64}$")]
+Utc = Annotated[str, limits(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+]00:00)$")]
+Version = Annotated[int, limits(minimum=1, maximum=SCHEMA_VERSION)]
+Count = Annotated[int, limits(minimum=0)]
+Ordinal = Annotated[int, limits(minimum=1)]
+Amount = Annotated[float, limits(minimum=0)]
+Positive = Annotated[float, limits(exclusiveMinimum=0)]
+Fraction = Annotated[float, limits(exclusiveMinimum=0, exclusiveMaximum=1)]
+Values = dict[str, Any]
+Change = Annotated[list[Any], limits(minItems=2, maxItems=2)]  # before, after
+
+
+class Cluster(TypedDict, total=False):
+    version: Annotated[str, "version: of the API server"]
+    kubelet: Annotated[str, "version: of the node's kubelet"]
+    runtime: Annotated[str, "version: of the node's container runtime"]
+    gpus: Annotated[Count, "count: `nvidia.com/gpu` that the node offers"]
+
+
+class Machine(TypedDict, total=False):
+    hostname: Annotated[str, "name"]
+    kubernetes: Annotated[Cluster, "–: of the cluster the node is part of; only with `--target=kubernetes`"]
+    kernel_release: Annotated[str, "version: `uname -r`"]
+    kernel_version: Annotated[str, "text: `uname -v`: build number and date"]
+    cmdline: Annotated[str, "text: boot tokens of the running kernel"]
+    boot_id: Annotated[str, "uuid: of the running kernel"]
+    os: Annotated[str, "name: of the distribution"]
+    cpu_model: Annotated[str, "name"]
+    cpu_microcode: Annotated[str, "version"]
+    cpus_online: Annotated[str, "list: such as `0-11`"]
+    cpu_count: Annotated[Ordinal, "count: processors of the machine"]
+    cpu_affinity_count: Annotated[Ordinal, "count: processors this process may use"]
+    cpu_governor: Annotated[str, "name: cpufreq governor of processor 0"]
+    cpuidle_governor: Annotated[str, "name"]
+    smt: Annotated[str, "word: `on`, `off`, `notsupported`, …"]
+    mitigations: Annotated[dict[str, str], "text: vulnerability → what the kernel does about it"]
+    numa_nodes: Annotated[str, "list: online nodes"]
+    mem_total_bytes: Annotated[Count, "bytes: MemTotal"]
+    thp_enabled: Annotated[str, "word: transparent huge pages before any tweak"]
+    clocksource: Annotated[str, "name"]
+    hypervisor: Annotated[str, "name: `present` where it does not say which"]
+    container: Annotated[str, "name: of the container runtime, where in one"]
+    cgroup: Annotated[str, "path: of the harness"]
+    is_root: Annotated[bool, "yes/no: ran as user 0, who in a container may still write nothing"]
+    python_packages: Annotated[dict[str, str], "version: package → version"]
+    gpus: Annotated[
+        list[dict[str, Any]] | str,
+        "–: one object a GPU (index, uuid, name, driver_version, memory_total_bytes, power_limit_w and its default, min and max, "
+        "sm_clock_max_mhz, persistence_mode), or the reason why there is none",
+    ]
+
+
+class Metric(TypedDict):
+    name: Annotated[Name, "name: one of `extra_info.metrics`"]
+    better: Annotated[Better, "word: `lower` or `higher`"]
+
+
+class Study(TypedDict):
+    question: Annotated[str, "text: what the study asks"]
+    margin: Annotated[Fraction, "fraction: equivalence margin: 0.03 calls effects from 1/1.03 to 1.03 equivalent"]
+    blocks: Annotated[Ordinal, "count: blocks of this run (replicates)"]
+    primary: Annotated[Metric, "–: the metric the verdict stands on, declared before the run"]
+    monitors: Annotated[
+        NotRequired[list[str]], "names: the monitors that were measured in the place of tweak sets; absent where there were none"
+    ]
+    baseline: Annotated[
+        NotRequired[list[Name]],
+        limits(minItems=2, uniqueItems=True),
+        "names: the untouched arms that were declared before the run to be the baseline together (their geometric mean in a block); "
+        "absent where it is `stock` alone",
+    ]
+
+
+class Decided(TypedDict):
+    study: Annotated[Name, "name"]
+    workload: Annotated[Name, "name"]
+    tweakset: Annotated[Name, "name"]
+    blocks: Annotated[int, limits(minimum=3), "count: after which it needed no more"]
+
+
+class Precision(TypedDict):
+    mde: Annotated[Fraction, "fraction: the effect that each arm was to see"]
+    decided: Annotated[list[Decided], "–: arms that needed no more blocks"]
+
+
+class Factor(TypedDict):
+    tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
+    name: Annotated[
+        Name,
+        "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool, which stay together; `<kind>:<key>` "
+        "where two kinds have the key",
+    ]
+    kind: Annotated[Kind | Literal["script"], "word: `sysctl`, `ulimit`, `service`, `boot`, `environment`, `process` or `script`"]
+    levels: Annotated[
+        list[str | None],
+        limits(minItems=2, uniqueItems=True),
+        "as the kernel's: null (as found on the machine), then values, the manifest's own last; a script's is `run`, a boot token's "
+        "without a value the token; lines that stay together are one value",
+    ]
+
+
+class Point(TypedDict):
+    tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
+    levels: Annotated[dict[str, str | None], "as the kernel's: factor → level, every factor of that tweak set; null is as found"]
+
+
+class Conclusion(TypedDict):
+    text: Annotated[Name, "text: in one sentence"]
+    done: Annotated[bool, "yes/no: it came to its end; no: the cells it may use did not suffice, or the run was interrupted"]
+    unmeasured: Annotated[NotRequired[bool], "yes/no: it could not conclude because cells failed: the run ended with exit code 2"]
+
+
+class Design(TypedDict):
+    seed: Annotated[Count, "number: gives the order of cells, and each block's data"]
+    blocks: Annotated[Ordinal, "count: the most blocks any study has"]
+    steps: Annotated[
+        Ordinal | None,
+        "steps: measured steps asked for with `--steps` (of a segment, with the design `switch`); null: each workload's own number",
+    ]
+    order: Annotated[list[str], "ids: all planned cells in the order of the plan; of an adaptive design those that it asked for"]
+    budget_s: Annotated[
+        NotRequired[Positive], "s: for how long whole blocks were measured (`--budget`); absent where their number was given"
+    ]
+    precision: Annotated[NotRequired[Precision], "–: absent where every arm has all blocks (no `--precision`)"]
+    kind: Annotated[
+        NotRequired[Name],
+        "name: `matrix`, or what `--design` named; `file` where a design file was not what that design would have laid out; absent means "
+        "`matrix`",
+    ]
+    factors: Annotated[
+        NotRequired[list[Factor]], "–: what was varied: each setting of the tweak sets that were taken apart; none in a matrix"
+    ]
+    points: Annotated[
+        NotRequired[dict[str, Point]],
+        "–: tweak set → what it stands for in the design; `stock` and `stock-again` have every factor as found and are not listed",
+    ]
+    notes: Annotated[
+        NotRequired[dict[str, dict[str, Any]]],
+        "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → factor), `runs` (stock among them), "
+        "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → words it cannot be told from; `-` is the "
+        "opposite), `partly_aliased` (share of an interaction in a main effect → number of such pairs), `mixed` (that in words)",
+    ]
+    conclusion: Annotated[NotRequired[Conclusion], OPEN, "–: what an adaptive design came to; each adds its own; absent elsewhere"]
+
+
+class Workload(TypedDict):
+    primary: Annotated[
+        NotRequired[Metric | None], "–: the workload's own primary metric; takes the place of the study's; null or absent: the study's"
+    ]
+    params: Annotated[
+        Values,
+        "as named: the workload's own sizes and defaults, of a variant all of them; `design.steps` takes the place of `steps` where it is "
+        "not null",
+    ]
+    description: Annotated[str, "text: what it does"]
+
+
+class Setting(TypedDict):
+    kind: Annotated[Kind, "word: `sysctl`, `ulimit`, `service`, `boot`, `environment` (a variable) or `process`"]
+    key: Annotated[Name, "name: `vm.swappiness`, `memlock`, `containerd.LimitNOFILE`, `isolcpus`, `MALLOC_ARENA_MAX`, `Nice`"]
+    value: Annotated[str, "as the kernel's: as written in the manifest"]
+    package: Annotated[str, "name: the package it stands in"]
+
+
+class Script(TypedDict):
+    package: Annotated[str, "name: the Skyhook package"]
+    stage: Annotated[str, "word: `apply`, `apply_check`, `uninstall`, …"]
+    sha256: Annotated[Sha256, "hex: of the script's text"]
+
+
+class TweakSet(TypedDict):
+    path: Annotated[str | None, "path: the manifest's file; null for the two stocks, and for a set that a design made of another one"]
+    sha256: Annotated[Sha256 | None, "hex: of the manifest that was applied, as it was read"]
+    description: Annotated[str, "text: from the manifest"]
+    requested: Annotated[list[Setting], "–: settings of its `tuning` and `process` packages, in the order written"]
+    scripts: Annotated[list[Script], "–: stages of its `shellscript` packages"]
+    warnings: Annotated[list[str], "text: what looks wrong in the manifest"]
+    monitor: Annotated[
+        NotRequired[Name],
+        "name: of the monitor that this arm is, `psutil_thread:interval_s=0.01`: with those of its parameters that are not the default; "
+        "absent for tweak sets and the stocks",
+    ]
+
+
+class Cell(TypedDict):
+    id: Annotated[Name, "name: workload, tweak set and block; stable between runs"]
+    study: Annotated[Name, "name: one of `deeptweak.studies`"]
+    workload: Annotated[Name, "name: one of `deeptweak.workloads`"]
+    tweakset: Annotated[Name, "name: one of `deeptweak.tweaksets`"]
+    block: Annotated[Count, "number: which replicate"]
+    order: Annotated[Count, "number: place in the whole run"]
+    outcome: Annotated[Outcome, "word: `measured`, `failed` (it broke) or `skipped` (cannot be done on this machine now)"]
+    reason: Annotated[str | None, "text: why it was not measured; null where it was"]
+    fullname: Annotated[str, "name: pytest's name of the item; finds the entry in `benchmarks`"]
+    last_lines: Annotated[NotRequired[list[str]], "text: last lines the workload wrote before it failed; only then"]
+
+
+class Source(TypedDict):
+    path: Annotated[Name, "path: as it was named"]
+    sha256: Annotated[Sha256, "hex: of the file"]
+
+
+class Imported(TypedDict):
+    format: Annotated[Literal["deeptweak-csv", "pytest-benchmark"], "word: `deeptweak-csv` or `pytest-benchmark`"]
+    baseline: Annotated[Name, "name: the tweak set that the others are compared with"]
+    sources: Annotated[list[Source], limits(minItems=1), "–: every file that was read"]
+    warnings: Annotated[list[str], "text: what the reader of that format noticed"]
+
+
+class FileBeside(TypedDict):
+    name: Annotated[Name, "name: in the same folder"]
+    sha256: Annotated[Sha256, "hex: of the compressed file"]
+    bytes: Annotated[Count, "bytes: size of the compressed file"]
+
+
+class MachineCheck(TypedDict):
+    changed: Annotated[dict[str, Change], "–: path → [before, after] of what differs; with `-n`, `node: path`"]
+    restored: Annotated[bool, "yes/no: everything the run wrote is back"]
+    notes: Annotated[
+        NotRequired[list[str]],
+        "–: what putting it back took besides: a pod of the operator ended by force, a finalizer taken off, an undo script that failed; "
+        "with `-n`, `node: note`",
+    ]
+
+
+class Run(TypedDict):
+    schema_version: Annotated[Version, "count: version of this schema: 12"]
+    run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
+    started_utc: Annotated[Utc | None, "UTC: when the first cell was prepared; null only where it was imported from files that do not say"]
+    ended_utc: Annotated[Utc | None, "UTC: when the last cell was over; null as above"]
+    interrupted: Annotated[bool, "yes/no: the run was stopped before its last cell; cells that did not run are not listed"]
+    imported_from: Annotated[NotRequired[Imported], "–: only in a run that another tool measured, see data/README.md"]
+    studies: Annotated[dict[str, Study], "–: by name; a study is one file under `benchmarks/`"]
+    design: Annotated[Design, "–: how the cells were laid out"]
+    workloads: Annotated[
+        dict[str, Workload],
+        "–: by name; that of a variant is `io_train:format=npz:cache=cold`: its parameters in the order in which the workload declares "
+        "them, those that the others do not already imply",
+    ]
+    tweaksets: Annotated[
+        dict[str, TweakSet],
+        "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands here too, with nothing requested",
+    ]
+    cells: Annotated[list[Cell], "–: in the order they ran; with `-n`, in plan order"]
+    telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null if none was written"]
+    machine_check: Annotated[NotRequired[MachineCheck], "–: tunables of the machine before the first cell against after the last"]
+    nodes: Annotated[
+        NotRequired[dict[str, dict[str, Any]]],
+        "–: node → its facts, as in `machine_info.deeptweak`, which then has those that all nodes share; not with `--target=local`",
+    ]
+
+
+# What holds between fields of one object, in JSON schema.
+RULES: dict[type, dict[str, Any]] = {
+    Cell: {
+        "if": {"properties": {"outcome": {"const": "measured"}}},
+        "then": {"properties": {"reason": {"type": "null"}}},
+        "else": {"properties": {"reason": {"type": "string", "minLength": 1}}},
+    },
+    Run: {
+        "if": {"required": ["imported_from"]},
+        "else": {"required": ["machine_check"], "properties": {"started_utc": {"type": "string"}, "ended_utc": {"type": "string"}}},
+    },
+}

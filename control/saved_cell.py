@@ -1,0 +1,276 @@
+"""The record of a measured cell in a saved run: `extra_info` of its benchmark (`saved.py` says how to read this)."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from .saved import OPEN, Amount, Change, Count, InForce, Name, Ordinal, Positive, Utc, Values, Version, limits
+
+
+class Place(TypedDict):
+    apply: Annotated[Literal["skyhook", "agent"], "word: who changed the node: `skyhook` (the operator) or `agent`"]
+    workload_via: Annotated[Literal["job", "kaito"], "word: as what it was deployed: `job` or `kaito`"]
+    host_network: Annotated[bool, "yes/no: the pod had its node's network, so that `net.*` settings of the node are its own"]
+    api_requests: Annotated[
+        Count,
+        "count: requests to the API server during the cell's workload; a watch or a followed log is one; in turns, the cell's share of "
+        "its block's",
+    ]
+    pod: Annotated[NotRequired[Name], "name"]
+    pod_uid: Annotated[NotRequired[Name], "uuid"]
+    node: Annotated[NotRequired[Name], "name: as the cluster calls it"]
+    image: Annotated[NotRequired[Name], "name: as asked for"]
+    image_id: Annotated[NotRequired[str], "digest: as the kubelet resolved it"]
+    agent_image_id: Annotated[NotRequired[str], "digest: of the node agent"]
+    boot_id: Annotated[
+        NotRequired[str],
+        "uuid: of the boot in which the workload ran; with boot tokens another than `extra_info.environment.boot_id`, which is of the "
+        "cell's beginning",
+    ]
+    resources: Annotated[
+        NotRequired[dict[str, Any]],
+        "as Kubernetes writes it: requests and limits of the workload's container as it ran: a LimitRange of the namespace may have put "
+        "them there; absent without any",
+    ]
+    gpu_uuids: Annotated[NotRequired[list[str]], "uuid: GPUs that the workload could use; absent without any"]
+    workspace: Annotated[NotRequired[Name], "name: KAITO's Workspace; absent for a Job"]
+
+
+class Tweak(TypedDict):
+    requested: Annotated[
+        Values,
+        "as the kernel's: key → value asked for; of a process as `/proc` gives it back: limits in bytes, seconds (`LimitRTTIME` "
+        "microseconds) or counts, `soft:hard` where these differ",
+    ]
+    before: Annotated[
+        Values,
+        "as the kernel's: key → value found before; of a process what the harness itself has, null for a variable that is not set, "
+        "`(another value)` for one that is set to something else, which may be a secret; null on a cluster, where nobody has looked",
+    ]
+    observed: Annotated[
+        Values,
+        "as the kernel's: key → value read back after writing; of the workload's process when it has just started, and but for variables "
+        "(and on a cluster) once more after its last step: one that differs fails the cell",
+    ]
+    restored: Annotated[
+        Values, "as the kernel's: key → value read back at the end of the cell; without settings of a process, which are gone with it"
+    ]
+    side_effects: Annotated[
+        dict[str, Change],
+        "as the kernel's: path → [before, after] of tunables that changed without being asked for by name: what scripts did, what the "
+        "kernel adjusted",
+    ]
+    already_in_force: Annotated[list[str], "keys: asked for, but found so before"]
+    left_alone: Annotated[
+        NotRequired[dict[str, Change]],
+        "as the kernel's: path → [found, what had been written]: changed by somebody else meanwhile, so not put back; absent if none",
+    ]
+    elsewhere: Annotated[
+        NotRequired[dict[str, Change]],
+        "as the kernel's: path → [before, after]: changed during the cell, yet not written by it; absent if none",
+    ]
+    apply_s: Annotated[Amount, "s: to write and read back"]
+    restore_s: Annotated[Amount, "s: to put back and read back"]
+
+
+class Facts(TypedDict, total=False):
+    device: Annotated[str, "name: `cpu`, or the GPU's name"]
+    torch: Annotated[str, "version: PyTorch"]
+    cuda: Annotated[str | None, "version: CUDA PyTorch was built for; null on a CPU"]
+    threads: Annotated[Count, "count: threads PyTorch computes with"]
+    cores_allowed: Annotated[Count, "count: processors the process may run on"]
+    dtype: Annotated[str, "name: of the parameters"]
+    parameters: Annotated[Count, "count: of the model"]
+    trainable_parameters: Annotated[Count, "count: of the model"]
+    cpu_s_covers: Annotated[str, "text: whose processor time `cpu_s` counts"]
+    kaito: Annotated[
+        dict[str, Any],
+        "–: what KAITO's own image said of its measurement (`--workspace`): `preset`, `metrics`, `missing` (why), `asked`, `window_s`, "
+        "`tokens`; then there is one step, the measurement, and what is not told (`cpu_s`, `loss`, `start_monotonic_s`) has no column",
+    ]
+    gpu_uuids: Annotated[list[str], "names: the GPUs the process may use, as `nvidia-smi -L` calls them; absent on a CPU"]
+    data_crc32: Annotated[str | int, "hex: fingerprint of the samples; cells with different ones are never compared"]
+
+
+class Steps(TypedDict):
+    wall_s: Annotated[list[Positive], limits(minItems=1), "s: wall time of the step"]
+    cpu_s: Annotated[NotRequired[list[Amount]], "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`"]
+    samples: Annotated[list[Count], "count: samples worked on"]
+    tokens: Annotated[NotRequired[list[Count]], "count: tokens worked on; 0 where the work has none"]
+    loss: Annotated[NotRequired[list[float]], "number: training loss"]
+    start_monotonic_s: Annotated[NotRequired[list[float]], "s: CLOCK_MONOTONIC when the step began, the clock of the telemetry"]
+    warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
+    overlap: Annotated[
+        NotRequired[Literal[True]],
+        "yes: a step may begin before the last one has ended, as jobs do that wait together: they stand in the order in which they ended, "
+        "and no throughput is made of their times; absent elsewhere",
+    ]
+
+
+class Segment(TypedDict):
+    pair: Annotated[Ordinal, "number: which pair, from 1"]
+    arm: Annotated[
+        InForce,
+        "–: `found`: under the values found on the machine, or without the monitor; `set`: under those of the tweak set, or with it",
+    ]
+    first: Annotated[Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"]
+    settle: Annotated[Count, "steps: at its beginning that do not count: the switch settles"]
+    steps: Annotated[Ordinal, "steps: after these that count"]
+
+
+class Turn(TypedDict):
+    round: Annotated[Ordinal, "number: in which round, from 1"]
+    first: Annotated[Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"]
+    steps: Annotated[Ordinal, "steps: how many"]
+    others_cpu_s: Annotated[
+        NotRequired[Amount | None],
+        "s: CPU time that others used meanwhile: neither the workload, nor the harness and its sampler, nor the kernel's own threads; "
+        "null where that was not seen, and in an arm's last slice, after which its process is gone",
+    ]
+
+
+class Monitor(TypedDict):
+    name: Annotated[str | None, "name: as in `deeptweak.tweaksets`"]
+    base: Annotated[str | None, "name: its class in `fixtures/studies/monitors/catalogue/`"]
+    kind: Annotated[
+        Literal["inside", "beside", "around"] | None,
+        "word: `inside` the workload's process, `beside` it as a process of its own, or `around`: it started the workload",
+    ]
+    params: Annotated[Values, "as named: all its parameters"]
+    version: Annotated[str | None, "text: what the program says of itself"]
+    cpu_s: Annotated[
+        Amount | None,
+        "s: processor time of its own processes from start to end, and of its daemons meanwhile (null if these are not seen, or not the "
+        "same all the time); of one `around`, of all processes less the workload's; null for one `inside`, whose time is in the "
+        "workload's",
+    ]
+    wall_s: Annotated[Amount | None, "s: from its start to its end"]
+    peak_rss_bytes: Annotated[Count | None, "bytes: the largest resident size, its processes' sum, the writing of its report included"]
+    written_bytes: Annotated[Count | None, "bytes: what lay in its folder at the end: its output and reports"]
+    samples: Annotated[Count | None, "count: that it took"]
+    start_s: Annotated[Amount | None, "s: from its start until it was at work"]
+    stop_s: Annotated[Amount | None, "s: from the last step until its report was written and it was gone"]
+    told: Annotated[
+        dict[str, Any],
+        "–: what it tells besides; of one `beside`: `start_cpu_s` and `stop_cpu_s`, what of its first process's and its daemons' "
+        "processor time went by before it was at work and after it was told to stop, seconds, and where it took turns `at_work_s`, how "
+        "long it was at work, start and end left out; absent with `cpu_s`",
+    ]
+    missing: Annotated[dict[str, Name], "text: field → why it is null"]
+
+
+class Usage(TypedDict):
+    wall_s: Annotated[Amount, "s: from start to exit, waits for the monitor included"]
+    cpu_s: Annotated[Amount | None, "s: processor time up to its last word, children that it waited for included"]
+    steps_wall_s: Annotated[Amount, "s: sum over the measured steps"]
+    steps_cpu_s: Annotated[Amount | None, "s: sum over the measured steps"]
+    peak_rss_bytes: Annotated[Count | None, "bytes: largest resident size"]
+    written_bytes: Annotated[
+        Count | None, "bytes: that it caused to be written to disks (`write_bytes` of `/proc/self/io`); files in memory do not count"
+    ]
+    load_average_1min: Annotated[Amount, "processes: of the machine when it had ended"]
+    energy_j: Annotated[Amount | None, "J: that the processor packages used from its start to its exit, by RAPL, whoever used it"]
+    missing: Annotated[dict[str, Name], "text: field → why it is null"]
+
+
+class Telemetry(TypedDict):
+    summary: Annotated[
+        dict[str, float | None],
+        "as named: column and statistic → value over the measured steps (start-up and warm-up left out): `_mean`, `_min`, `_max`; "
+        "`_total` is what a counter counted; `steal_s` is CPU time that the hypervisor gave to others, `sampler_missed_ticks_total` how "
+        "often the sampler came too late",
+    ]
+    missing: Annotated[dict[str, str], "text: source or column → why it has no values"]
+    hz: Annotated[NotRequired[Positive], "1/s: samples asked for"]
+    samples: Annotated[NotRequired[Count], "count: samples taken"]
+    sampler_cpu_s: Annotated[NotRequired[Amount], "s: processor time the sampler used during the cell"]
+    devices: Annotated[NotRequired[dict[str, str]], "name: prefix of a column → the device it means: `gpu0` → UUID"]
+
+
+class Environment(TypedDict):
+    boot_id: Annotated[str | None, "uuid: of the running kernel"]
+    uptime_s: Annotated[Amount | None, "s: since boot"]
+    load_1min: Annotated[Amount | None, "tasks: load average over a minute when the cell began"]
+    uname_release: Annotated[str | None, "version: of the kernel"]
+
+
+class Metrics(TypedDict, total=False):
+    throughput_samples_per_s: Annotated[
+        Positive, "samples/s: sum of samples / sum of wall time (never a mean of rates); absent where steps overlap"
+    ]
+    throughput_tokens_per_s: Annotated[Positive | None, "tokens/s: sum of tokens / sum of wall time; absent where there are none"]
+    step_time_p10_s: Annotated[Positive, "s: 10th percentile of wall time, linear between order statistics"]
+    step_time_round_adjusted_s: Annotated[
+        Positive,
+        "s: where cells took turns: a step's time, cleared of what each round did to all cells of the block alike. A step's log is the "
+        "cell's value at its place of the slice plus a level of that round and place, fitted robustly over the block's cells; places are "
+        "weighted by their share of the time, and the whole stands on the mean step time of all cells; by how much steps were slower "
+        "where others used more of the CPUs is taken out, at most by the time they used (`control/turns.py`). Schema version 9 had no "
+        "such bound; up to 8 it was the median over rounds of the slices' mean step times",
+    ]
+    step_time_median_s: Annotated[Positive, "s: median of wall time"]
+    step_time_mean_s: Annotated[Positive, "s: mean of wall time"]
+    step_time_q1_s: Annotated[Positive, "s: lower quartile as pytest-benchmark makes it; only imported from its files"]
+    step_time_min_s: Annotated[Positive, "s: shortest wall time; only imported from its files"]
+    cpu_s_per_step: Annotated[Amount | None, "s: mean of processor time"]
+
+
+class CellRecord(TypedDict):
+    schema_version: Annotated[Version, "count: as above; an entry without it belongs to no study"]
+    id: Annotated[Name, "name: as in `deeptweak.cells`"]
+    study: Annotated[Name, "name: as in `deeptweak.cells`"]
+    workload: Annotated[Name, "name: as in `deeptweak.cells`"]
+    tweakset: Annotated[Name, "name: as in `deeptweak.cells`"]
+    block: Annotated[Count, "number: as in `deeptweak.cells`"]
+    order: Annotated[Count, "number: as in `deeptweak.cells`"]
+    seed: Annotated[NotRequired[Count], "number: of weights and data; the same for all cells of a block and workload"]
+    target: Annotated[Name, "word: where it ran: `local`, `kubernetes`; `imported` if another tool measured it"]
+    place: Annotated[NotRequired[Place], OPEN, "–: where on a cluster it ran; only with `--target=kubernetes`"]
+    node: Annotated[NotRequired[Name], "name: host name of the machine it ran on; on a cluster the name of the node"]
+    outcome: Annotated[Literal["measured"], "word: `measured`"]
+    reason: Annotated[None, "–: null"]
+    started_utc: Annotated[NotRequired[Utc], "UTC: when the cell began"]
+    duration_s: Annotated[NotRequired[Amount], "s: of the whole cell: apply, start, steps, restore"]
+    tweak: Annotated[
+        NotRequired[Tweak],
+        "–: kernel values that the tweak set writes, and what its `process` packages give to the workload's process; boot tokens and the "
+        "limits of `ulimit.conf` are not listed here",
+    ]
+    workload_facts: Annotated[Facts, OPEN, "–: what the workload says of itself; each adds its own"]
+    limits: Annotated[
+        NotRequired[dict[str, Annotated[list[Annotated[int, limits(minimum=-1)]], limits(minItems=2, maxItems=2)]]],
+        "bytes or counts: resource limits the workload found, name → [soft, hard]; -1 is unlimited",
+    ]
+    steps: Annotated[NotRequired[Steps], "–: the columns"]
+    segments: Annotated[NotRequired[list[Segment]], limits(minItems=2), "–: in the order they ran, two a pair, in random order"]
+    turns: Annotated[NotRequired[list[Turn]], limits(minItems=2), "–: a slice each, in the order they ran"]
+    report: Annotated[
+        NotRequired[dict[str, Annotated[list[dict[str, Any]], limits(minItems=1)]]],
+        "–: name → everything the workload told under that name, in order, each an object of its own; these are known:",
+    ]
+    monitor: Annotated[NotRequired[Monitor], "–: of `stock` and `stock-again` all is null, and `missing.monitor` says that there was none"]
+    usage: Annotated[NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"]
+    telemetry: Annotated[NotRequired[Telemetry], "–: sampled by another process beside the workload"]
+    environment: Annotated[NotRequired[Environment], OPEN, "–: what can differ from cell to cell; open"]
+    metrics: Annotated[Metrics, limits(minProperties=1, additionalProperties=Positive | None), "–: all are made from the measured steps"]
+
+
+# What was measured here has all of this; what was measured by another tool has what that tool kept. Steps that overlap have no throughput.
+RULES = {
+    CellRecord: {
+        "if": {"anyOf": [{"properties": {"target": {"const": "imported"}}}, {"properties": {"workload_facts": {"required": ["kaito"]}}}]},
+        "else": {
+            "required": ["seed", "node", "started_utc", "duration_s", "tweak", "limits", "steps", "telemetry", "environment"],
+            "properties": {
+                "steps": {"required": ["cpu_s", "tokens", "loss", "start_monotonic_s"]},
+                "telemetry": {"required": ["hz", "samples"]},
+                "metrics": {"required": ["step_time_p10_s"]},
+            },
+        },
+        "allOf": [
+            {
+                "if": {"required": ["steps"], "properties": {"steps": {"required": ["overlap"]}}},
+                "then": {"properties": {"metrics": {"not": {"required": ["throughput_samples_per_s"]}}}},
+                "else": {"properties": {"metrics": {"required": ["throughput_samples_per_s"]}}},
+            }
+        ],
+    }
+}
