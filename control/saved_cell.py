@@ -254,7 +254,7 @@ class CellRecord(TypedDict):
 
 
 # What was measured here has all of this; what was measured by another tool has what that tool kept. Steps that overlap have no throughput.
-RULES = {
+RULES: dict[type, dict[str, Any]] = {
     CellRecord: {
         "if": {"anyOf": [{"properties": {"target": {"const": "imported"}}}, {"properties": {"workload_facts": {"required": ["kaito"]}}}]},
         "else": {

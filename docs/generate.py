@@ -40,7 +40,7 @@ RECORDS = {
 }
 SCHEMA = ROOT / "data/run.schema.json"
 PLAIN: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null"}
-RULES = {**saved.RULES, **saved_cell.RULES}
+RULES = saved.RULES | saved_cell.RULES
 MEANS = {
     "sysctl": "sysctl",
     "boot": "boot token (needs a reboot)",

@@ -48,7 +48,7 @@ def test_the_schema_is_that_of_the_types() -> None:
     assert PATH.read_text(encoding="utf-8") == schema_text(), "run: python -m docs.generate"
 
 
-READ = {
+READ: dict[type, tuple[Any, set[str]]] = {
     Study: (saved.Study, {"name"}),
     Metric: (saved.Metric, set()),
     Workload: (saved.Workload, {"name"}),
@@ -61,7 +61,7 @@ READ = {
 
 
 @pytest.mark.parametrize("record", READ)
-def test_what_is_read_is_there_and_what_is_required_always_is(record: type) -> None:
+def test_what_is_read_is_there_and_what_is_required_always_is(record: Any) -> None:
     """`Fields.record` reads the fields of these by their names; `made` are those that the reader makes itself."""
     written, made = READ[record]
     read = {field.name: field.default is MISSING and field.default_factory is MISSING for field in fields(record)}
