@@ -12,22 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analysis.plots.labels import fit, fitted, measure_of, minus, room_for, width_in
-from analysis.plots.marks import (
-    FASTER_AXIS,
-    VERDICTS,
-    Ends,
-    Mark,
-    MarkRow,
-    Style,
-    above,
-    forest_section,
-    known,
-    margin_band,
-    reach_of,
-    scaled,
-)
+from analysis.plots.marks import FASTER_AXIS, VERDICTS, Mark, MarkRow, above, forest_section, known, margin_band, reach_of, scaled
 from analysis.plots.marks import lines as draw_lines
-from analysis.plots.page import INSIDE, Entry, Page, Section, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
+from analysis.plots.page import Entry, Page, Section, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Run
@@ -37,7 +24,7 @@ from control.t_test import ALPHA, t_quantile
 from .terms import Effects, Pair, Term
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from analysis.plots.marks import Ends, Style
 
 
 # The words of `compare`, and those that a design adds to them; shape says the same as colour.
@@ -248,10 +235,12 @@ def _key_notes(part: KeyPart, name: str) -> list[str]:
     return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
 
 
-NORMAL_LEFT, NORMAL_TALL = 0.5, 2.5
+NORMAL = SmallPanels(1, above=0.2, tall=2.5, below=0.46, left=0.5)
 FEWEST, MOST_NAMES = 3, 12  # effects; and names, of the largest
-SINGLE: Style = {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (2, 2))}
-FAMILY: Style = {"color": INK, "linewidth": 1.2, "linestyle": (0, (6, 2))}
+MARGINS: dict[str, Style] = {
+    "all": {"color": INK, "linewidth": 1.2, "linestyle": (0, (6, 2))},
+    "one": {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (2, 2))},
+}
 RAISES: Style = {"color": COLOURS[0], "marker": "^", "markersize": 7}
 LOWERS: Style = {"color": COLOURS[1], "marker": "v", "markersize": 7}
 NOTHING: Style = {"color": AGAIN, "marker": "o", "markersize": 5, "markerfacecolor": "white"}
@@ -261,13 +250,11 @@ HALF = "An interaction (×) is drawn on the scale of a main effect, half of what
 
 
 class Dots(NamedTuple):
-    """Sizes of effects in ascending order with their names and signs; the margins beyond which one is called, and the slope of chance."""
+    """Effects with their names, the smallest first; the margins beyond which one of them, or of all, is called; the slope of chance."""
 
     names: tuple[str, ...]
-    sizes: np.ndarray
-    signs: np.ndarray
-    single: float | None
-    family: float | None
+    values: np.ndarray
+    margins: dict[str, float]
     slope: float
 
 
@@ -275,9 +262,8 @@ class Dots(NamedTuple):
 def half_normal(scene: Scene) -> Spec:
     """Which effects of a two-level design are larger than chance makes the largest of so many.
 
-    A section a workload: size of each effect to the right, its place among so many chance effects upwards.
-
-    Effects of nothing lie on a line through 0; what stands off it to the right is an effect.
+    A section a workload: size of each effect to the right, its place among so many chance effects upwards. Effects of nothing lie on a
+    line through 0; what stands off it to the right is an effect.
 
     Source: Daniel, Technometrics 1 (1959); margins of an unreplicated design: Lenth, Technometrics 31 (1989).
     """
@@ -288,8 +274,8 @@ def half_normal(scene: Scene) -> Spec:
         dot("lowers it", **LOWERS | {"size": 6}),
         dot("not told from chance", **NOTHING),
         line("chance alone", FAINT, 1.2),
-        Entry("margin of one effect", SINGLE),
-        Entry("margin of all together", FAMILY),
+        Entry("margin of one effect", MARGINS["one"]),
+        Entry("margin of all together", MARGINS["all"]),
     ]
     lead = (
         "A mark an effect, by its size. Where keys do nothing, marks lie near the grey line; one to the right of the long-dashed margin is "
@@ -297,35 +283,34 @@ def half_normal(scene: Scene) -> Spec:
     )
     lenth = {part.effects.lenth is not None for part in parts}
     notes = [LENTH * (True in lenth), HALF * any(part.terms("interaction") for part in parts), STUDENT * (False in lenth)]
-    return Spec(lead, [part.section(0.2 + NORMAL_TALL + 0.46, partial(_normal, part=part)) for part in parts], legend, notes)
+    return Spec(lead, [part.section(NORMAL.height(1), partial(_normal, part=part)) for part in parts], legend, notes)
 
 
 def _estimates(effects: Effects) -> list[tuple[str, float]]:
-    """All contrasts on one scale: that of main effects, of which an interaction's coefficient makes twice."""
+    """All contrasts on one scale, the smallest first: that of main effects, of which an interaction's coefficient makes twice."""
     terms = [term for term in effects.terms if term.means in {"main", "interaction"}]
     names = {term.label: " × ".join(term.factors) for term in terms}
+    every = [(term.label, 2 * term.coefficient) for term in terms if term.coefficient is not None]
     if effects.lenth is not None:
-        return [(names.get(label, label), value) for label, value in effects.lenth.estimates]
-    return [(names[term.label], 2 * term.coefficient) for term in terms if term.coefficient is not None]
+        every = list(effects.lenth.estimates)
+    return sorted(((names.get(label, label), value) for label, value in every), key=lambda estimate: abs(estimate[1]))
 
 
 def dots_of(effects: Effects) -> Dots:
     """Order the effects by size and find the margins: Lenth's, or Student's where cells were replicated."""
-    result = sorted(_estimates(effects), key=lambda estimate: abs(estimate[1]))
+    result = _estimates(effects)
     scale = 1.0 if effects.observed.scale == "raw" else 100.0
-    sizes, signs = scale * np.abs([value for _, value in result]), np.sign([value for _, value in result])
+    values, margins = scale * np.array([value for _, value in result]), {}
     # The standard error of a main effect; in an orthogonal design all have the same.
     errors = [term.se for term in effects.terms if term.means == "main" and term.se is not None]
-    error = float(np.median(errors)) if errors and effects.error_df > 0 else None
-    single = family = None
+    error = scale * float(np.median(errors)) if errors and effects.error_df > 0 else None
     if effects.lenth is not None:
-        error, single, family = effects.lenth.pse, scale * effects.lenth.me, scale * effects.lenth.sme
+        error, margins = scale * effects.lenth.pse, {"one": scale * effects.lenth.me, "all": scale * effects.lenth.sme}
     elif error is not None:
         # Sidak's margin: all effects together stay inside it 19 times in 20 where there is nothing.
-        levels = (1 - ALPHA / 2, (1 + (1 - ALPHA) ** (1 / len(result))) / 2)
-        single, family = (scale * error * t_quantile(level, effects.error_df) for level in levels)
-    slope = scale * error if error else float(np.median(sizes)) / 0.6745
-    return Dots(tuple(name for name, _ in result), sizes, signs, single, family, slope)
+        levels = {"one": 1 - ALPHA / 2, "all": (1 + (1 - ALPHA) ** (1 / len(result))) / 2}
+        margins = {name: error * t_quantile(level, effects.error_df) for name, level in levels.items()}
+    return Dots(tuple(name for name, _ in result), values, margins, error or float(np.median(np.abs(values))) / 0.6745)
 
 
 def quantiles(count: int) -> np.ndarray:
@@ -336,46 +321,38 @@ def quantiles(count: int) -> np.ndarray:
 
 
 def _normal(sheet: Page, top: float, part: KeyPart) -> None:
-    dots = dots_of(part.effects)
-    heights = quantiles(len(dots.sizes))
-    both = ((dots.family, FAMILY, "all"), (dots.single, SINGLE, "one"))
-    margins = [(value, style, word) for value, style, word in both if value is not None]
-    right = 1.08 * max([float(dots.sizes[-1]), *(value for value, _, _ in margins)]) or 1.0
-    highest = 1.12 * float(heights[-1])
-    wide = INSIDE - NORMAL_LEFT - 0.05
-    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, highest), grid="x")
+    names, values, margins, slope = dots_of(part.effects)
+    heights, sizes = quantiles(len(values)), np.abs(values)
+    right, highest = 1.08 * max(float(sizes[-1]), *margins.values(), 0.0) or 1.0, 1.12 * float(heights[-1])
+    ((_, panel),) = NORMAL.draw(sheet, top, [part], xlim=(0, right), ylim=(0, highest), grid="x")
+    axes, inch = panel.axes, right / panel.wide
     unit = measure_of(part.effects.observed.metric).label if part.raw else "size of effect, % of speed (100 × |log ratio|)"
     axes.set(xlabel=unit, ylabel="expected of chance, standard errors")
-    reach = min(right, highest * dots.slope)
-    axes.plot([0, reach], [0, reach / dots.slope if dots.slope else 0], color=FAINT, linewidth=1.2, zorder=1)
+    reach = min(right, highest * slope)
+    axes.plot([0, reach], [0, reach / slope if slope else 0], color=FAINT, linewidth=1.2, zorder=1)
     last = math.inf
-    for margin, style, word in margins:  # what each is stands above it, unless the two would lie over each other
-        axes.axvline(margin, zorder=1, **style)
+    for word, margin in sorted(margins.items()):  # what each is stands above it, unless the two would lie over each other
+        axes.axvline(margin, zorder=1, **MARGINS[word])
         text = f"{word} {digits(margin, 3)}"
-        if (last - margin) * wide / right > width_in(text, SMALL) + 0.1:
+        if (last - margin) / inch > width_in(text, SMALL) + 0.1:
             above(axes, margin, text)
         last = margin
-    for size, sign, height in zip(dots.sizes, dots.signs, heights, strict=True):
-        style = NOTHING if dots.family is None or size <= dots.family else RAISES if sign > 0 else LOWERS
-        axes.plot([size], [height], linestyle="none", zorder=3, **style)
-    _dot_names(axes, dots, heights, right / wide, part)
-
-
-def _dot_names(axes: Axes, dots: Dots, heights: np.ndarray, inch: float, part: KeyPart) -> None:
-    """Name what is beyond the margin of one effect, the largest where none is; beside its mark, on the side where there is room."""
-    there = [at for at in range(len(dots.sizes)) if dots.names[at]]
-    named = [at for at in there if dots.single is not None and dots.sizes[at] > dots.single][-MOST_NAMES:] or there[-1:]
-    shown = fitted([dots.names[at] for at in named], 2.3, SMALL, lines=1)
+    all_, one = (margins.get(word, math.inf) for word in ("all", "one"))
+    for value, height in zip(values, heights, strict=True):
+        style = NOTHING if abs(value) <= all_ else RAISES if value > 0 else LOWERS
+        axes.plot([abs(value)], [height], linestyle="none", zorder=3, **style)
+    # Named is what is beyond the margin of one effect, the largest where none is; on the side of its mark where there is room.
+    there = [at for at, name in enumerate(names) if name]
+    named = [at for at in there if sizes[at] > one][-MOST_NAMES:] or there[-1:]
+    shown = fitted([names[at] for at in named], 2.3, SMALL, lines=1)
     lowest = math.inf
     for at in reversed(named):
-        size, value = float(dots.sizes[at]), float(dots.signs[at] * dots.sizes[at])
-        text = f"{shown[dots.names[at]]} {minus(f'{value:+.3g}' if part.raw else f'{value:+.1f}')}"
+        size, text = float(sizes[at]), f"{shown[names[at]]} {minus(f'{values[at]:+.3g}' if part.raw else f'{values[at]:+.1f}')}"
         leftward = size / inch > width_in(text, SMALL, "bold") + 0.25
-        lowest = min(float(heights[at]), lowest - 0.16 * axes.get_ylim()[1] / NORMAL_TALL)
-        beyond = dots.family is not None and size > dots.family
-        style: Style = {"fontweight": "bold", "color": INK} if beyond else {"color": QUIET}
-        style |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}, "ha": "right" if leftward else "left"}
-        axes.text(size + (-0.12 if leftward else 0.12) * inch, lowest, text, va="center", fontsize=SMALL, zorder=2, **style)
+        lowest = min(float(heights[at]), lowest - 0.16 * highest / NORMAL.tall)
+        look: Style = {"fontweight": "bold", "color": INK} if size > all_ else {"color": QUIET}
+        look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}, "ha": "right" if leftward else "left"}
+        axes.text(size + (-0.12 if leftward else 0.12) * inch, lowest, text, va="center", fontsize=SMALL, zorder=2, **look)
 
 
 class Curves(NamedTuple):
@@ -436,7 +413,7 @@ def main_effects(scene: Scene) -> Spec:
     verdicts = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
     legend = [
         line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
-        *(line(word, MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in verdicts),
+        *(line(spoken(word), MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in verdicts),
         Entry("mean of all cells", MEAN),
         margin_entry((part.effects.observed.margin for part in parts), "±{}, the margin"),
     ]

@@ -176,7 +176,7 @@ def test_what_is_beyond_the_margin_of_all_is_named_with_its_sign(*, replicated: 
     figure = half_normal.draw(scene_with(effects))
     axes = figure.axes[0]
     assert points(lines_of(axes, "v")[0])[0][0] == pytest.approx(10.0)
-    assert max(size for line in lines_of(axes, "o") for size, _ in points(line)) <= max(keys_pictures.dots_of(effects).family or 0, 3.0)
+    assert max(size for line in lines_of(axes, "o") for size, _ in points(line)) <= max(keys_pictures.dots_of(effects).margins["all"], 3.0)
     bold = [one.get_text() for one in axes.texts if one.get_fontweight() == "bold"]
     assert bold == ["vm.swappiness \N{MINUS SIGN}10.0"]
     assert ("Lenth" in said(figure)) == (not replicated)
@@ -185,8 +185,8 @@ def test_what_is_beyond_the_margin_of_all_is_named_with_its_sign(*, replicated: 
 def test_margins_of_replicated_effects_are_students_and_sidaks() -> None:
     """18 degrees of freedom, 10 effects, standard error 1 %: t = 2.101 for one, 3.186 at 1 - (1 - 0.95^(1/10))/2 for all."""
     dots = keys_pictures.dots_of(made.factorial({}))
-    assert dots.single == pytest.approx(2.1009, abs=1e-3)
-    assert dots.family == pytest.approx(3.186, abs=2e-3)
+    assert dots.margins["one"] == pytest.approx(2.1009, abs=1e-3)
+    assert dots.margins["all"] == pytest.approx(3.186, abs=2e-3)
     assert len(dots.names) == 10
 
 
@@ -196,7 +196,7 @@ def test_an_interaction_is_on_the_scale_of_a_main_effect() -> None:
     effects = replace(made.factorial({}, together={pair: 0.12}), lenth=None)
     terms = tuple(replace(one, coefficient=one.effect / 4) if one.means == "interaction" else one for one in effects.terms)
     dots = keys_pictures.dots_of(replace(effects, terms=terms))
-    assert (dots.names[-1], dots.sizes[-1]) == ("vm.swappiness × vm.dirty_ratio", pytest.approx(6.0))
+    assert (dots.names[-1], dots.values[-1]) == ("vm.swappiness × vm.dirty_ratio", pytest.approx(6.0))
 
 
 def test_main_effects_are_the_levels_means_on_one_scale() -> None:
