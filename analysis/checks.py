@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
+from control.names import undigested
 from control.t_test import ALPHA, t_tail
 
 from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
@@ -184,7 +185,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
         effect = comparison.primary
         if comparison.untouched and effect is not None and effect.p < LEVEL:
             lines.append(
-                f"A/A check: {comparison.tweakset} changes nothing, yet under {comparison.workload} it differs from "
+                f"A/A check: {comparison.tweakset} changes nothing, yet under {undigested(comparison.workload)} it differs from "
                 f"{comparison.baseline} by {percent(effect.gain)} (p {probability(effect.p)}, not adjusted). "
                 "One such check in 20 does so by chance; otherwise the machine was not quiet: trust this workload's verdicts less."
             )

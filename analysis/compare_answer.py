@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from control.names import undigested
+
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
@@ -186,10 +188,10 @@ def _margins(comparisons: Iterable[Comparison]) -> str:
 def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
     """Say of equal arms that they differ; or how far apart they are at most."""
     guards = [comparison for comparison in comparisons if (comparison.guard or comparison.untouched) and comparison.primary]
-    failed = [guard.workload for guard in guards if guard.verdict == "not comparable"]
+    failed = [undigested(guard.workload) for guard in guards if guard.verdict == "not comparable"]
     if failed:
         return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: nothing is concluded there."], []
-    gains = [(abs(guard.primary.gain), guard.workload) for guard in guards if guard.primary and guard.primary.p >= LEVEL]
+    gains = [(abs(guard.primary.gain), undigested(guard.workload)) for guard in guards if guard.primary and guard.primary.p >= LEVEL]
     if not guards or len(gains) < len(guards):  # a warning says that
         return [], []
     gain, workload = max(gains, key=lambda entry: entry[0])

@@ -98,15 +98,21 @@ _VARIANT = re.compile(r"[\w-]+(?::\w+=[^:=]+)+")
 _NUMBER = re.compile(r"[-+.0-9e]+")
 
 
+def own_names(workloads: Iterable[str]) -> dict[str, str]:
+    """Name → without digests of files, a command of `deeptweak run` by its own name, if that leaves no two alike."""
+    names = {name: undigested(name) for name in workloads}
+    return names if len(set(names.values())) == len(names) else {name: name for name in names}
+
+
 def short_names(workloads: Mapping[str, Workload]) -> dict[str, str]:
     """Name → what to call it: `hdf5 · warm` for `io_train:format=hdf5:read_threads=2:cache=warm` where all others have two readers.
 
-    A workload without variants keeps its name. Never are two alike.
+    A workload without variants keeps its own name. Never are two alike.
     """
+    shown = own_names(workloads)
     families: dict[str, list[str]] = {}
-    for name in workloads:
-        families.setdefault(name.partition(":")[0], []).append(name)
-    shown = {name: name for name in workloads}
+    for name, own in shown.items():
+        families.setdefault(own.partition(":")[0], []).append(name)
     for base, names in families.items():
         if len(names) > 1 and all(name == base or _VARIANT.fullmatch(name) for name in names):
             words = _apart(names, workloads)

@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from control.names import undigested
+
 from .answer import TONES, Answer, Column, Line, Section, Table, Word
+from .labels import own_names
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
 from .terms import Cell, Comparison, Run, Setting
 from .wording import digits, gpus_of, number, percent
@@ -263,7 +266,8 @@ RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain
 def answer(rows: Sequence[SummaryRow]) -> Answer:
     places = by_place(rows)
     result = {
-        text: [f"{row.workload} {one}" for group in places.values() for row, one in _named(group, word)] for word, text in ACROSS.items()
+        text: [f"{undigested(row.workload)} {one}" for group in places.values() for row, one in _named(group, word)]
+        for word, text in ACROSS.items()
     }
     parts = [Section(place, [_table(group)]) for place, group in places.items()]
     if len(places) > 1:
@@ -281,10 +285,11 @@ def answer(rows: Sequence[SummaryRow]) -> Answer:
 
 def by_place(rows: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     several_studies = len({row.study for row in rows}) > 1
+    names = own_names(row.workload for row in rows)
     result: dict[str, list[SummaryRow]] = {}
     for row in rows:
         study = f" ({row.study})" if several_studies and row.study != row.workload else ""
-        result.setdefault(f"{row.workload}{study} · run {row.run_id} · {row.machine}", []).append(row)
+        result.setdefault(f"{names[row.workload]}{study} · run {row.run_id} · {row.machine}", []).append(row)
     return result
 
 
@@ -294,7 +299,7 @@ def across(rows: Sequence[SummaryRow]) -> list[list[object]]:
         first, base = group[0], next((row for row in group if row.verdict == "baseline"), None)
         named = [", ".join(text for _, text in _named(group, word)) or "none" for word in ACROSS]
         undecided = sum(row.verdict in {"inconclusive", "not comparable"} for row in group)
-        lines.append([first.workload, first.run_id, first.machine, base and base.throughput_samples_per_s, *named, undecided])
+        lines.append([undigested(first.workload), first.run_id, first.machine, base and base.throughput_samples_per_s, *named, undecided])
     return lines
 
 

@@ -9,6 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from analysis import studies
+from control.names import undigested
 from control.t_test import ALPHA
 
 from .checks import share_of_others
@@ -38,7 +39,7 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
         return "not comparable", (
             f"{contrast.tweakset} changes nothing and differs from {contrast.baseline}: {speed(effect.gain)} "
             f"by {effect.metric.name} (95 % {interval(effect)}), p {probability(effect.p)}. "
-            f"The machine did that, so nothing is concluded under {contrast.workload}."
+            f"The machine did that, so nothing is concluded under {undigested(contrast.workload)}."
         )
     family, margin, name = contrast.family, contrast.margin, NAMES[contrast.adjustment]
     if p_adjusted < ALPHA and not contrast.guard:

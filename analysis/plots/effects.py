@@ -11,6 +11,7 @@ from analysis.summary import SECTIONS, changes
 from analysis.terms import Comparison, Effect, Run
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken
+from control.names import undigested
 
 from .labels import arm_labels, fit, fitted, fitted_arms, joined, judged_by_key, measure_of, minus, room_for
 from .marks import (
@@ -203,7 +204,7 @@ def _notes(comparisons: Sequence[Comparison]) -> list[str]:
     for comparison in comparisons:
         if comparison.primary is None or comparison.verdict == "not comparable":
             what = "Not comparable:" if comparison.verdict == "not comparable" else "No interval for"
-            reasons.setdefault((what, comparison.reason), []).append(f"{comparison.tweakset} ({comparison.workload})")
+            reasons.setdefault((what, comparison.reason), []).append(f"{comparison.tweakset} ({undigested(comparison.workload)})")
     notes = [f"{what} {', '.join(names)}: {reason}" for (what, reason), names in reasons.items()]
     return [chance.format(max(families)), *notes] if families else notes
 

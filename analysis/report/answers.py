@@ -11,6 +11,7 @@ from analysis.labels import short_names
 from analysis.terms import Comparison, Run, Verdict
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, percent, spoken, unsigned
+from control.names import undigested
 
 # The order in which a reader wants to hear of them.
 VERDICTS: tuple[Verdict, ...] = ("regressed", "improved", "equivalent", "inconclusive", "not comparable")
@@ -68,15 +69,16 @@ def control(run: Run, comparisons: Sequence[Comparison], doubted: Sequence[str] 
         return None
     name = " and ".join(dict.fromkeys(row.tweakset for row in rows))
     judged = [row for row in rows if row.primary is not None]
-    differing = list(dict.fromkeys([*(comparison.workload for comparison in judged if comparison.verdict == "not comparable"), *doubted]))
+    unlike = [comparison.workload for comparison in judged if comparison.verdict == "not comparable"]
+    differing = list(dict.fromkeys(map(undigested, [*unlike, *doubted])))
     if differing:
         return f"Control: {name} changes nothing and differs all the same under {joined(differing)}: trust no verdict there."
     if not judged:
         return f"Control: {name} could not be compared; see the table."
-    doubtful = [comparison.workload for comparison in judged if comparison.primary is not None and comparison.primary.p < LEVEL]
+    doubtful = [undigested(comparison.workload) for comparison in judged if comparison.primary is not None and comparison.primary.p < LEVEL]
     if doubtful:
         return f"Control: {name} changes nothing, yet appears to differ under {joined(doubtful)}: see the warning."
-    where = judged[0].workload if len(judged) == 1 else f"any of {len(judged)} workloads"
+    where = undigested(judged[0].workload) if len(judged) == 1 else f"any of {len(judged)} workloads"
     return f"Control: {name} changes nothing, and no difference from {judged[0].baseline} was found under {where}."
 
 

@@ -28,6 +28,7 @@ from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
 from analysis.terms import Comparison, Refused, Run, Verdict
 from analysis.wording import plan_command, spoken, unsigned
+from control.names import undigested
 
 from . import csv_files
 from .answers import counted, joined
@@ -299,7 +300,7 @@ def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup
 
 def _shown(scene: Scene) -> str:
     """Say what is in a picture for those who cannot see it, and where its numbers are."""
-    workloads = list(dict.fromkeys(cell.workload for run in scene.runs for cell in run.cells))
+    workloads = list(dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells))
     tweaksets = list(dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells))
     where = "The numbers are in cells.csv and comparisons.csv, below."
     return f"Workloads: {joined(workloads)}. Tweak sets: {joined(tweaksets)}. {where}" if workloads else where

@@ -12,7 +12,7 @@ from analysis.checks import warnings_of
 from analysis.render import html as as_html
 from analysis.terms import Cell, Comparison, Design, Run
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
-from control.names import first_few
+from control.names import first_few, undigested
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
 from .checklist import ReportRule, Subject, checklist
@@ -221,7 +221,7 @@ def _lost(run: Run) -> list[LostCells]:
         if cell.outcome != "measured":
             blocks.setdefault((cell.workload, cell.tweakset, cell.outcome, cell.reason or "no reason was given"), []).append(cell.block)
     lost = [
-        LostCells(workload, tweakset, outcome, listed(set(where)), reason)
+        LostCells(undigested(workload), tweakset, outcome, listed(set(where)), reason)
         for (workload, tweakset, outcome, reason), where in blocks.items()
     ]
     never = sorted(set(run.design.order) - {cell.id for cell in run.cells})
@@ -236,7 +236,7 @@ def _line(cell: Cell, metrics: Sequence[str]) -> ViewLine:
     return ViewLine(
         order=cell.order,
         block=cell.block,
-        workload=cell.workload,
+        workload=undigested(cell.workload),
         tweakset=cell.tweakset,
         outcome=cell.outcome,
         started=(cell.started_utc or "")[11:19],

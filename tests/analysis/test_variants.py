@@ -44,6 +44,14 @@ def test_what_has_no_variants_keeps_its_name() -> None:
         assert of(*names) == {name: name for name in names}
 
 
+def test_a_command_is_called_by_its_own_words() -> None:
+    """And not by the digest of its file, unless two of its versions differ by that alone."""
+    sleep, other, train = (f"command:run={name}" for name in ("sleep-0.1-0123456789ab", "sleep-0.1-ba9876543210", "train-0123456789ab"))
+    assert of(sleep) == {sleep: "sleep-0.1"}
+    assert of(sleep, train, "idle") == {sleep: "sleep-0.1", train: "train", "idle": "idle"}
+    assert len(set(of(sleep, other).values())) == 2
+
+
 @given(st.sets(st.tuples(*(st.sampled_from(levels) for levels in (["raw", "png"], ["0", "2"], ["cold", "warm"], ["on", "off"])))))
 def test_no_two_are_called_alike(levels: set[tuple[str, ...]]) -> None:
     names = [":".join(["io", *(f"{key}={level}" for key, level in zip(DEFAULTS, one, strict=True))]) for one in levels]

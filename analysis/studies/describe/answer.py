@@ -12,6 +12,7 @@ from analysis.stats.within import naive_alarms
 from analysis.terms import Run
 from analysis.verdict import ONE_RUN
 from analysis.wording import duration, measures, number, percent, probability, tiny, unit_of, unsigned
+from control.names import undigested
 
 from .describe import Described, Inside, Repeated, Sampled, averaged
 
@@ -56,8 +57,8 @@ def _most_shared(described: Sequence[Described]) -> Iterator[Line]:
     if arms:
         workload, arm = max(arms, key=lambda pair: pair[1].naive_alarms)
         yield Line(
-            f"Steps mislead most under {workload}, {arm.tweakset}: a 5 % test over them would call {unsigned(arm.naive_alarms)} of equals "
-            "different.",
+            f"Steps mislead most under {undigested(workload)}, {arm.tweakset}: a 5 % test over them would call "
+            f"{unsigned(arm.naive_alarms)} of equals different.",
             tone="strong",
         )
 
@@ -176,7 +177,7 @@ def _of_runs(described: Described) -> Section:
         *_beside([(cell.tweakset, cell.sampled) for cell in described.cells]),
         *(_pairs(described, scale, unit) if described.pairs else ()),
     ]
-    return Section(f"{described.workload}: step time, {unit}", parts)
+    return Section(f"{undigested(described.workload)}: step time, {unit}", parts)
 
 
 def _of_blocks(described: Described) -> Section:
@@ -193,7 +194,7 @@ def _of_blocks(described: Described) -> Section:
         over = f"{described.friedman.blocks} blocks × {described.friedman.arms} arms"
         parts.append(Line(f"Do the arms differ at all, by their ranks of mean step time within blocks? Friedman over {over}: {tested}."))
     blocks, steps = _span(arm.blocks for arm in arms), _span(arm.steps for arm in arms)
-    return Section(f"{described.workload}: {blocks} blocks of {steps} steps, mean step time, {unit}", parts)
+    return Section(f"{undigested(described.workload)}: {blocks} blocks of {steps} steps, mean step time, {unit}", parts)
 
 
 def _span(counts: Iterable[int]) -> str:

@@ -25,7 +25,7 @@ from analysis.studies import hooks
 from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
 from analysis.wording import exactly, interval, number, percent, probability, speed
-from control.names import first_few
+from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
 from . import limits as limits_file
@@ -325,7 +325,7 @@ def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> 
 def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
     lines = [] if ruled.ruling == "pass" else [ruled.reason]
     see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes))
-    names = (ruled.comparison.workload, ruled.comparison.tweakset, label_of(ruled.metric))
+    names = (undigested(ruled.comparison.workload), ruled.comparison.tweakset, label_of(ruled.metric))
     return [*names, units(ruled), *(figure or None for figure in figures(ruled)), Word(ruled.ruling, TONES[ruled.ruling]), see or None]
 
 
@@ -337,7 +337,7 @@ def _of_promotion(promotion: Promotion, target: str) -> list[Line]:
 
 
 def subject(ruled: Ruled) -> str:
-    return f"{ruled.comparison.workload}, {ruled.comparison.tweakset}, {ruled.metric.name}"
+    return f"{undigested(ruled.comparison.workload)}, {ruled.comparison.tweakset}, {ruled.metric.name}"
 
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from analysis.arms import TOGETHER
 from analysis.labels import label_of
 from analysis.terms import AGAIN, Run
 from analysis.wording import duration, plan_command, studies_own, study_files, unsigned
+from control.names import undigested
 
 from .plan import DAY_S, CellLength, Looks, Need, Plan
 
@@ -99,7 +100,7 @@ def _row(need: Need) -> list[object]:
     total_s = None if need.block_s is None else need.block_s * need.blocks if need.blocks else math.inf
     between = f"{_count(need.blocks_low or math.inf)}-{_count(need.blocks_high or math.inf)}"
     blocks = need.blocks or math.inf
-    return [need.workload, label_of(need.metric), need.log_sd, need.aa_log_sd, need.mde, blocks, between, need.block_s, total_s]
+    return [undigested(need.workload), label_of(need.metric), need.log_sd, need.aa_log_sd, need.mde, blocks, between, need.block_s, total_s]
 
 
 def _time(seconds: float) -> str:
@@ -114,8 +115,8 @@ def _together(plan: Plan) -> str:
     most = max(plan.needs, key=lambda need: float("inf") if need.blocks is None else need.blocks)
     if plan.blocks is None or not plan.on_this_machine:
         day = "" if plan.seen_in_a_day is None else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
-        return f"Not on this machine: the noise of {most.workload} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
-    why_so_many = f", as many as {most.workload} needs" if len(plan.needs) > 1 else ""
+        return f"Not on this machine: the noise of {undigested(most.workload)} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
+    why_so_many = f", as many as {undigested(most.workload)} needs" if len(plan.needs) > 1 else ""
     time = (
         "of unknown length: the pilot keeps no durations"
         if plan.block_s is None
@@ -127,7 +128,7 @@ def _together(plan: Plan) -> str:
 
 
 def _cell_lengths(plan: Plan) -> Iterator[Section]:
-    lengths = [(need.workload, need.cell_length) for need in plan.needs if need.cell_length is not None]
+    lengths = [(undigested(need.workload), need.cell_length) for need in plan.needs if need.cell_length is not None]
     if lengths:
         columns = [Column(head, write=write, left=at == 0) for at, (head, write, _) in enumerate(CELL_LENGTH)]
         rows = [[workload, *(value(length) for _, _, value in CELL_LENGTH[1:])] for workload, length in lengths]
