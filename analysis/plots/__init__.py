@@ -62,7 +62,7 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
     return {
         name: picture
         for name, picture in _in(tuple(room for room in rooms() if any(_may_have(run, room) for run in runs))).items()
-        if kinds & getattr(picture, "DESIGNS", kinds)
+        if kinds & (picture.DESIGNS or kinds)
         and reported >= picture.REPORTS
         and picture.MONITORED in {None, *monitored}
         and not picture.NOT_OF & reported

@@ -22,7 +22,7 @@ from analysis.wording import blocks_of, gpus_of, spoken, unsigned
 
 from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
-from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE, Look
+from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
 from .vector import HEADING
 
 if TYPE_CHECKING:
@@ -301,17 +301,6 @@ def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} coun
     """Explain the band of the declared margins; None where there is none."""
     sizes = joined(unsigned(margin) for margin in margins if margin)
     return fill(text.format(sizes), **style) if sizes else None
-
-
-def arms_legend(looks: Mapping[str, Look], names: Sequence[str], labels: Mapping[str, str], *, lines: bool = False) -> list[Entry]:
-    """Make a legend of tweak sets, by mark or by line."""
-    style = {
-        name: {"color": look.color, "linestyle": look.dashes, "linewidth": 1.6}
-        if lines
-        else {"color": look.color, "marker": look.marker, "markersize": 5, "linestyle": "none"}
-        for name, look in looks.items()
-    }
-    return [Entry(labels[name].replace("\n", ""), style[name]) for name in names]
 
 
 def stamp_of(run: Run) -> str:

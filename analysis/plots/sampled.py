@@ -14,7 +14,7 @@ from control.names import first_few
 
 from .labels import fitted, fitted_arms, joined
 from .marks import Axes, Style, dots, rounded, trailing_mean
-from .page import INSIDE, Page, Section, Spec, arms_legend, fill
+from .page import INSIDE, Page, Section, Spec, fill, line
 from .scene import Panel, Scene, measured, panels_of, series_key, some
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 
@@ -65,7 +65,8 @@ def telemetry(scene: Scene) -> Spec:
     columns = [every[at] for at in sorted(most) if differing[at] or not any(differing)]
     looks = looks_of(scene)
     names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
-    legend = arms_legend(looks, names, fitted_arms(scene.runs, names, 2.6, SMALL, lines=1), lines=True)
+    labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
+    legend = [line(labels[name], looks[name].color, 1.6, linestyle=looks[name].dashes) for name in names]
     if any((cell.measured_from_s or 0) > 0 for column in columns for cell in column.cells):
         legend.append(fill("measured steps"))
     windows = sorted({trace.window for column in columns for trace in column.all()})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,27 +87,27 @@ def house_style() -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
 class Picture:
-    """A picture that is drawn from a scene: its name, what it answers, its place among the others, and how it is drawn.
+    """A picture that is drawn from a scene: how, its place among the others, its title, and the question it answers.
 
-    What it answers is the first line of its function's docstring, unless it is given.
-
-    What else is said of it says of which runs it is: `DESIGNS`, the designs whose picture it is; `REPORTS`, what a workload must have
-    reported, and `NOT_OF`, what it must not: where steps are stretches of time they say nothing of speed; `MONITORED`, whether it is of
-    runs of monitors, or of all others.
+    The rest says of which runs it is: `DESIGNS`, the designs whose picture it is, of all where there are none; `REPORTS`, what a workload
+    must have reported, and `NOT_OF`, what it must not; `MONITORED`, whether it is of runs of monitors, or of all others.
     """
 
+    function: Callable[[Scene], Spec]
+    ORDER: int
+    TITLE: str
+    ANSWERS: str
+    DESIGNS: frozenset[str] = frozenset()
     REPORTS: frozenset[str] = frozenset()
     NOT_OF: frozenset[str] = frozenset()
     MONITORED: bool | None = None
-    DESIGNS: frozenset[str]  # only where it is of some
 
-    def __init__(self, function: Callable[[Scene], Spec], order: int, title: str, answers: str, **fits: Any) -> None:
-        self.NAME, self.ORDER, self.TITLE = function.__name__, order, title
-        self.ANSWERS = answers or (function.__doc__ or "").partition("\n")[0]
-        self.__doc__ = function.__doc__
-        self._function = function
-        vars(self).update(fits)
+    @property
+    def NAME(self) -> str:  # noqa: N802  # as the others
+        """By which it is asked for: its function's."""
+        return self.function.__name__
 
     @property
     def leads(self) -> bool:
@@ -116,12 +117,12 @@ class Picture:
     def draw(self, scene: Scene) -> Figure:
         """Draw it. Raises: NothingToDraw, with the reason."""
         with house_style():
-            return self._function(scene).lay_out(scene.runs, self.TITLE)
+            return self.function(scene).lay_out(scene.runs, self.TITLE)
 
 
 def picture(order: int, title: str, answers: str = "", **fits: Any) -> Callable[[Callable[[Scene], Spec]], Picture]:
-    """Make a picture of the function that draws it; its name is the picture's."""
-    return lambda function: Picture(function, order, title, answers, **fits)
+    """Make a picture of the function that draws it; what it answers is the first line of its docstring, unless it is given."""
+    return lambda function: Picture(function, order, title, answers or (function.__doc__ or "").partition("\n")[0], **fits)
 
 
 def looks_of(scene: Scene) -> Mapping[str, Look]:

@@ -12,6 +12,8 @@ from itertools import groupby, pairwise
 from statistics import fmean
 from typing import NamedTuple
 
+import numpy as np
+
 from analysis.checks import OTHERS, STEAL, STOLEN, not_put_back, share_of_others
 from analysis.terms import Cell, Run
 from analysis.wording import digits, duration, number, unsigned
@@ -56,25 +58,21 @@ def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
     more than 1 %. The polish makes many of the rest 0: the median absolute deviation is of as many as there are degrees of freedom, the
     largest, and widened for them. Of tables of pure normal noise, 3 × 3 to 24 × 10, it rings a cell in 1 of 80 at most (simulated).
     """
-    left = {cell.id: math.log(cell.metrics[metric]) for cell in cells if cell.outcome == "measured" and cell.metrics.get(metric, 0.0) > 0}
-    judged = [cell for cell in cells if cell.id in left]
-    sets, blocks = len({cell.tweakset for cell in judged}), len({cell.block for cell in judged})
-    freedom = len(judged) - sets - blocks + 1
-    if min(sets, blocks, freedom) < FEWEST:
+    judged = [cell for cell in cells if cell.outcome == "measured" and cell.metrics.get(metric, 0.0) > 0]
+    arms, blocks = (sorted({getattr(cell, name) for cell in judged}) for name in ("tweakset", "block"))
+    freedom = len(judged) - len(arms) - len(blocks) + 1
+    if min(len(arms), len(blocks), freedom) < FEWEST:
         return []
-    groups: dict[str | int, list[str]] = {}  # a name is a tweak set, a number a block: sets first, then blocks
-    for cell in judged:
-        groups.setdefault(cell.tweakset, []).append(cell.id)
-    for cell in judged:
-        groups.setdefault(cell.block, []).append(cell.id)
+    places = tuple(np.transpose([(arms.index(cell.tweakset), blocks.index(cell.block)) for cell in judged]))
+    table = np.full((len(arms), len(blocks)), np.nan)
+    table[places] = [math.log(cell.metrics[metric]) for cell in judged]
     for _ in range(SWEEPS):
-        for ids in groups.values():
-            middle = statistics.median(left[text] for text in ids)
-            left |= {text: left[text] - middle for text in ids}
-    sizes = sorted(map(abs, left.values()))[-freedom:]
-    limit = max(FAR * 1.4826 * statistics.median(sizes) * math.sqrt(len(judged) / freedom), 0.01)
-    outliers = sorted((cell for cell in judged if abs(left[cell.id]) > limit), key=lambda cell: -abs(left[cell.id]))
-    return [Outlier(cell, math.expm1(left[cell.id])) for cell in outliers]
+        table -= np.nanmedian(table, axis=1, keepdims=True)
+        table -= np.nanmedian(table, axis=0, keepdims=True)
+    left = table[places]
+    limit = max(FAR * 1.4826 * np.median(np.sort(abs(left))[-freedom:]) * math.sqrt(len(judged) / freedom), 0.01)
+    outliers = [Outlier(cell, math.expm1(off)) for cell, off in zip(judged, left.tolist(), strict=True) if abs(off) > limit]
+    return sorted(outliers, key=lambda outlier: -abs(math.log1p(outlier.off)))
 
 
 @picture(

@@ -284,7 +284,7 @@ def pictures_of(scene: Scene) -> list[Picture]:
 
 
 def _effects_text(scene: Scene, module: Module) -> str:
-    if not hasattr(module, "DESIGNS"):
+    if not module.DESIGNS:
         return ""
     lines = [f"{effects.observed.workload}: {effects.sentence} " for run in scene.runs for effects in scene.effects.get(run.origin, ())]
     return "".join(lines)
