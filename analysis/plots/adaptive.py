@@ -107,14 +107,9 @@ ENOUGH = 0.95
 AFTER, NOBODY = "belief, after each cell", "no key at all (dashed)"
 
 
-@picture(
-    11,
-    "Bisection: where the suspicion fell",
-    "Which keys were set in which cell, how fast each cell was beside its block, and how the suspicion of each key moved.",
-    DESIGNS=frozenset({"bisect"}),
-)
+@picture(11, "Bisection: where the suspicion fell", DESIGNS=frozenset({"bisect"}))
 def bisection(scene: Scene) -> Spec:
-    """A section a run: speed of each cell, keys by cells, and below them the belief after each cell."""
+    """Which keys were set in which cell, how fast each cell was beside its block, and how the suspicion of each key moved."""
     few = "too few cells were measured to suspect any key, or the run's conclusion does not say which cells the bisection asked for"
     result = _concluded(scene, "bisect", bisection_of, few)
     legend = [
@@ -224,14 +219,11 @@ STOCK: Style = {"color": INK, "marker": "o"}
 TRIED: Style = {"color": AGAIN, "marker": "o", "markersize": 4.0, "markerfacecolor": "white", "linestyle": "none"}
 
 
-@picture(
-    17,
-    "Search: what was tried and what was confirmed",
-    "How fast each combination was that the search tried, and what its best candidates came to when they were run again.",
-    DESIGNS=frozenset({"search"}),
-)
+@picture(17, "Search: what was tried and what was confirmed", DESIGNS=frozenset({"search"}))
 def trials(scene: Scene) -> Spec:
-    """A section a run: cells by their order, then a row a candidate with what was promised and what was confirmed.
+    """How fast each combination was that the search tried, and what its best candidates came to when they were run again.
+
+    A section a run: cells by their order, then a row a candidate with what was promised and what was confirmed.
 
     The best of many noisy cells is mostly lucky, so what was seen while exploring stands beside what the confirming cells alone say.
     """

@@ -37,14 +37,9 @@ class Switched(NamedTuple):
     comparison: Comparison | None
 
 
-@picture(
-    15,
-    "Settings switched inside a process",
-    "Every step with the arm it ran under, and by how much the settings changed it in each pair of segments.",
-    DESIGNS=frozenset({"switch"}),
-)
+@picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
 def switching(scene: Scene) -> Spec:
-    """A section a tweak set and workload: strips of steps over time, one a process, and below them the gain of each pair."""
+    """Every step with the arm it ran under, and by how much the settings changed it in each pair of segments."""
     every = (
         Switched(panel, arm, processes, comparison_of(scene, panel, arm))
         for panel in panels_of(scene)
@@ -201,14 +196,9 @@ class Strip(NamedTuple):
     lanes: Mapping[str, Sequence[Slice]]
 
 
-@picture(
-    29,
-    "Arms taking turns in one block",
-    "Which arm had its slice when, how slow each slice was, and how much of the time was measured.",
-    DESIGNS=frozenset({"turns"}),
-)
+@picture(29, "Arms taking turns in one block", DESIGNS=frozenset({"turns"}))
 def turns(scene: Scene) -> Spec:
-    """A section a workload: a lane an arm, a bar a slice."""
+    """Which arm had its slice when, how slow each slice was, and how much of the time was measured."""
     took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
     result = some(took, "no cells took turns (`--design=turns`), or the file does not say when")
     names = list(dict.fromkeys(name for _, strip in result for name in strip.lanes))

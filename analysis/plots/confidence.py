@@ -28,14 +28,9 @@ FARTHEST = 8  # times the run's blocks that a curve goes to
 COURSES = SmallPanels(3, above=0.34, tall=0.95, below=0.42)
 
 
-@picture(
-    26,
-    "How the estimates settled, block by block",
-    "Whether more blocks would still move an estimate, and from which block on its 95 % band excluded 0 or lay inside the margin.",
-    MONITORED=False,
-)
+@picture(26, "How the estimates settled, block by block", MONITORED=False)
 def convergence(scene: Scene) -> Spec:
-    """Small panels for each workload, one a tweak set, on one scale."""
+    """Whether more blocks would still move an estimate, and from which block on its 95 % band excluded 0 or lay inside the margin."""
     sections, margins = [], []
     for panel in panels_of(scene):
         judged = without_guards(contrasts_of(scene, panel))
@@ -120,14 +115,9 @@ CURVE_LEGEND = (
 )
 
 
-@picture(
-    50,
-    "What the run could see",
-    "How small a difference the blocks would have shown, how many it takes to see the margin, and how far equal arms differ.",
-    MONITORED=False,
-)
+@picture(50, "What the run could see", MONITORED=False)
 def sensitivity(scene: Scene) -> Spec:
-    """A small panel a workload: difference over blocks, the run's own blocks marked; below them, how far equal arms lie from each other."""
+    """How small a difference the blocks would have shown, how many it takes to see the margin, and how far equal arms differ."""
     curves, equal = [], []
     for panel in panels_of(scene):
         paired = [

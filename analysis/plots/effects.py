@@ -42,9 +42,9 @@ from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 UNTOUCHED = "(changes nothing)"
 
 
-@picture(10, "Effect of each tweak set", "Which tweak sets changed the speed of the work, by how much, and how surely.", MONITORED=False)
+@picture(10, "Effect of each tweak set", MONITORED=False)
 def forest(scene: Scene) -> Spec:
-    """A section a workload, a row a tweak set; the baseline is the line at 0 and its own value stands at the section's head."""
+    """Which tweak sets changed the speed of the work, by how much, and how surely."""
     every = scene.comparisons
     some(every, "there is nothing to compare: no tweak set but the baseline was run")
     some((comparison for comparison in every if gain_of(comparison) is not None), f"nothing could be compared: {_reasons(every)}")
@@ -90,14 +90,12 @@ CLAIMED = ("improved", "regressed", "equivalent", "inconclusive", "not comparabl
 MOST_ROWS = 40
 
 
-@picture(
-    9,
-    "Leaderboard",
-    "Every contrast on one axis: what is faster, what is slower, what makes no difference, and what could not be told.",
-    MONITORED=False,
-)
+@picture(9, "Leaderboard", MONITORED=False)
 def leaderboard(scene: Scene) -> Spec:
-    """A row a contrast: claimed differences first, the largest on top; equivalences, the undecided, and what changes nothing below."""
+    """Every contrast on one axis: what is faster, what is slower, what makes no difference, and what could not be told.
+
+    A row a contrast: claimed differences first, the largest on top; equivalences, the undecided, and what changes nothing below.
+    """
 
     def claim(comparison: Comparison) -> tuple[bool, int, float]:
         gain = comparison.primary.gain if comparison.primary else 0.0
@@ -227,14 +225,9 @@ class Key(NamedTuple):
     values: Mapping[str, str]
 
 
-@picture(
-    60,
-    "Parameters and effects",
-    "Which kernel parameter is in which tweak set, and what each set as a whole did to the speed.",
-    MONITORED=False,
-)
+@picture(60, "Parameters and effects", MONITORED=False)
 def parameters(scene: Scene) -> Spec:
-    """Columns of tweak sets: above, the gain of each under each workload; below, the keys it changes."""
+    """Which kernel parameter is in which tweak set, and what each set as a whole did to the speed."""
     panels = panels_of(scene)
     tweaksets = {name: run.tweaksets[name] for run in scene.runs for name in in_order(run, run.tweaksets.values())}
     ran = {arm for panel in panels for arm in panel.arms}

@@ -26,11 +26,9 @@ FEW_STRIPS, MOST_STRIPS = 8, 6  # strips that may be taller; and of one workload
 LONG = 200  # steps: above it single steps are dots in a cloud and a trailing mean shows the way
 
 
-@picture(
-    30, "Step times inside the cells", "How each step of each cell went: warm-up, stalls, and drift inside a process.", NOT_OF=TIMELESS
-)
+@picture(30, "Step times inside the cells", NOT_OF=TIMELESS)
 def steps(scene: Scene) -> Spec:
-    """A strip a tweak set: its cells' steps over one another; a line follows the middle, or the trailing mean of a long cell."""
+    """How each step of each cell went: warm-up, stalls, and drift inside a process."""
     timed = _by_arm(scene, _timed)
     shown = [(panel, {arm: arms[arm] for arm in _largest(scene, panel, arms)}) for panel, arms in timed]
     every = [cell for _, arms in shown for cells in arms.values() for cell in cells]
@@ -110,14 +108,9 @@ def _steps(axes: Axes, cells: Sequence[Steps], scale: float, look: Look) -> None
         axes.plot(np.arange(1, shortest + 1), middle, color=INK, linewidth=1.0)
 
 
-@picture(
-    40,
-    "Distribution of step times",
-    "Where in the distribution the tweak sets differ: short steps, typical ones, or the tail.",
-    NOT_OF=TIMELESS,
-)
+@picture(40, "Distribution of step times", NOT_OF=TIMELESS)
 def distribution(scene: Scene) -> Spec:
-    """A row a tweak set with all measured steps of its cells; the baseline's quantiles go down through the other rows."""
+    """Where in the distribution the tweak sets differ: short steps, typical ones, or the tail."""
     timed = _by_arm(scene, _walls)
     legend = [
         dot("one measured step", QUIET, size=3),
@@ -158,9 +151,9 @@ def _spread(sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray
                 axes.axvline(end, color=FAINT, linestyle=(0, (3, 2)), linewidth=0.8, zorder=0.5)
 
 
-@picture(70, "Power and energy per sample", "What the same work cost in watts and joules under each tweak set, where power was measured.")
+@picture(70, "Power and energy per sample")
 def energy(scene: Scene) -> Spec:
-    """A bar a tweak set; only cells whose power was measured count."""
+    """What the same work cost in watts and joules under each tweak set, where power was measured."""
     panels = panels_of(scene)
     those = (panel for panel in panels if any(power_w(cell) is not None for arm in panel.arms for cell in measured(panel, arm)))
     powered = some(those, f"power was not measured: {why_missing([cell for panel in panels for cell in panel.cells])}")

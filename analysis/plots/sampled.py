@@ -49,9 +49,9 @@ class SampledColumn(NamedTuple):
         return [trace for arms in self.traces.values() for trace in arms.values()]
 
 
-@picture(80, "Telemetry over time", "What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it.")
+@picture(80, "Telemetry over time")
 def telemetry(scene: Scene) -> Spec:
-    """Draw a row a quantity and a column a workload: every sample faintly, over them the trailing mean of each tweak set."""
+    """What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it."""
     sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
     every = some(sampled, scene.series_missing or "nothing was sampled beside the cells")
     differing = differences(every)

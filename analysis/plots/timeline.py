@@ -75,14 +75,9 @@ def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
     return sorted(outliers, key=lambda outlier: -abs(math.log1p(outlier.off)))
 
 
-@picture(
-    27,
-    "The whole run, cell by cell",
-    "Whether the machine stayed the same over the run: every cell at the time it ran, and what else the machine did meanwhile.",
-    NOT_OF=TIMELESS,
-)
+@picture(27, "The whole run, cell by cell", NOT_OF=TIMELESS)
 def run_order(scene: Scene) -> Spec:
-    """A section a workload, a mark a cell; the grey step is the median of each block, whatever the tweak sets. At the foot, the machine."""
+    """Whether the machine stayed the same over the run: every cell at the time it ran, and what else the machine did meanwhile."""
     orderless = "one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak"
     panels = some((panel for panel in panels_of(scene) if panel.run.replicated), orderless)
     names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
