@@ -120,15 +120,22 @@ def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
 
 
 def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
+    """What changed unasked. A measured cell has it put back and read back, or has failed: by the script's undo, else by the harness."""
     changes: dict[str, list[list[object]]] = {}
+    back: dict[str, list[object]] = {}
     for cell in cells:
         for path, change in (cell.applied.side_effects if cell.applied else {}).items():
             changes.setdefault(path, []).append(list(change) if isinstance(change, list | tuple) else [None, change])
+            if cell.applied and cell.outcome == "measured" and path not in cell.applied.left_alone:
+                back.setdefault(path, []).append(changes[path][-1][0])
     who = "changed by its script" if tweakset.scripts else "not asked for by name: changed along"
     for path, seen in changes.items():
         before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
-        says = f"{who}, in {len(seen)} of {len(cells)} cells."
-        yield SettingRow("by its script" if tweakset.scripts else "side effect", path, "", before, after, (), "held", says)
+        restored = back.get(path, [])
+        ended = "and put back" if len(restored) == len(seen) else f"and known to be put back in {len(restored)}"
+        says = f"{who}, in {len(seen)} of {len(cells)} cells, {ended}."
+        kind = "by its script" if tweakset.scripts else "side effect"
+        yield SettingRow(kind, path, "", before, after, _distinct([GONE if one is None else one for one in restored]), "held", says)
 
 
 def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:

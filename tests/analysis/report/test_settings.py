@@ -34,6 +34,10 @@ def meddle(saved: JSON) -> None:
     tuned(saved, 1)["left_alone"] = {"/proc/sys/vm/swappiness": ["30", "1"]}
 
 
+def meddle_again(saved: JSON) -> None:
+    tuned(saved, 1)["left_alone"] = {HUGE: ["never", "always"]}
+
+
 def started_with(cmdline: str) -> Callable[[JSON], None]:
     return lambda saved: saved["machine_info"]["deeptweak"].update(cmdline=cmdline)
 
@@ -47,6 +51,7 @@ CASES: dict[str, tuple[Arm, Callable[[JSON], None] | None, str]] = {
     "not put back in one block": (Arm("tuned", requested=SWAPPINESS), leave, "failed"),
     "another notation": (Arm("tuned", requested={"kernel.sched": "0x10"}, observed={"kernel.sched": "16"}), None, "held"),
     "changed by a script": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
+    "changed by a script and by others": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), meddle_again, "failed"),
     "changed along": (Arm("tuned", requested=SWAPPINESS, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
     "gone after a script": (Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}), None, "held"),  # type: ignore[list-item]  # nothing there
     "changed by somebody else": (Arm("tuned", requested=SWAPPINESS), meddle, "failed"),
@@ -76,7 +81,7 @@ def test_values_are_those_of_the_cells() -> None:
     """Asked for, before, in force, put back; what differed between cells stands side by side, and what was not read is missing."""
 
     def values(case: str) -> tuple[str, ...]:
-        row = rows(case)[-1]
+        row = rows(case)[0]
         return (row.requested, *(" ".join(sorted(column)) for column in (row.before, row.observed, row.restored)))
 
     wanted = {
@@ -84,8 +89,9 @@ def test_values_are_those_of_the_cells() -> None:
         "another answer": ("1", "0", "60", "0"),
         "not read back": ("1", "0", "", "0"),
         "not put back in one block": ("1", "0", "1", "0 1"),
-        "changed by a script": ("", "madvise", "always", ""),
-        "gone after a script": ("", "256", "not there", ""),
+        "changed by a script": ("", "madvise", "always", "madvise"),
+        "gone after a script": ("", "256", "not there", "256"),
+        "changed by a script and by others": ("", "madvise", "always", "madvise"),
         "a limit": ("unlimited", "", "8388608 8388608", ""),
     }
     assert {case: values(case) for case in wanted} == wanted
