@@ -6,6 +6,7 @@ text harmless there. No study escapes, wraps or colours anything.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -130,6 +131,11 @@ def together(answers: Sequence[Answer]) -> Answer:
         refused=list(dict.fromkeys(line for answer in answers for line in answer.refused)),
         next="",
     )
+
+
+def then(answer: Answer, command: str, *words: str) -> Answer:
+    """Name the command that goes on from an answer; it can be pasted."""
+    return replace(answer, next=shlex.join(["python", "-m", "analysis", *command.split(), *words]))
 
 
 def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.answer import Answer
+from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -40,7 +40,7 @@ def report(
     from analysis.studies.jobs.records import streams_of
 
     refused: list[str] = []
-    return reported(streams_of(runs, refused), margin, refused)
+    return then(reported(streams_of(runs, refused), margin, refused), "report", *runs)
 
 
 @step(
@@ -71,7 +71,10 @@ def checkpoint(
     if runs and not trials:
         raise Refused(f"{', '.join(runs)}: no fault met more than one checkpoint_s; `job_stream` has both as parameters.")
     typed = None if cost_s is None or mtbf_s is None else advise(cost_s, mtbf_s)
-    return advised(typed, with_advice(trials, cost_s, mtbf_s), refused)
+    answer = advised(typed, with_advice(trials, cost_s, mtbf_s), refused)
+    if runs or typed is None:
+        return then(answer, "report", *runs)
+    return then(answer, "depend simulate", f"--cost-s={cost_s:g}", f"--mtbf-s={mtbf_s:g}", f"--work-s={20 * typed.mtbf_s:g}")
 
 
 @step(
@@ -96,7 +99,7 @@ def network(
     lines = lines_of(trained(runs, refused))
     if all(row.loss == 0 for line in lines for row in line.losses):
         raise Refused(f"{', '.join(runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
-    return lossy(lines, refused)
+    return then(lossy(lines, refused), "report", *runs)
 
 
 @step(
@@ -122,9 +125,10 @@ def simulate(
 
     Every interval meets the same failures. Without --intervals those around Daly's are played.
     """
-    from analysis.studies.jobs.checkpoints import CheckpointPlan, simulated
+    from analysis.studies.jobs.checkpoint_plans import CheckpointPlan, simulated
 
-    return simulated(CheckpointPlan(cost_s, mtbf_s, work_s, restart_s, shape, seeds, intervals_s))
+    answer = simulated(CheckpointPlan(cost_s, mtbf_s, work_s, restart_s, shape, seeds, intervals_s))
+    return then(answer, "depend checkpoint", f"--cost-s={cost_s:g}", f"--mtbf-s={mtbf_s:g}")
 
 
 _STEPS = Steps(__name__)

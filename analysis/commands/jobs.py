@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.answer import Answer
+from analysis.answer import Answer, then
 from analysis.subcommands import Steps, runs_of, step
 
 GROUP = "study"
@@ -30,7 +30,7 @@ def profile(
     from analysis.studies.jobs.records import replicates_of
 
     refused: list[str] = []
-    return answer(replicates_of(runs, refused), refused)
+    return then(answer(replicates_of(runs, refused), refused), "report", *runs)
 
 
 @step(
@@ -52,7 +52,7 @@ def hyper(
     from analysis.studies.jobs.records import replicates_of
 
     refused: list[str] = []
-    return answer(replicates_of(runs, refused), refused)
+    return then(answer(replicates_of(runs, refused), refused), "report", *runs)
 
 
 _STEPS = Steps(__name__)

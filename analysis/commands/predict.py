@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer
+from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -65,7 +66,8 @@ def cv(
             notes.append(str(error))
     if not validations:
         raise Refused(" ".join(notes))
-    return validated(table, validations, notes)
+    best = min(validations[0].scored[1:], key=lambda scored: math.inf if scored.typical is None else scored.typical)
+    return then(validated(table, validations, notes), "predict fit", *runs, f"--response={table.response}", f"--model={best.model}")
 
 
 @step(
@@ -86,13 +88,15 @@ def fit(
 
     The error is that of groups left out, as `predict cv` has it: by configuration where there are five or more, else by run.
     """
-    from analysis.studies.jobs.prediction.predictions import by_of, fitted, leans_on
+    from analysis.studies.jobs.prediction.predictions import by_of, filled, fitted, leans_on
     from analysis.studies.jobs.prediction.reading import read
     from analysis.studies.jobs.prediction.validation import validate
 
     table = read(runs, response, without)
     validation = validate(table, by_of(table), [model])
-    return fitted(table, model, leans_on(table, model), validation)
+    point = [f"{name}={level}" if isinstance(level, str) else f"{name}={level:g}" for name, level in filled(table, {}).items()]
+    options = [f"--response={table.response}", f"--model={model}", "--at", *point]
+    return then(fitted(table, model, leans_on(table, model), validation), "predict show", *runs, *options)
 
 
 @step(
@@ -125,7 +129,8 @@ def show(
         raise Refused("which points? --at says the factors of one (--at cache=warm), --points a CSV of many.")
     table = read(runs, response, without)
     choice = ModelChoice(model, by_of(table), level)
-    return shown(table, choice, predicted(table, choice, [filled(table, point) for point in requested]))
+    answer = shown(table, choice, predicted(table, choice, [filled(table, point) for point in requested]))
+    return then(answer, "predict cv", *runs, f"--response={table.response}")
 
 
 @step(
@@ -168,7 +173,7 @@ def service(
     if text and not output and not args.json:
         print(text, end="")
         return 0
-    return answer(model, times, validation, notes)
+    return then(answer(model, times, validation, notes), "predict cv", *runs, "--response=service_s")
 
 
 _STEPS = Steps(__name__)

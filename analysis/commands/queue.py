@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer
+from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -62,7 +62,11 @@ def fit(
     from analysis.studies.jobs.queue_fits import fitted
 
     refused: list[str] = []
-    return fitted(_fits(runs, servers, refused), refused)
+    return then(fitted(_fits(runs, servers, refused), refused), "queue validate", *runs, *_slots(servers))
+
+
+def _slots(servers: int | None) -> list[str]:
+    return [] if servers is None else ["--servers", str(servers)]
 
 
 def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list[Fit]:
@@ -108,7 +112,8 @@ def validate(
         raise Refused("--rate and --service are planned together; give both or neither.")
     refused: list[str] = []
     planned = None if rate is None or service is None else (rate, service)
-    return validate_groups(groups(runs, refused), refused, margin, servers, planned)
+    answer = validate_groups(groups(runs, refused), refused, margin, servers, planned)
+    return then(answer, "queue predict", *runs, *_slots(servers), "--within", "1")
 
 
 @step(
@@ -157,14 +162,18 @@ def predict(
     if runs:
         if given:
             raise Refused(f"{given[0]}: is of typed inputs, and runs to fit are named; give either.")
-        return predictions(_of_runs(runs, servers, percentiles, within, refused), refused)
+        fewest = None if servers is None else servers[0]
+        return then(predictions(_of_runs(runs, servers, percentiles, within, refused), refused), "queue validate", *runs, *_slots(fewest))
     if rate is None or service is None or preemptive:
         missing = ", ".join(name for name in ("--rate", "--service") if name not in given)
         lacking = "--preemptive is of several --class" if preemptive else f"{missing}: missing"
         raise Refused(f"{lacking}; name runs to fit, or type --rate and --service, or several --class.")
     variation = (1.0 if scv is None else scv for scv in (scv_arrivals, scv_service))
     first = Inputs(rate, service, 1, *variation)
-    return predictions(_of_inputs([replace(first, servers=count) for count in servers or (1,)], room, percentiles, within), refused)
+    counts = servers or (1,)
+    answer = predictions(_of_inputs([replace(first, servers=count) for count in counts], room, percentiles, within), refused)
+    known = [f"{name}={value:g}" for name, value in typed.items() if value is not None and name != "--room"]
+    return then(answer, "queue predict", *known, f"--servers={max(counts) + 1}")
 
 
 def _of_inputs(each: Sequence[Inputs], room: int | None, percentiles: Sequence[float], within: Sequence[float]) -> list[Prediction]:
@@ -233,7 +242,9 @@ def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool
 
     classes = [queue_formulas.parse(text) for text in kinds]
     waits = queue_formulas.preemptive if preemptive else queue_formulas.non_preemptive
-    return prioritised([(servers, waits(classes, servers)) for servers in counts], preemptive=preemptive)
+    answer = prioritised([(servers, waits(classes, servers)) for servers in counts], preemptive=preemptive)
+    named = [f"--class={text}" for text in kinds]
+    return then(answer, "queue predict", *named, f"--servers={counts[-1]}", *([] if preemptive else ["--preemptive"]))
 
 
 @step(
@@ -268,7 +279,9 @@ def closed(
         if not name.strip() or name in demands_s:
             raise Refused(f"--demand {text!r}: each station has one name of its own.")
         demands_s[name] = demand_s
-    return answer(demands_s, [mva(demands_s, users, think) for users in users])
+    stations = [f"--demand={text}" for text in demand]
+    more = ["--users", str(2 * max(users)), "--think", f"{think:g}", *stations]
+    return then(answer(demands_s, [mva(demands_s, count, think) for count in users]), "queue closed", *more)
 
 
 _STEPS = Steps(__name__)

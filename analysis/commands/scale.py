@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
-from analysis.answer import Answer
+from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 
@@ -43,7 +45,7 @@ def fit(
     """
     from analysis.studies.jobs.scaling import fitted
 
-    return fitted(runs)
+    return replace(fitted(runs), next=f"{shlex.join(['python', '-m', 'analysis', 'scale', 'fit', *runs])} --json > law.json")
 
 
 @step(
@@ -67,7 +69,8 @@ def choose(
     fitted = read_law(law)
     if not (0 < target_s < float("inf") and 1 <= most <= 1_000_000):
         raise Refused("--target-s is above 0, --most from 1 to 1000000.")
-    return choices(fitted, target_s, most, work)
+    more = [str(law), f"--target-s={target_s:g}", f"--most={most}"]
+    return then(choices(fitted, target_s, most, work), "scale simulate", *more)
 
 
 @step(
@@ -102,7 +105,8 @@ def simulate(
         raise Refused("--jobs is 20 or more, --seeds 1 or more, --most 3 or more and no more than --nodes.")
     if not (0 < target_s < float("inf") and 0 <= sizes_cv2 <= 1000 and 0 < noise <= 1):
         raise Refused("--target-s is above 0, --sizes-cv2 from 0 to 1000, --noise above 0 and at most 1.")
-    return simulated(ScalingStudy(read_law(law), target_s, nodes, most, load, sizes_cv2, noise, jobs, seeds))
+    answer = simulated(ScalingStudy(read_law(law), target_s, nodes, most, load, sizes_cv2, noise, jobs, seeds))
+    return then(answer, "scale choose", str(law), f"--target-s={target_s:g}", f"--most={most}", "--work=0.5,1,2")
 
 
 @step(
@@ -123,7 +127,7 @@ def report(
     from analysis.studies.jobs.scaling import measured, reported
 
     refused: list[str] = []
-    return reported(measured(runs, refused), refused)
+    return then(reported(measured(runs, refused), refused), "report", *runs)
 
 
 _STEPS = Steps(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from analysis.answer import Answer
+from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 
@@ -52,7 +52,8 @@ def report(
 
     refused: list[str] = []
     played = read_each(load_each(runs, refused), lambda run: played_streams(run, streams_of(run, refused), refused), refused)
-    return measured(places_of([stream for _, streams in played for stream in streams], baseline, refused), refused)
+    answer = measured(places_of([stream for _, streams in played for stream in streams], baseline, refused), refused)
+    return then(answer, "report", *runs)
 
 
 @step(
@@ -89,8 +90,13 @@ def simulate(
         raise Refused("--arrivals-cv2 is from 0 to 1000, --prediction-error from 0 to 10.")
     job_classes = read_classes(classes, tuple(slots)) if classes else (JobClass("job", 1.0, dict.fromkeys(slots, 1.0)),)
     source = JobSource(job_classes, slots, load, arrivals_cv2, prediction_error)
+    error = 0.0 if prediction_error else 0.5  # do policies hold where predictions are wrong, or right?
     names = known_policies.names() if policies is None else tuple(dict.fromkeys(policies.split(",")))
-    return simulated(PolicyStudy(source, names, baseline, jobs, seeds))
+    options = ["--slots", ",".join(f"{kind}={many}" for kind, many in slots.items()), f"--load={load:g}"]
+    options += [f"--classes={classes}"] if classes else []
+    return then(
+        simulated(PolicyStudy(source, names, baseline, jobs, seeds)), "schedule simulate", *options, f"--prediction-error={error:g}"
+    )
 
 
 _STEPS = Steps(__name__)

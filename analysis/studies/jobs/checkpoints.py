@@ -1,9 +1,7 @@
-"""How often to write a checkpoint: rules of thumb, the exact answer, simulation, and intervals that were tried on real jobs.
+"""How often to write a checkpoint: rules of thumb, the exact answer, and intervals that were tried on real jobs.
 
 `cost_s` is what one checkpoint takes, `mtbf_s` the mean time between failures of what is checkpointed: one job while it runs, not the
-cluster. All times in one unit. The formulas are of failures at random (exponential times between them) and of jobs without an end. In
-simulation a job has so much work, and times between failures may be Weibull's: of shape 1 they are exponential, below 1 failures come in
-bunches. Every interval meets the same failures, seed by seed.
+cluster. All times in one unit. The formulas are of failures at random (exponential times between them) and of jobs without an end.
 
 Of real jobs, time per work is the time that attempts held slots, over that of the same jobs without faults. Over interval τ it is
 a + b·τ + c/τ to first order (lost work grows with τ, checkpoints cost 1/τ), which is least at √(c/b). Each block has a b and a c; their
@@ -20,27 +18,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaincinv
 
-from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
+from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
 from analysis.terms import Refused
 from analysis.wording import percent, unsigned
 from control.t_test import ALPHA, t_quantile
 
+from .claims import CANT_TELL, NOT_COMPARABLE, SLOWER, claimed, claims_first
 from .estimates import (
     FEW,
     FEWEST,
-    NONE,
     Figure,
-    Ratio,
     adjusted,
     average,
     average_of_known,
+    called_apart,
     figure,
     mean,
     number,
     p_value,
     plural,
     ratio,
-    table,
 )
 from .faults import twin_of
 from .recovery import held, shared, totals
@@ -52,8 +49,6 @@ if TYPE_CHECKING:
 
 NEAR = 0.01  # how much more time than the least is no matter
 HALVINGS = 200
-AROUND = (0.25, 0.5, 1.0, 2.0, 4.0)  # of Daly's interval
-MOST_STEPS = 2_000_000  # segments of work and failures that one job may come to
 LEVELS = 3  # intervals above 0 that a curve with three numbers needs
 TOO_FEW_LEVELS = "fewer than 3 intervals above 0 in every block: no curve"
 NO_LEAST = "no least: longer intervals cost nothing more, or shorter ones nothing"
@@ -114,7 +109,7 @@ def time_per_work(interval_s: float, cost_s: float, mtbf_s: float, restart_s: fl
 
 
 def advise(cost_s: float, mtbf_s: float, restart_s: float = 0.0) -> Advice:
-    for name, value in (("the cost of a checkpoint", cost_s), ("the mean time between failures", mtbf_s)):
+    for name, value in {"the cost of a checkpoint": cost_s, "the mean time between failures": mtbf_s}.items():
         if not 0 < value < math.inf:
             raise Refused(f"{name} is {value:g} s; a time above 0 belongs there.")
     if not 0 <= restart_s < math.inf:
@@ -140,77 +135,6 @@ def _root(falling: Callable[[float], float], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return (low + high) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointPlan:
-    cost_s: float
-    mtbf_s: float
-    work_s: float
-    restart_s: float = 0.0
-    shape: float = 1.0
-    seeds: int = 200
-    intervals_s: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PlayedInterval:
-    """One interval: time per work over the seeds, by Daly's formula, and over that of Daly's interval with the same failures."""
-
-    interval_s: float
-    time: Figure
-    formula: float
-    against_daly: Ratio | None
-
-
-def simulate(plan: CheckpointPlan) -> tuple[Advice, list[PlayedInterval]]:
-    if not 0 < plan.work_s < math.inf or not 0.1 <= plan.shape <= 10 or not 3 <= plan.seeds <= 100_000:
-        raise Refused("the work is above 0 s, the shape from 0.1 to 10, seeds from 3 to 100000.")
-    if not all(0 < interval_s < math.inf for interval_s in plan.intervals_s):
-        raise Refused("an interval between checkpoints is above 0 s.")
-    advice = advise(plan.cost_s, plan.mtbf_s, plan.restart_s)
-    intervals_s = sorted({*(plan.intervals_s or (advice.daly_s * part for part in AROUND)), advice.daly_s})
-    formulas = {every_s: time_per_work(every_s, plan.cost_s, plan.mtbf_s, plan.restart_s) for every_s in intervals_s}
-    for every_s, formula in formulas.items():
-        steps = plan.work_s / every_s + plan.work_s * formula / plan.mtbf_s
-        if not steps * plan.seeds < MOST_STEPS * 10 or not steps < MOST_STEPS:
-            raise Refused(
-                f"{every_s:g} s between checkpoints makes some {steps:.1g} segments and failures a job, too many to play: "
-                "ask for less work, fewer seeds, or an interval nearer to the MTBF's."
-            )
-    times = {every_s: [job_s(plan, every_s, _failures(plan, seed)) / plan.work_s for seed in range(plan.seeds)] for every_s in intervals_s}
-    played = []
-    for every_s, formula in formulas.items():
-        pairs = {("", seed): [both] for seed, both in enumerate(zip(times[advice.daly_s], times[every_s], strict=True))}
-        time = mean({unit: [own] for unit, [(_, own)] in pairs.items()})
-        if time is not None:
-            played.append(PlayedInterval(every_s, time, formula, ratio(pairs) if every_s != advice.daly_s else None))
-    return advice, played
-
-
-def _failures(plan: CheckpointPlan, seed: int) -> Iterator[float]:
-    rng = np.random.default_rng([seed, 10])
-    scale, now = plan.mtbf_s / math.gamma(1 + 1 / plan.shape), 0.0
-    while True:
-        for gap in scale * rng.weibull(plan.shape, 256):
-            now += float(gap)
-            yield now
-
-
-def job_s(plan: CheckpointPlan, interval_s: float, failures: Iterator[float]) -> float:
-    """Return how long a job takes that fails at these times, ascending."""
-    now, done_s, failure = 0.0, 0.0, next(failures)
-    while done_s < plan.work_s:
-        segment_s = min(interval_s, plan.work_s - done_s)
-        # The end of the work needs no checkpoint: the job is done.
-        until = now + segment_s + (plan.cost_s if done_s + segment_s < plan.work_s else 0.0)
-        if until <= failure:
-            now, done_s = until, done_s + segment_s
-            continue
-        now, failure = failure + plan.restart_s, next(failures)
-        while failure < now:
-            now, failure = failure + plan.restart_s, next(failures)
-    return now
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,37 +308,81 @@ def with_advice(
 
 
 def advised(advice: Advice | None, trials: Sequence[tuple[CheckpointTrial, Advice | None]], refused: Sequence[str]) -> Answer:
-    """In the data an open interval ends in null."""
-    documents = [{**asdict(trial), "advice": own} for trial, own in trials]
-    parts = [*(() if advice is None else _advice(advice)), *(part for trial, own in trials for part in _trial_parts(trial, own))]
-    return of_parts({"advice": advice, "trials": documents}, parts, refused)
+    """The interval that took least time, where runs tried some, else what the rules say. In the data an open interval ends in null."""
+    names, _ = called_apart([trial.condition for trial, _ in trials]) if trials else ({}, "")
+    answers = [f"{f'{names[trial.condition]}: ' if len(trials) > 1 else ''}{_best_of(trial)}" for trial, _ in trials]
+    rules = [Line(f"Daly's interval is {_against_daly(own, trial.least_s)}") for trial, own in trials if own is not None]
+    if advice is not None and not trials:
+        answers = [f"A checkpoint every {number(advice.daly_s)} s (Daly): {_over(advice.daly_overhead)} more time than the work takes."]
+        rules = [
+            Line(f"From {number(advice.low_s)} s to {number(advice.high_s)} s the whole takes at most 1 % more than at the best."),
+            *([Line("A checkpoint takes half the time between failures or more: little gets done.", tone="open")] * advice.too_dear),
+        ]
+    return Answer(
+        title=answers[0],
+        findings=[*map(Line, answers[1:3]), *rules][:2],
+        sections=[*([] if advice is None else [_rules(advice)]), *(_trial_section(trial, own) for trial, own in trials)],
+        data={"advice": advice, "trials": [{**asdict(trial), "advice": own} for trial, own in trials]},
+        refused=refused,
+    )
 
 
-def _advice(advice: Advice) -> Iterator[Part]:
-    yield f"a checkpoint takes {number(advice.cost_s)} s, failures come every {number(advice.mtbf_s)} s on average, at random"
+def _over(overhead: float) -> str:
+    return "without end" if math.isinf(overhead) else unsigned(overhead)
+
+
+def _every(checkpoint_s: float) -> str:
+    return f"every {checkpoint_s:g} s" if checkpoint_s else "none"
+
+
+def _rules(advice: Advice) -> Section:
     rules = {"Young": "young", "Daly": "daly", "exact": "best"}
-    values = {rule: (getattr(advice, f"{name}_s"), getattr(advice, f"{name}_overhead")) for rule, name in rules.items()}
-    rows = [(rule, number(every_s, 6), "without end" if math.isinf(more) else unsigned(more)) for rule, (every_s, more) in values.items()]
-    yield text_table(("", "interval s", "time beyond the work"), rows)
-    yield Line(f"from {number(advice.low_s)} s to {number(advice.high_s)} s the whole takes at most 1 % more than at the best.", "•")
-    if advice.too_dear:
-        yield Line("a checkpoint takes half the time between failures or more: the rules do not hold, and little gets done.", "•")
-    yield ""
-
-
-def _trial_parts(trial: CheckpointTrial, advice: Advice | None) -> Iterator[Part]:
-    yield Line(trial.condition, tone="strong")
-    yield f"under {trial.fault}, {plural(trial.blocks, 'block')}"
-    rows = [
-        (
-            *(f"{tried.checkpoint_s:g}" if tried.checkpoint_s else "none", tried.streams, tried.time, tried.foretold),
-            *(NONE if not tried.time else "best" if tried.more is None else percent(tried.more), p_value(tried.p)),
-        )
-        for tried in trial.tried
+    columns: Columns = [
+        (Column("rule", left=True), lambda rule: rule),
+        (Column("interval\ns", "interval_s", lambda every_s: number(every_s, 6)), lambda rule: getattr(advice, f"{rules[rule]}_s")),
+        (Column("time beyond\nthe work", "overhead", _over), lambda rule: getattr(advice, f"{rules[rule]}_overhead")),
     ]
-    yield table(("checkpoint every s", "streams", "time/work [95 %]", "by Daly's formula", "more than the best", "p"), rows)
-    yield from bullets(_trial_lines(trial, advice))
-    yield ""
+    about = f"A checkpoint takes {number(advice.cost_s)} s, failures come every {number(advice.mtbf_s)} s on average, at random."
+    return Section("", [table_of(columns, [*rules]), Line(about, "•")])
+
+
+def _word(tried: TriedInterval) -> Word | None:
+    if tried.time is None:
+        return NOT_COMPARABLE
+    return None if tried.more is None else CANT_TELL if tried.p is None or tried.p >= ALPHA else SLOWER
+
+
+def _best_of(trial: CheckpointTrial) -> str:
+    best = next((one for one in trial.tried if one.time is not None and one.more is None), None)
+    if best is None:
+        return "No interval has a time per work: nothing can be compared."
+    others = [
+        (
+            word,
+            (_every(one.checkpoint_s) if one.checkpoint_s else "without them")
+            + (f" ({percent(one.more)})" if one.more is not None else ""),
+        )
+        for one in trial.tried
+        if one is not best and (word := _word(one)) is not None
+    ]
+    least = f"checkpoints {_every(best.checkpoint_s)}" if best.checkpoint_s else "no checkpoints"
+    return f"Least time: {least}. {claimed(others)}"
+
+
+def _trial_section(trial: CheckpointTrial, advice: Advice | None) -> Section:
+    columns: Columns = [
+        (Column("checkpoint", left=True), lambda tried: _every(tried.checkpoint_s)),
+        (Column("it is", "verdict", left=True), lambda tried: _word(tried) or Word("the best", "strong")),
+        (Column("time/work\n[95 %]", "time_per_work", figure), lambda tried: tried.time),
+        (Column("more than\nthe best", "more", percent), lambda tried: tried.more),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda tried: tried.p),
+        (Column("by Daly's\nformula", "foretold", number), lambda tried: tried.foretold),
+        (Column("streams"), lambda tried: tried.streams),
+    ]
+    best_first = sorted(trial.tried, key=lambda tried: tried.time is None or tried.more is not None)
+    rows = claims_first(best_first, lambda tried: SLOWER if tried is best_first[0] else _word(tried))
+    about = f"under {trial.fault}, {plural(trial.blocks, 'block')}"
+    return Section(trial.condition, [Line(about), table_of(columns, rows), *bullets(_trial_lines(trial, advice))])
 
 
 def _trial_lines(trial: CheckpointTrial, advice: Advice | None) -> Iterator[str]:
@@ -423,60 +391,32 @@ def _trial_lines(trial: CheckpointTrial, advice: Advice | None) -> Iterator[str]
             every = f"checkpoints every {tried.checkpoint_s:g} s" if tried.checkpoint_s else "no checkpoints"
             jobs = "job was not done and is" if tried.lost == 1 else "jobs were not done and are"
             yield f"with {every} {tried.lost} {jobs} in no time: it is worse than it looks."
+    fails = "no attempt failed: there is no mean time between failures."
     if trial.mtbf_s is not None:
-        fails = f"one running job fails every {_open(trial.mtbf_s)} s"
-        yield f"{trial.killed} attempts failed in {number(trial.ran_s)} s of running: {fails}."
-    else:
-        yield "no attempt failed: there is no mean time between failures."
-    if trial.cost_s is not None:
-        yield f"a checkpoint took {number(trial.cost_s)} s ({trial.checkpoints} of them)."
-    else:
-        yield "no checkpoint has a recorded cost."
+        fails = (
+            f"{trial.killed} attempts failed in {number(trial.ran_s)} s of running: one running job fails every {_open(trial.mtbf_s)} s."
+        )
+    yield fails
+    cost = "no checkpoint has a recorded cost."
+    yield cost if trial.cost_s is None else f"a checkpoint took {number(trial.cost_s)} s ({trial.checkpoints} of them)."
     if trial.restart_s is not None:
         yield f"the next attempt began {number(trial.restart_s)} s after the failure, which no interval changes."
-    if trial.least_s is None:
-        yield f"{trial.why}."
-    else:
-        whys = "; ".join(why for why in (trial.least_s.why, trial.why) if why)
-        yield f"least time by a + bτ + c/τ at {_open(trial.least_s)} s{f' ({whys})' if whys else ''}."
+    reasons = "; ".join(filter(None, (trial.least_s.why if trial.least_s else "", trial.why)))
+    least = "" if trial.least_s is None else f"least time by a + bτ + c/τ at {_open(trial.least_s)} s"
+    yield f"{least or reasons}{f' ({reasons})' if least and reasons else ''}."
     if advice is not None:
-        yield f"Young says {number(advice.young_s)} s, Daly {number(advice.daly_s)} s: {_against_daly(trial.least_s, advice)}"
+        yield f"Young says {number(advice.young_s)} s, Daly {number(advice.daly_s)} s."
 
 
-def _against_daly(least_s: Figure | None, advice: Advice) -> str:
+def _against_daly(advice: Advice, least_s: Figure | None) -> str:
+    daly = f"{number(advice.daly_s)} s"
     if least_s is None or least_s.low is None or least_s.high is None:
-        return "nothing here to compare them with."
+        return f"{daly}: not comparable, no least was measured with an interval."
     if math.isinf(least_s.high) and least_s.low == 0:
-        return "these runs cannot tell."
+        return f"{daly}: can't tell it from the measured least."
     inside = least_s.low <= advice.daly_s <= least_s.high
-    return f"Daly's lies {'inside' if inside else 'OUTSIDE'} the interval of the measured least."
+    return f"{daly}, {'inside' if inside else 'OUTSIDE'} the interval of the measured least, {_open(least_s)} s."
 
 
 def _open(value: Figure) -> str:
     return figure(value).replace("inf]", "∞]")
-
-
-def simulated(plan: CheckpointPlan) -> Answer:
-    advice, intervals = simulate(plan)
-    failures = "at random" if plan.shape == 1 else f"by Weibull's law of shape {plan.shape:g}"
-    about = f"SIMULATED: {plan.seeds} jobs of {number(plan.work_s)} s of work for each interval, the same failures for all, every "
-    costs = f"A checkpoint takes {number(plan.cost_s)}, a restart {number(plan.restart_s)} s."
-    rows = [
-        (
-            number(played.interval_s),
-            f"{played.time.value:.4f}" + ("" if played.time.high is None else f" ± {played.time.high - played.time.value:.4f}"),
-            f"{played.formula:.4f}",
-            "Daly's interval" if played.interval_s == advice.daly_s else figure(played.against_daly),
-        )
-        for played in intervals
-    ]
-    best = min(intervals, key=lambda played: played.time.value)
-    shown = best.against_daly is not None and best.against_daly.high is not None and best.against_daly.high < 1
-    least = f"least at {number(best.interval_s)} s, {'' if shown else 'not '}shown to be better than Daly's {number(advice.daly_s)} s."
-    parts: list[Part] = [
-        f"{about}{number(plan.mtbf_s)} s on average {failures}. {costs}",
-        text_table(("interval s", "time/work ± 95 %", "formula", "of Daly's [95 %]"), rows),
-        Line("no other interval took less time than Daly's." if best.interval_s == advice.daly_s else least, "•"),
-    ]
-    data = {"simulated": True, "asked": plan, "advice": advice, "intervals": intervals}
-    return of_parts(data, parts)

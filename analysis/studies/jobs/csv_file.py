@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,6 @@ from .records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, distinct
 if TYPE_CHECKING:
     Lines = list[tuple[str, dict[str, str]]]  # where it stands, and its cells by column
 
-NEEDED = ("job", "submit_s")
 HEAD = "job,submit_s,start_s,end_s"
 MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -99,18 +97,23 @@ def grouped_alike(streams: Sequence[Stream], refused: list[str]) -> list[list[St
     return list(by_group.values())
 
 
-def parse_jobs(text: str, where: str) -> list[Stream]:
+def rows(text: str, where: str | Path, needed: Sequence[str], more: str = "") -> tuple[list[str], Lines]:
+    """Parse a table that must have some columns; `more` says of one that lacks them what belongs there. Raises: Unreadable."""
     names, lines = parse(text, where)
-    missing = ", ".join(name for name in NEEDED if name not in names)
-    if missing:
-        columns = one_line(", ".join(names)) or "nothing"
-        raise Unreadable(f"{where}: no column {missing}; it has {columns}. A list of jobs begins with {HEAD}.")
+    if missing := ", ".join(name for name in needed if name not in names):
+        raise Unreadable(f"{where}: no column {missing}; it has {one_line(', '.join(names)) or 'nothing'}.{more}")
+    return names, lines
+
+
+def parse_jobs(text: str, where: str) -> list[Stream]:
+    names, lines = rows(text, where, ("job", "submit_s"), f" A list of jobs begins with {HEAD}.")
     runs: dict[str, list[Job]] = {}
     slots: dict[str, int | None] = {}
     for at, row in lines:
         run = row.get("run", "")
         runs.setdefault(run, []).append(_job(row, at))
-        of_run = _whole(row, "slots", at)
+        held = _number(row, "slots", at, WHOLE, "no whole number")
+        of_run = None if held is None else int(held)
         if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
             raise Unreadable(f"{at}: slots {of_run}; a stream has one number of them, 1 to {MOST_SLOTS}.")
     if not runs:
@@ -125,42 +128,23 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
 
 
 def _job(row: Mapping[str, str], at: str) -> Job:
-    number = _whole(row, "job", at)
+    number, *wholes = (_number(row, name, at, WHOLE, "no whole number") for name in ("job", "priority", "replicas", "attempts"))
     if number is None or number < 0:
         raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it is a number that counts jobs.")
-    submit_s, admit_s, start_s, end_s = (_time(row, name, at) for name in TIMES)
     outcome = row.get("outcome", "")
     if outcome and outcome not in OUTCOMES:
         raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
-    replicas, attempts = (max(1, _whole(row, name, at) or 1) for name in ("replicas", "attempts"))
-    return Job(
-        number,
-        submit_s,
-        admit_s,
-        start_s,
-        end_s,
-        outcome=outcome,
-        reason=row.get("reason", ""),
-        class_=row.get("class", ""),
-        priority=_whole(row, "priority", at),
-        replicas=replicas,
-        attempts=attempts,
-    )
+    times_s = (_number(row, name, at, NUMBER, "no time in seconds; leave it empty where it is missing") for name in TIMES)
+    priority, replicas, attempts = (None if value is None else int(value) for value in wholes)
+    job = Job(int(number), *times_s)  # type: ignore[arg-type] # four times
+    job = replace(job, outcome=outcome, reason=row.get("reason", ""), class_=row.get("class", ""))
+    return replace(job, priority=priority, replicas=max(1, replicas or 1), attempts=max(1, attempts or 1))
 
 
-def _time(row: Mapping[str, str], name: str, at: str) -> float | None:
+def _number(row: Mapping[str, str], name: str, at: str, form: re.Pattern[str], wrong: str) -> float | None:
     text = row.get(name, "")
     if text.lower() in MISSING:
         return None
-    if not NUMBER.fullmatch(text) or not math.isfinite(float(text)) or abs(float(text)) > LONGEST:
-        raise Unreadable(f"{at}: {name} is {one_line(text, 60)!r}, no time in seconds; leave it empty where it is missing.")
+    if not form.fullmatch(text) or not abs(float(text)) <= (LONGEST if form is NUMBER else 1e18):
+        raise Unreadable(f"{at}: {name} is {one_line(text, 60)!r}, {wrong}.")
     return float(text)
-
-
-def _whole(row: Mapping[str, str], name: str, at: str) -> int | None:
-    text = row.get(name, "")
-    if text.lower() in MISSING:
-        return None
-    if not WHOLE.fullmatch(text):
-        raise Unreadable(f"{at}: {name} is {one_line(text, 60)!r}, no whole number.")
-    return int(text)

@@ -68,6 +68,13 @@ def by_unit(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[floa
     return groups
 
 
+def as_number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
 def average(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
@@ -144,13 +151,13 @@ def number(value: float | None, most: int = 3) -> str:
     return NONE if value is None else digits(value, most)
 
 
-def figure(value: Figure | Ratio | None, scale: float = 1.0) -> str:
+def figure(value: Figure | Ratio | None, scale: float = 1.0, most: int = 3) -> str:
     """Write a value with its interval: `0.612 [0.58, 0.645]`, without one where it has none."""
     if value is None:
         return NONE
     if value.low is None or value.high is None:
-        return number(value.value * scale)
-    return f"{number(value.value * scale)} [{number(value.low * scale)}, {number(value.high * scale)}]"
+        return number(value.value * scale, most)
+    return f"{number(value.value * scale, most)} [{number(value.low * scale, most)}, {number(value.high * scale, most)}]"
 
 
 def value_of(figure: Figure | Ratio | None, scale: float = 1.0) -> float | None:
@@ -180,14 +187,6 @@ def _cell(value: object) -> str:
     if isinstance(value, Figure | Ratio):
         return figure(value)
     return number(value) if value is None or isinstance(value, float) else str(value)
-
-
-def faster(effect: Effect | None, unknown: str) -> str:
-    """Write a gain before the name of what it is over: `+12.0 % faster [+8.1, +16.0], p 0.001, than`; `unknown` is why there is none."""
-    if effect is None:
-        return f"{unknown}, before"
-    shown = f"{100 * effect.gain:+.1f} % faster [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(effect.p)}"
-    return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"
 
 
 def unit(times_s: Iterable[float | None]) -> tuple[float, str]:

@@ -20,10 +20,12 @@ from analysis.labels import shorten
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
+from .claims import CANT_TELL, SAME_TIME, claimed, claims_first, verdict
 from .estimates import (
     Figure,
     Ratio,
     adjusted,
+    as_number,
     average,
     by_fault,
     by_unit,
@@ -51,10 +53,7 @@ RULE = (
     "and not within it. open: neither is shown."
 )
 LEGEND = (
-    (
-        "times as long",
-        "mean response of the jobs that both got done, over that without the fault; 95 % intervals over blocks, each a pair.",
-    ),
+    ("times as long", "mean response of the jobs that both got done, over that without the fault; 95 % over blocks, each a pair."),
     ("p", "of that, after Holm over all faults."),
     ("goodput", "work done a second, over that without the fault."),
     ("useful", "what is left of the time of all attempts without lost work, checkpoints, and jobs that never got done. lost: a stream."),
@@ -325,7 +324,7 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
         levels = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
         for job in stream.jobs:
             params = classes.get(job.class_, {})
-            level = _number(levels[0] if levels else params.get(POISONED))
+            level = as_number(levels[0] if levels else params.get(POISONED))
             if job.done and result in job.result and level is not None:
                 setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED)
                 units = settings.setdefault((condition, setting), {}).setdefault(level, {})
@@ -356,13 +355,6 @@ def _poisoning(condition: str, setting: str, level: float, units: Accuracies, ag
     return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), mean(drops) if level else None, name)
 
 
-def _number(value: object) -> float | None:
-    try:
-        return float(str(value))
-    except ValueError:
-        return None
-
-
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
     """Return what each fault cost, condition by condition, the policies under it, and what poisoned clients cost."""
     of_faults, policies, accuracies = arms(streams, margin), spared(streams), poisonings(streams)
@@ -375,8 +367,17 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
     sections += [_spared_jobs(policies)] if policies else []
     sections += [_accuracies(accuracies)] if accuracies else []
     none = "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
+    poison = _lost_accuracy(accuracies)
+    title = (
+        _summary(of_faults)
+        if faulty
+        else (poison or "Nothing was poisoned, or nothing is there to compare it with.")
+        if accuracies
+        else none
+    )
     return Answer(
-        title=_summary(of_faults) if faulty else "" if accuracies else none,
+        title=title,
+        findings=[Line(poison)] if faulty and poison else [],
         sections=sections,
         legend=[*LEGEND, *([("isolated", RULE)] if any(arm.isolation for arm in of_faults) else [])] if faulty else [],
         data={"arms": of_faults, "policies": policies, "poisonings": accuracies, "margin": margin, "rule": RULE},
@@ -385,22 +386,33 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
 
 
 def _summary(arms: Sequence[FaultArm]) -> str:
-    of_faults = [arm for arm in arms if arm.fault]
-    slower = sum(_word(arm).text == "slower" for arm in of_faults)
+    of_faults = by_fault([arm for arm in arms if arm.fault])
+    rows = claims_first(zip(of_faults, names(of_faults), strict=True), lambda row: _word(row[0]))
+    verdicts = [(_word(arm), f"{name} (× {number(arm.slowdown.value)})" if arm.slowdown else name) for arm, name in rows]
     losing = sum(arm.lost_jobs > 0 for arm in of_faults)
-    lost = f"; jobs are lost under {losing}" if losing else ""
-    return f"{plural(len(of_faults), 'setting')} with a fault; jobs are shown to be slower under {slower or 'none'}{lost}."
+    lost = f" Jobs are lost under {losing} of {plural(len(of_faults), 'setting')}." if losing else ""
+    return f"{claimed(verdicts, 'without the fault')}{lost}"
 
 
 def _word(arm: FaultArm) -> Word:
     """Whether the jobs that both streams got done take longer, in the words of `compare`."""
-    if arm.slowdown is None or arm.p is None:
-        return Word("not comparable", "quiet")
-    if arm.thinned:
+    if arm.thinned and arm.p is not None:
         return Word("fewer jobs", "open")
-    if arm.p < ALPHA:
-        return Word("slower", "bad") if arm.slowdown.value > 1 else Word("faster", "good")
-    return Word("same") if arm.isolation == "isolated" else Word("can't tell", "open")
+    word = verdict(arm.slowdown, arm.p)
+    return SAME_TIME if word is CANT_TELL and arm.isolation == "isolated" else word
+
+
+def _lost_accuracy(poisonings: Sequence[Poisoning]) -> str:
+    """What poisoned clients cost where an interval says so."""
+    costs = {(of.setting or of.condition): of.drop for of in poisonings if of.poisoned and of.drop is not None}
+    names = [(_worse(drop), f"{name} ({figure(drop, 100)} points lost)") for name, drop in costs.items()]
+    return f"Accuracy with poisoned clients. {claimed(names)}" if names else ""
+
+
+def _worse(drop: Figure) -> Word:
+    if drop.low is None or drop.high is None or drop.low <= 0 <= drop.high:
+        return CANT_TELL
+    return Word("worse", "bad") if drop.low > 0 else Word("better", "good")
 
 
 def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
@@ -433,8 +445,8 @@ def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
         title,
         [
             *map(Line, constants(of_faults)),
-            table_of(columns, arms),
-            table_of(struck, [arm for arm in of_faults if arm.strikes]),
+            table_of(columns, claims_first(arms, lambda arm: _word(arm) if arm.fault else None)),
+            table_of(struck, claims_first((arm for arm in of_faults if arm.strikes), _word)),
             *bullets(notes),
         ],
     )
@@ -444,13 +456,15 @@ def _spared_jobs(policies: Sequence[SparedJobs]) -> Section:
     columns: Columns = [
         (Column("policy", left=True), lambda jobs: jobs.policy),
         (Column("fault", left=True), lambda jobs: jobs.label.split(" ")[0]),
+        (Column("jobs are", "verdict", left=True), lambda jobs: verdict(jobs.response, jobs.p)),
         (Column("times as long\n[95 %]", "response", figure), lambda jobs: jobs.response),
         (Column("p\nHolm", "p_adjusted", p_value), lambda jobs: jobs.p),
         (Column("blocks"), lambda jobs: jobs.blocks),
     ]
     lost = grouped([(f"{jobs.policy}, {jobs.label}", jobs.why) for jobs in policies if jobs.why])
     return Section(
-        "Response of the stream's own jobs under the same fault, over that under fifo", [table_of(columns, policies), *bullets(lost)]
+        "Response of the stream's own jobs under the same fault, over that under fifo",
+        [table_of(columns, claims_first(policies, lambda jobs: verdict(jobs.response, jobs.p))), *bullets(lost)],
     )
 
 
@@ -481,4 +495,4 @@ def _accuracies(poisonings: Sequence[Poisoning]) -> Section:
     ]
     if any(setting.poisoned and setting.drop is None for setting in poisonings):
         lines.append("no loss of accuracy where no block has the same without poisoned clients.")
-    return Section("Accuracy of federated runs", [table_of(columns, poisonings), *bullets(lines)])
+    return Section("Accuracy of federated runs", [table_of(columns, sorted(poisonings, key=lambda of: not of.drop)), *bullets(lines)])

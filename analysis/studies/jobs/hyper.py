@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from analysis import studies
-from analysis.answer import Answer, Part, marked, of_parts, together
+from analysis.answer import Answer, Column, Columns, Line, Section, table_of, together
 from analysis.terms import Effect, Refused
 
-from .estimates import NONE, Figure, average, faster, gain, over_runs, share, table
+from .claims import faster
+from .estimates import Figure, as_number, average, figure, gain, over_runs, share, value_of
 
 if TYPE_CHECKING:
     from .records import Stream, Unit
@@ -85,7 +87,7 @@ def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
             continue
         levels = list(dict.fromkeys(str(stream.params[name]) for stream in streams))
         if len(levels) > 1:
-            numbers = [_number(level) for level in levels]
+            numbers = [as_number(level) for level in levels]
             varied[name] = tuple(sorted(levels, key=float) if None not in numbers else levels)
     if not varied:
         raise Refused("All streams of jobs that learn have the same parameters: vary some, as in --vary lr=0.01,0.1.")
@@ -148,13 +150,6 @@ def _soon(point: GridPoint) -> float:
     return point.time_s.value if point.time_s is not None else float("inf")
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 LEGEND = (
     (
         "time s",
@@ -165,20 +160,25 @@ LEGEND = (
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
-    """The points, and effects of a factorial below them; in its data effects are gains as fractions of speed."""
+    """The points, the soonest first, and effects of a factorial below them; in its data effects are gains as fractions of speed."""
     result = hyper(streams)
-    heads = [*result.factors, "runs", "reached", "time s [95 %]", "epochs", "accuracy"]
-    rows = [
-        (
-            *(*point.levels, point.runs, f"{point.reached}/{point.jobs}", point.time_s),
-            *(NONE if point.epochs is None else f"{point.epochs.value:.1f}", share(point.accuracy, 1)),
-        )
-        for point in result.points
+    columns: Columns = [
+        *(
+            (Column(name, left=True), partial(lambda point, at: point.levels[at], at=at))  # a point's level of each factor
+            for at, name in enumerate(result.factors)
+        ),
+        (Column("time s\n[95 %]", "time_s", figure), lambda point: point.time_s),
+        (Column("reached"), lambda point: f"{point.reached}/{point.jobs}"),
+        (Column("epochs", write="{:.1f}".format), lambda point: value_of(point.epochs)),
+        (Column("accuracy", write=partial(share, decimals=1)), lambda point: point.accuracy),
+        (Column("runs"), lambda point: point.runs),
     ]
-    parts: list[Part] = [*_lines(result), "", table(heads, rows, left=len(result.factors)), *marked(LEGEND, "quiet")]
-    points = of_parts(asdict(result), parts, refused)
+    order = sorted(result.points, key=lambda point: (point.reached < point.jobs, _soon(point)))
+    title, *findings = _lines(result)
+    section = Section("", [table_of(columns, order)])
+    points = Answer(title, [*map(Line, findings)], [section], legend=LEGEND, data=asdict(result))
     below = [shown(result.effects) for shown in studies.hooks("effects_answer") if result.effects is not None]
-    return replace(together([points, *below]), data=points.data, refused=refused)
+    return replace(together([points, *below]), refused=refused)
 
 
 def _lines(result: Hyper) -> Iterator[str]:
@@ -187,6 +187,6 @@ def _lines(result: Hyper) -> Iterator[str]:
     elif result.next is None:
         yield f"Soonest: {result.named(result.best)}, the only point that all jobs reach."
     else:
-        yield f"Soonest: {result.named(result.best)}, {faster(result.effect, result.why_no_gain)} {result.named(result.next)}."
+        yield f"Soonest: {result.named(result.best)}; {faster(result.effect, result.why_no_gain, result.named(result.next))}."
     if result.why:
         yield f"No effects: {result.why.rstrip('.')}."

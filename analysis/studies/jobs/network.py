@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from analysis.answer import Answer, Line, Part, bullets, marked, of_parts
+from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
 from analysis.formats.fields import Fields
 from analysis.load import load_each
 from analysis.terms import Cell, Refused, Run, Unreadable
 from control.t_test import ALPHA
 
+from .claims import CLAIMS, claimed, claims_first, verdict
 from .estimates import (
     NONE,
     Figure,
@@ -30,12 +31,12 @@ from .estimates import (
     average,
     average_of_known,
     by_unit,
+    called_apart,
     figure,
     mean,
     number,
     p_value,
     ratio,
-    table,
     value_of,
 )
 from .records import LOSS, Unit, condition, of_one_machine, read_cells
@@ -58,7 +59,7 @@ LOSS_RULE = (
     f"pass in those counted, {RTO_S * 1000:g} ms each; Mathis – within a factor {NEAR:g} of its time; other – none of these."
 )
 SHAPES = {
-    "√p": "as √p, as Mathis has it",
+    "√p": "as Mathis has it",
     "linear": "in proportion to the loss: each lost packet costs the same time, as timeouts do",
     "neither": "neither as √p nor in proportion to the loss",
     "open": "these runs cannot tell √p from proportion",
@@ -336,28 +337,57 @@ def _notes(losses: Sequence[float], rtt_s: float | None, congestion: str) -> Ite
 
 
 def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
-    return of_parts({"lines": lines, "rule": LOSS_RULE}, _lossy(lines), refused)
+    """At which losses a step is slower, and how communication grows with them; then line by line."""
+    names, common = called_apart([line.name for line in lines])
+    steps = [(word, phrase) for line in lines for word, phrase in _steps(line, names[line.name])]
+    grows = [
+        f"Communication on {names[line.name]}: loss^{figure(line.exponent)}, {SHAPES[line.shape]}."
+        for line in lines
+        if line.exponent is not None and line.shape in SHAPES
+    ]
+    return Answer(
+        title=claimed(steps, "without loss") if steps else "No line was measured with loss and without.",
+        findings=[*map(Line, grows[:1]), *([Line(f"In all: {common}", tone="quiet")] if common and not grows else [])],
+        sections=[_section(line, names[line.name]) for line in lines],
+        legend=[("bound by", LOSS_RULE)],
+        data={"lines": lines, "rule": LOSS_RULE},
+        refused=refused,
+    )
 
 
-def _lossy(lines: Sequence[LossyLine]) -> Iterator[Part]:
-    heads = ("loss %", "blocks", "step s", "slower [95 %]", "p", "comm. s", "Mathis s", "again %", "timeouts", "bound by")
-    for line in lines:
-        yield Line(line.name, tone="strong")
-        rtt = NONE if line.rtt_s is None else f"{number(line.rtt_s * 1e3)} ms"
-        about = [f"round trip {rtt}, segments of {number(line.mss_bytes, 4)} bytes", line.congestion]
-        yield ", ".join(part for part in about if part)
-        rows = [
-            (
-                *(f"{100 * row.loss:g}", row.blocks, value_of(row.step_s), row.slowdown, p_value(row.p), value_of(row.communication_s)),
-                *(row.mathis_s, NONE if row.again is None else number(100 * row.again, 2), number(row.timeouts, 2)),
-                row.bound if row.loss else "",
-            )
-            for row in line.losses
-        ]
-        yield table(heads, rows)
-        yield from bullets(_sentences(line))
-        yield ""
-    yield from marked([("•", LOSS_RULE)], "quiet")
+def _steps(line: LossyLine, name: str) -> Iterator[tuple[Word, str]]:
+    """Each word, and of which losses it is: `delay_ms=5, 1, 3 % (12.7 to 68.8 times as long)`."""
+    of_word: dict[Word, list[AtLoss]] = {}
+    for row in line.losses:
+        if row.loss:
+            of_word.setdefault(verdict(row.slowdown, row.p), []).append(row)
+    for word, rows in of_word.items():
+        times = [number(row.slowdown.value) for row in rows if row.slowdown is not None]
+        long = f" ({' to '.join(dict.fromkeys((times[0], times[-1])))} times as long)" if times and word in CLAIMS else ""
+        yield word, f"{name}, {', '.join(f'{100 * row.loss:g}' for row in rows)} %{long}"
+
+
+def _section(line: LossyLine, name: str) -> Section:
+    def word(row: AtLoss) -> Word | None:
+        return verdict(row.slowdown, row.p) if row.loss else None
+
+    columns: Columns = [
+        (Column("loss\n%", "loss_percent", "{:g}".format), lambda row: 100 * row.loss),
+        (Column("a step is", "verdict", left=True), word),
+        (Column("step\ns", "step_s", number), lambda row: value_of(row.step_s)),
+        (Column("times as long\n[95 %]", "slowdown", figure), lambda row: row.slowdown),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda row: row.p),
+        (Column("communi-\ncation s", "communication_s", number), lambda row: value_of(row.communication_s)),
+        (Column("Mathis\ns", "mathis_s", number), lambda row: row.mathis_s),
+        (Column("sent\nagain %", "again_percent", lambda again: number(again, 2), spare=2), lambda row: row.again and 100 * row.again),
+        (Column("time-\nouts", "timeouts", lambda count: number(count, 2), spare=2), lambda row: row.timeouts),
+        (Column("bound by", left=True), lambda row: row.bound if row.loss else None),
+        (Column("blocks", spare=1), lambda row: row.blocks),
+    ]
+    rtt = NONE if line.rtt_s is None else f"{number(line.rtt_s * 1e3)} ms"
+    about = [f"round trip {rtt}, segments of {number(line.mss_bytes, 4)} bytes", line.congestion]
+    heading = Line(", ".join(part for part in about if part))
+    return Section(name, [heading, table_of(columns, claims_first(line.losses, word)), *bullets(_sentences(line))])
 
 
 def _sentences(line: LossyLine) -> Iterator[str]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from operator import methodcaller
 from statistics import fmean
 
 import numpy as np
 
-from analysis.answer import Answer, Line, Part, marked, of_parts, text_table
+from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.machine import machine_of
 from analysis.stats.effect import interval, moments, paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
@@ -24,11 +26,12 @@ from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
 from control.t_test import ALPHA, t_tail
 
-from .estimates import FEWEST, average, holm_by_key, inverse, share
+from .claims import CANT_TELL, CLAIMS, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claimed, claims_first
+from .estimates import FEWEST, Figure, average, figure, holm_by_key, inverse, share
 from .records import Job, Stream, condition
 from .simulation import Coming, JobSource, Played, StreamFigures, figures, jobs, play
 
-ANY = "any"
+ANY, ALIKE, NO_WAIT = "any", "the same", "no wait"
 FEWEST_JOBS = 20
 GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
 METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
@@ -43,9 +46,12 @@ HEADS = {
     "busy": "busy",
 }
 LEGEND = (
-    ("slowdown:", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
-    ("Jain:", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
-    ("95 %", "interval over streams, paired. no wait: there is a stream in which nobody waited, and no ratio."),
+    ("slowdown", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
+    ("Jain", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
+    (
+        "95 %",
+        "interval over streams, paired; below 1 is better. no wait: in a stream nobody waited, and there is no ratio.",
+    ),
     ("p", "after Holm over all policies, each figure by itself."),
 )
 
@@ -322,111 +328,112 @@ def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> 
 def _contrast(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
     before, after = ([float(getattr(seed, metric.name)) for seed in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
-        return PolicyContrast(None, reason="no wait")
+        return PolicyContrast(None, reason=NO_WAIT)
     if len(before) < FEWEST:
         return PolicyContrast(None, reason="one stream" if len(before) == 1 else f"fewer than {FEWEST} streams")
     try:
         effect = paired_effect(metric, before, after, 0.0)
     except NotComparable:
-        return PolicyContrast(None, reason="the same")
+        return PolicyContrast(None, reason=ALIKE)
     return PolicyContrast(effect, effect.p)
 
 
 def simulated(study: PolicyStudy) -> Answer:
     of_policies, source = arms(study), study.source
     about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "baseline": study.baseline, "gap_s": source.gap_s}
-    data = {**about, "source": source, "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]}
     slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
     about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
-    lines = [
-        _answer(of_policies, study.baseline),
-        f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy.",
+    error = f" Predicted times are off by a factor of exp(±{source.error:g}) (sd)." if source.error else ""
+    return Answer(
+        title=_found(of_policies, study.baseline),
+        findings=[Line(f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy.{error}")],
+        sections=[Section("", _parts(of_policies, study.baseline))],
+        legend=LEGEND,
+        data={**about, "source": source, "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]},
+    )
+
+
+def _word(contrast: PolicyContrast) -> Word:
+    if contrast.effect is None or contrast.p is None:
+        return SAME_TIME if contrast.reason == ALIKE else NOT_COMPARABLE if contrast.reason == NO_WAIT else CANT_TELL
+    return CANT_TELL if contrast.p >= ALPHA else FASTER if contrast.effect.gain > 0 else SLOWER
+
+
+def _found(arms: Sequence[PolicyArm], baseline: str) -> str:
+    """Under which policies jobs wait less or longer than under the baseline, on average."""
+    contrasts = [(arm.policy, arm.against["mean_wait_s"]) for arm in arms if arm.against]
+    verdicts = [
+        (_word(of), f"{policy} (× {digits(inverse(of.effect)[0], 3)})" if of.effect is not None and _word(of) in CLAIMS else policy)
+        for policy, of in contrasts
     ]
-    lines += [f"Predicted times are off by a factor of exp(±{source.error:g}) (sd)."] if source.error else []
-    return of_parts(data, [*lines, "", *_tables(of_policies, study.baseline), "", *marked(LEGEND, "quiet")])
+    return f"By mean wait. {claimed(verdicts, baseline)}" if verdicts else f"Nothing could be compared with {baseline}."
 
 
-def _answer(arms: Sequence[PolicyArm], baseline: str) -> str:
-    """Which policies let jobs wait less or longer than the baseline, on average, and of which that cannot be told."""
-    less: list[str] = []
-    longer: list[str] = []
-    open_: list[str] = []
-    for arm in arms:
-        contrast = arm.against.get("mean_wait_s")
-        if contrast is None:
-            continue
-        if contrast.effect is None or contrast.p is None or contrast.p >= ALPHA:
-            open_.append(arm.policy)
-            continue
-        ratio = inverse(contrast.effect)[0]
-        (less if ratio < 1 else longer).append(f"{arm.policy} (× {digits(ratio, 3)})")
-    if not less and not longer:
-        return f"Can't tell whether jobs wait less than under {baseline}: {', '.join(open_) or 'nothing could be compared'}."
-    parts = [f"{word} under {', '.join(names)}" for word, names in (("less", less), ("longer", longer)) if names]
-    parts += [f"can't tell: {', '.join(open_)}"] if open_ else []
-    return f"Against {baseline}, jobs wait {'; '.join(parts)}."
+def _parts(arms: Sequence[PolicyArm], baseline: str) -> list[Line | Table]:
+    """The contrasts, of policies that claim something first, then each policy's own figures."""
+
+    def ratio(row: tuple[PolicyArm, str]) -> Figure | str:
+        contrast = row[0].against[row[1]]
+        return contrast.reason if contrast.effect is None else Figure(*inverse(contrast.effect))
+
+    contrasts: Columns = [
+        (Column("policy", left=True), lambda row: row[0].policy),
+        (Column("jobs are", "verdict", left=True), lambda row: _word(row[0].against[row[1]])),
+        (Column("by", "metric", left=True), lambda row: METRIC_HEADS[row[1]]),
+        (Column(f"times {baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)), ratio),
+        (Column("p (Holm)", "p_adjusted", probability), lambda row: row[0].against[row[1]].p),
+    ]
+    own: Columns = [
+        (Column("policy", left=True), lambda arm: arm.policy),
+        *((Column(head, name, partial(_figure, name)), methodcaller("mean", name)) for name, head in HEADS.items()),
+    ]
+    against = claims_first((arm for arm in arms if arm.against), lambda arm: _word(arm.against["mean_wait_s"]))
+    parts: list[Line | Table] = [table_of(contrasts, [(arm, name) for arm in against for name in METRIC_HEADS])] if against else []
+    parts.append(table_of(own, arms))
+    if grow := ", ".join(arm.policy for arm in arms if arm.grows):
+        parts.append(Line(f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream."))
+    return parts
 
 
-def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[Part]:
-    names = [name for name in HEADS if any(arm.mean(name) is not None for arm in arms)]
-    rows = [[arm.policy, *(_figure(name, arm.mean(name)) for name in names)] for arm in arms]
-    yield text_table(["policy", *(HEADS[name] for name in names)], rows)
-    grow = ", ".join(arm.policy for arm in arms if arm.grows)
-    if grow:
-        yield ""
-        yield f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream."
-    contrasts = [row for arm in arms if arm.against for row in _contrasts(arm)]
-    if contrasts:
-        yield ""
-        yield f"of {baseline}'s, a ratio: below 1 is better"
-        yield text_table(["policy", "", "ratio", "95 %", "p"], contrasts, left=2)
-
-
-def _figure(name: str, value: float | None) -> str:
-    return "" if value is None else share(value, 1) if name in {"late", "busy"} else digits(value)
-
-
-def _contrasts(arm: PolicyArm) -> Iterator[list[str]]:
-    for at, (name, head) in enumerate(METRIC_HEADS.items()):
-        contrast = arm.against[name]
-        row = ["", contrast.reason, ""]
-        if contrast.effect is not None and contrast.p is not None:
-            ratio, low, high = (digits(value, 3) for value in inverse(contrast.effect))
-            row = [ratio, f"{low} to {high}", probability(contrast.p)]
-        yield ["" if at else arm.policy, head, *row]
+def _figure(name: str, value: float) -> str:
+    return share(value, 1) if name in {"late", "busy"} else digits(value)
 
 
 def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
-    return of_parts({"simulated": False, "places": places}, _measured(places), refused)
+    first, *others = [_found(place.arms, place.baseline) for place in places]
+    return Answer(
+        title=first,
+        findings=[Line(f"{place.condition}: {phrase}") for place, phrase in zip(places[1:3], others, strict=False)],
+        sections=[Section(place.condition if others else "", [*_measured(place)]) for place in places],
+        legend=LEGEND,
+        data={"simulated": False, "places": places},
+        refused=refused,
+    )
 
 
-def _measured(places: Sequence[Place]) -> Iterator[Part]:
-    for place in places:
-        yield _answer(place.arms, place.baseline)
-        yield f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy."
-        if len(places) > 1:
-            yield Line(place.condition, tone="strong")
-        counts = {
-            "streams that had the jobs of another under the same policy: copies, left out.": place.copies,
-            "streams, whose arrivals not every policy had, are left out of the comparison.": place.alone,
-            "jobs were not done in their first attempt and have no part in these figures.": place.lost,
-        }
-        yield from (f"{count} {what}" for what, count in counts.items() if count)
-        if place.left_out:
-            yield lost_unequally(place)
-        yield ""
-        yield from _tables(place.arms, place.baseline)
-        if place.replays:
-            yield ""
-            yield "the same submissions and times in service, played in simulation"
-            heads = ["policy", "streams", "mean wait s", "simulated s", "longer by s [95 %]"]
-            yield text_table(heads, map(_replay_row, place.replays))
-        if place.unplayed:
-            yield f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of."
-        yield ""
-    yield from marked(LEGEND, "quiet")
+def _measured(place: Place) -> Iterator[Line | Table]:
+    yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
+    counts = {
+        "streams that had the jobs of another under the same policy: copies, left out.": place.copies,
+        "streams, whose arrivals not every policy had, are left out of the comparison.": place.alone,
+        "jobs were not done in their first attempt and have no part in these figures.": place.lost,
+    }
+    yield from bullets(f"{count} {what}" for what, count in counts.items() if count)
+    yield from bullets([lost_unequally(place)] if place.left_out else [])
+    yield from _parts(place.arms, place.baseline)
+    replays: Columns = [
+        (Column("played in simulation", "policy", left=True), lambda replay: replay.policy),
+        (Column("streams"), lambda replay: replay.streams),
+        (Column("mean wait s", "mean_wait_s", digits), lambda replay: replay.measured_s),
+        (Column("simulated s", "simulated_s", digits), lambda replay: replay.simulated_s),
+        (Column("longer by s [95 %]", "longer_s", _longer), lambda replay: Figure(replay.longer_s, *(replay.interval_s or ()))),
+    ]
+    if place.replays:
+        yield table_of(replays, place.replays)
+    if place.unplayed:
+        yield Line(f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of.", "•")
 
 
-def _replay_row(replay: Replay) -> list[str]:
-    ends = "" if replay.interval_s is None else " [{:+.3g}, {:+.3g}]".format(*replay.interval_s)
-    return [replay.policy, f"{replay.streams}", digits(replay.measured_s), digits(replay.simulated_s), f"{replay.longer_s:+.3g}{ends}"]
+def _longer(longer: Figure) -> str:
+    ends = "" if longer.low is None or longer.high is None else f" [{longer.low:+.3g}, {longer.high:+.3g}]"
+    return f"{longer.value:+.3g}{ends}"

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer, Column, Columns, Line, Section, bullets, table_of
+from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
 from analysis.terms import Effect, Refused
 
-from .estimates import Figure, average, called_apart, faster, figure, gain, number, over_runs, value_of
+from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, claimed, claims_first, faster
+from .estimates import Figure, average, called_apart, figure, gain, number, over_runs, value_of
 
 if TYPE_CHECKING:
     from .records import Job, Stream, Times, Unit
@@ -195,14 +196,15 @@ def _best(rows: Sequence[ClassProfile]) -> BestSystem:
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
-    """Return the best system of each class, and a table a class."""
+    """On which system each class is faster than on the next best, and a table a class."""
     rows, best = profile(streams)
     names, common = called_apart(list(dict.fromkeys(row.system for row in rows)))
-    soonest = "; ".join(f"{system.class_ or 'jobs'} on {names[system.system]}" for system in best)
+    systems = claims_first(best, _word)
+    first = [(_word(system), f"{system.class_ or 'jobs'} on {names[system.system]}") for system in systems]
     return Answer(
-        title=f"Soonest by mean time: {soonest}." if len(names) > 1 else f"One system alone: {soonest}.",
+        title=claimed(first, "on the next best system") if len(names) > 1 else f"One system alone: {first[0][1]}.",
         findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
-        sections=[_class(system, [row for row in rows if row.class_ == system.class_], names) for system in best],
+        sections=[_class(system, [row for row in rows if row.class_ == system.class_], names) for system in systems],
         legend=LEGEND,
         data={
             "profile": [
@@ -213,6 +215,10 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
         },
         refused=refused,
     )
+
+
+def _word(best: BestSystem) -> Word:
+    return FASTER if best.effect is not None and best.effect.low > 0 else CANT_TELL if best.next else NOT_COMPARABLE
 
 
 def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:
@@ -239,7 +245,7 @@ def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, s
         others = "jobs wait for others of the stream, which are as many as its slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if best.next:
-        yield f"Soonest on {names[best.system]}, {faster(best.effect, best.why)} {names[best.next]}."
+        yield f"Soonest on {names[best.system]}; {faster(best.effect, best.why, names[best.next])}."
     if best.cheapest and best.next and best.cheapest != best.system:
         yield f"Fewest core seconds a job: {names[best.cheapest]}."
     yield from (

@@ -23,6 +23,7 @@ from analysis.stats.adjust import holm
 from analysis.terms import Refused
 from analysis.wording import tiny
 
+from .claims import leading
 from .estimates import NONE, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
 from .queue_times import Columns, Little, columns, cycles, little, most_held
@@ -399,6 +400,8 @@ def document(fit: Fit) -> Document:
 
 
 def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
+    yield from leading([_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits])
+    yield ""
     for fit in fits:
         yield from headline(fit)
         scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
@@ -423,6 +426,14 @@ def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
             lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
         yield from bullets((*lines, *fit.findings))
         yield ""
+
+
+def _answer(fit: Fit, of: str) -> str:
+    if fit.wait_s is None:
+        return f"{of}{figure(fit.rate_per_s)} jobs/s came; when they held a slot is not known."
+    scale, name = unit([fit.wait_s.value])
+    full = " UNSTABLE: more comes than can be done." if fit.load is not None and fit.load.value >= 1 and not fit.closed else ""
+    return f"{of}A job waits {figure(fit.wait_s, scale)} {name} on average, at a load of {figure(fit.load)}.{full}"
 
 
 def headline(fit: Fit) -> Iterator[Part]:

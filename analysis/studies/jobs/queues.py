@@ -23,6 +23,7 @@ from analysis.answer import Word as Mark
 from analysis.wording import unsigned
 
 from . import queue_formulas as formulas
+from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
 from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
 from .queue_fits import CLOSED, RUNS, document, estimate, headline, inputs_of, little_sentence, mean
 from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
@@ -293,6 +294,8 @@ def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer
 
 
 def _predictions(answers: Sequence[Prediction]) -> Iterator[Part]:
+    yield from leading([_answer(*answer) for answer in answers])
+    yield ""
     for title, by_model, sentence in answers:
         yield Line(title, tone="strong")
         if by_model:
@@ -327,6 +330,16 @@ def _predictions(answers: Sequence[Prediction]) -> Iterator[Part]:
         yield ""
 
 
+def _answer(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> str:
+    """The mean wait by all models that were asked."""
+    if not by_model:
+        return f"{title}: {sentence}"
+    waits_s = sorted(prediction.queue.wait_s for prediction in by_model)
+    scale, name = unit(waits_s)
+    ends = dict.fromkeys(number(wait_s * scale) for wait_s in (waits_s[0], waits_s[-1]))
+    return f"{title}: mean wait {' to '.join(ends)} {name} by {plural(len(by_model), 'model')}."
+
+
 def _called(model: Queue | ModelCheck) -> str:
     return model.model if model.exact else f"~ {model.model}"
 
@@ -341,10 +354,10 @@ def _tails(prediction: PredictedWaits, scale: float, name: str) -> str:
 
 
 WORDS: Mapping[str, Mark] = {
-    "agrees": Mark("agrees", "good"),
-    "differs": Mark("is off", "bad"),
-    "open": Mark("can't tell", "open"),
-    "not judged": Mark("no verdict", "quiet"),
+    "agrees": SAME_TIME,
+    "differs": Mark("slower or faster", "bad"),  # the ratio says which: they are slower to get a slot than the model says, or faster
+    "open": CANT_TELL,
+    "not judged": NOT_COMPARABLE,
 }
 
 
@@ -370,6 +383,7 @@ def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -
     scale, name = unit([value_of(validation.wait_s) for validation in validations])
     columns: Columns = [
         (Column("setting", left=True), lambda validation: names[validation.fit.group]),
+        (Column("jobs are", "verdict", left=True), _verdict),
         (Column("load", write=number, spare=2), lambda validation: value_of(validation.fit.load)),
         (Column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale)), lambda validation: validation.wait_s),
         (Column("model", left=True), lambda validation: validation.chosen and _called(validation.chosen)),
@@ -378,15 +392,20 @@ def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -
             lambda validation: validation.chosen and validation.chosen.predicted_s * scale,
         ),
         (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda validation: validation.chosen and validation.chosen.ratio),
-        (Column("", "verdict", left=True), _verdict),
     ]
-    return Section("", [table_of(columns, validations)])
+    return Section("", [table_of(columns, claims_first(validations, _verdict))])
 
 
 def _verdict(validation: WaitValidation) -> Mark:
     if validation.unstable:
         return Mark("UNSTABLE", "open")
-    return WORDS[validation.chosen.verdict if validation.chosen else "not judged"]
+    return _mark(validation.chosen) if validation.chosen else NOT_COMPARABLE
+
+
+def _mark(check: ModelCheck) -> Mark:
+    if check.verdict == "differs":
+        return SLOWER if check.ratio and check.ratio.value > 1 else FASTER
+    return WORDS[check.verdict]
 
 
 def _setting(validation: WaitValidation, title: str) -> Section:
@@ -403,7 +422,7 @@ def _setting(validation: WaitValidation, title: str) -> Section:
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
         (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),
         (Column("z", write="{:+.1f}".format), lambda check: check.z),
-        (Column("", "verdict", left=True), lambda check: WORDS[check.verdict]),
+        (Column("jobs\nare", "verdict", left=True), _mark),
         (Column("", "chosen", left=True), lambda check: "*" if check.chosen else None),
     ]
     if validation.held:
@@ -421,6 +440,17 @@ def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preem
 
 
 def _prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
+    lines = []
+    for servers, classes in answers:
+        scale, name = unit(waits.wait_s for waits in classes)
+        waiting = {
+            waits.kind.priority: "without end" if waits.wait_s is None else f"{number(waits.wait_s * scale)} {name}" for waits in classes
+        }
+        lines.append(
+            f"{plural(servers, 'server')}: mean wait {', '.join(f'{wait} of priority {of}' for of, wait in sorted(waiting.items()))}."
+        )
+    yield from leading(lines)
+    yield ""
     for servers, classes in answers:
         how = "pushed aside and resumed" if preemptive else "let finish"
         yield f"{plural(servers, 'server')}, who has begun is {how}"
@@ -451,4 +481,10 @@ def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> A
         )
         for system in systems
     ]
-    return of_parts({"demands_s": demands_s, "answers": systems}, [table(heads, rows)])
+    lines = [
+        f"{plural(system.users, 'user')}: {number(system.rate_per_s)} requests/s, {number(system.response_s)} s each; "
+        f"{busiest} is busiest, {100 * system.utilisation[busiest]:.1f} %."
+        for system in systems
+        for busiest in [max(system.utilisation, key=lambda name: system.utilisation[name])]
+    ]
+    return of_parts({"demands_s": demands_s, "answers": systems}, [*leading(lines), table(heads, rows)])

@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Answer, Part, bullets, marked, of_parts, text_table
+from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.formats.fields import Fields
 from analysis.load import find, load, load_each, parsed, read_each
 from analysis.stats.effect import interval, paired_effect
@@ -26,15 +27,15 @@ from control.scaling import fits as fits_of
 from control.scheduling.policies import Job as WaitingJob
 
 from . import csv_file
-from .estimates import FEWEST, average_of_known, inverse, share, table
+from .claims import CANT_TELL, NOT_COMPARABLE, leading
+from .estimates import FEWEST, Figure, as_number, average_of_known, figure, inverse, plural, share
 from .records import Stream, in_order, of_one_machine, streams, tells_of_jobs
 from .simulation import Coming, TimesLaw, errors, play, uniform
 
 if TYPE_CHECKING:
     from .simulation import Floats
 
-NEEDED = ("replicas", "time_s")
-NODE = "node"
+NODE, LAW = "node", tuple(field.name for field in fields(Law))
 ELASTIC, STATIC, LARGEST = "chosen for each", "one number for all", "the most for all"
 NODE_SECONDS = Metric("node_s_per_job", "lower")
 PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
@@ -47,13 +48,6 @@ LEGEND = (
     ("node s", "replicas times time, a job; what was measured beforehand, to choose by, is not in it."),
     ("95 %", "interval over streams, paired: the same jobs at the same times under every way of scaling."),
 )
-HEADS = {
-    "within": "within",
-    "within_waited": "waits incl.",
-    "node_s_per_job": "node s a job",
-    "mean_wait_s": "mean wait s",
-    "p95_response_s": "p95 response s",
-}
 
 
 def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
@@ -63,7 +57,8 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     """
     left_out: list[str] = []
     paths = [path for name in names for path in ([Path(name)] if name.endswith(".csv") else find([name]))]
-    result = [point for path in paths if path.suffix == ".csv" for point in _csv(path)]
+    tables = [csv_file.rows(csv_file.text_of(path), path, ("replicas", "time_s")) for path in paths if path.suffix == ".csv"]
+    result = [_point(row, at) for _, lines in tables for at, row in lines]
     for run in of_one_machine((load(path) for path in paths if path.suffix != ".csv"), left_out):
         for stream in streams(run, left_out) if tells_of_jobs(run) else ():
             done = [job for job in stream.jobs if job.done and job.work is not None]
@@ -79,24 +74,13 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     return result, left_out
 
 
-def _csv(path: Path) -> list[TimedJob]:
-    names, lines = csv_file.parse(csv_file.text_of(path), path)
-    missing = [name for name in NEEDED if name not in names]
-    if missing:
-        raise Unreadable(f"{path}: has no column {missing[0]!r}; it has {', '.join(names or ['none'])}.")
-    return [_point(row, at) for at, row in lines]
-
-
 def _point(row: Mapping[str, Any], where: str) -> TimedJob:
     values = []
-    for name in ("replicas", "work", "time_s"):
-        given = row.get(name, 1.0 if name == "work" else None)
-        try:
-            value = float(given)
-        except (TypeError, ValueError, OverflowError):
-            value = -1.0
-        if not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
-            raise Unreadable(f"{where}: {name} is {given!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
+    for name, default in (("replicas", None), ("work", 1.0), ("time_s", None)):
+        value = as_number(row.get(name, default))
+        if value is None or not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
+            kind = "whole " if name == "replicas" else ""
+            raise Unreadable(f"{where}: {name} is {row.get(name, default)!r}; a {kind}number above 0 belongs there.")
         values.append(value)
     return TimedJob(int(values[0]), values[1], values[2])
 
@@ -106,13 +90,9 @@ def law(path: Path) -> Law:
     if isinstance(document, dict) and isinstance(document.get("fits"), list) and document["fits"]:
         document = document["fits"][0].get("law")
     if not isinstance(document, dict) or "cost_s" not in document:
-        raise Unreadable(
-            f"{path}: no law; `python -m analysis scale fit --json` writes one, or write cost_s, serial, crosstalk, startup_s."
-        )
-    names = [field.name for field in fields(Law)]
-    unknown = [name for name in document if name not in names]
-    if unknown:
-        raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(names)}.")
+        raise Unreadable(f"{path}: no law; `python -m analysis scale fit --json` writes one, of cost_s, serial, crosstalk, startup_s.")
+    if unknown := [name for name in document if name not in LAW]:
+        raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(LAW)}.")
     return law_of(document, str(path))
 
 
@@ -250,8 +230,7 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
     beside = [one for one in every if (one.record.engine, one.record.slots) == (engine, slots) and one.target_s in {None, target_s}]
     tweaksets = sorted({stream.record.tweakset for stream in beside})
     if len(tweaksets) > 1:
-        several = ", ".join(tweaksets)
-        raise Refused(f"{engine} with {slots} slots: streams under several tweak sets ({several}) are never mixed; name runs of one.")
+        raise Refused(f"{engine} with {slots} slots: tweak sets ({', '.join(tweaksets)}) are never mixed; name runs of one.")
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
     for stream in beside:
         by_arm.setdefault(stream.arm, {})[stream.record.same_jobs] = stream
@@ -303,40 +282,69 @@ def fitted(names: Sequence[str]) -> Answer:
     for line in left_out:
         print("left out:", line, file=sys.stderr)
     fits = [replace(fit, held_out=held_out(jobs, fit)) for fit in fits_of(jobs)]
-    parts: list[Part] = [f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n", ""]
+    best = fits[0]
+    off = f"points {best.spread:.1%} off (sd)" if best.held_out is None else f"{best.held_out:.1%} off where left out of the fit"
+    columns: Columns = [
+        (Column("", "parameter", left=True), lambda row: row[0]),
+        (Column("value", write=digits), lambda row: row[1]),
+        (Column("95 %", "interval"), lambda row: f"{digits(row[2][0], 3)} to {digits(row[2][1], 3)}"),
+    ]
+    sections = []
     for fit in fits:
         error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
-        values = asdict(fit.law)
-        rows = [
-            [f"  {name}", digits(values[name]), f"{digits(ends[0], 3)} to {digits(ends[1], 3)}"]
-            for name in values
-            if (ends := fit.intervals.get(name))
-        ]
-        parts.append(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
-        parts += [text_table(["", "value", "95 %"], rows), *(f"  {note}" for note in fit.notes), ""]
-    return of_parts({"fits": fits}, parts)
+        rows = [(name, value, fit.intervals[name]) for name, value in asdict(fit.law).items() if name in fit.intervals]
+        title = f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}"
+        sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
+    formula = Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")
+    return Answer(f"{NAMES[best.name]} fits {best.points} jobs best, {off}.", [formula], sections, data={"fits": fits})
 
 
 def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
     chosen = [choose(law, work, target_s, most) for work in sizes]
-    rows = [
-        [f"{choice.work:g}", choice.replicas, digits(choice.predicted_s), "yes" if choice.within else f"no: {choice.why}"]
-        for choice in chosen
+    fit = sum(choice.within for choice in chosen)
+    columns: Columns = [
+        (Column("size", "work", "{:g}".format, left=True), lambda choice: choice.work),
+        (Column("replicas"), lambda choice: choice.replicas),
+        (Column("predicted s", "predicted_s", digits), lambda choice: choice.predicted_s),
+        (Column("within 10 %", "within", left=True), lambda choice: "yes" if choice.within else f"no: {choice.why}"),
     ]
-    parts: list[Part] = [
-        f"Replicas with which jobs take nearest {target_s:g} s",
-        table(["size", "replicas", "predicted s", "within 10 %"], rows),
-    ]
-    return of_parts({"law": law, "target_s": target_s, "choices": chosen}, parts)
+    return Answer(
+        f"{fit} of {plural(len(chosen), 'size')} can run for {target_s:g} s ±10 %, with the replicas that come nearest.",
+        sections=[Section("", [table_of(columns, chosen)])],
+        data={"law": law, "target_s": target_s, "choices": chosen},
+    )
 
 
 def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answer:
+    """Whether more jobs run for the target with replicas chosen for each, target by target."""
     result = reports(streams)
-    parts: list[Part] = []
+    lines, sections = [], []
     for report in result:
-        about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
-        parts += [f"MEASURED: {about}.", "", *_tables(report.arms), "", *bullets(_report_lines(report)), ""]
-    return of_parts({"simulated": False, "reports": result}, [*parts, *marked(LEGEND, "quiet")], refused)
+        where = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %"
+        lines.append(_found(report.arms, f" ({where})" if len(result) > 1 else ""))
+        measured = Line(f"MEASURED: {where}; {report.runs} streams.")
+        sections.append(Section("", [measured, *_tables(report.arms), *bullets(_report_lines(report))]))
+    title, *more = leading(lines)
+    return Answer(title, [*map(Line, more)], sections, (), LEGEND, data={"simulated": False, "reports": result}, refused=refused)
+
+
+def _word(arm: ScalingArm) -> Word | None:
+    """Whether more jobs, or fewer, run for the target with the choice than so."""
+    if arm.name == ELASTIC:
+        return None
+    if arm.more_within is None:
+        return CANT_TELL if len(arm.seeds) < FEWEST else NOT_COMPARABLE
+    _, low, high = arm.more_within
+    return Word("more", "good") if low > 0 else Word("fewer", "bad") if high < 0 else CANT_TELL
+
+
+def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
+    chosen, *others = arms
+    verdicts = [((_word(arm) or CANT_TELL).text, f"{arm.name} ({share(arm.mean('within'), 1)})") for arm in others]
+    names = {word: ", ".join(name for its, name in verdicts if its == word) for word in dict.fromkeys(word for word, _ in verdicts)}
+    claims = "".join(f", {word} than with {names.pop(word)}" for word in ("more", "fewer") if word in names)
+    rest = "".join(f" {word[0].upper()}{word[1:]}: {their}." for word, their in names.items())
+    return f"Replicas {chosen.name}{where}: {share(chosen.mean('within'), 1)} of the jobs run for the target{claims}.{rest}"
 
 
 def _report_lines(report: TargetReport) -> Iterator[str]:
@@ -353,32 +361,41 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
         yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
     if report.alone:
         yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
-    if report.unlike:
-        yield (
-            f"Not compared with the choice: {', '.join(report.unlike)}, of which other jobs were done at once. "
-            "Whichever lost those off the target would gain by it."
-        )
+    if unlike := ", ".join(report.unlike):
+        yield f"Not compared with the choice: {unlike}, of which other jobs were done at once: who lost those off the target would gain."
     if report.lost:
         yield f"{report.lost} jobs were not done in their first attempt and have no part in these figures."
 
 
-def _tables(arms: Sequence[ScalingArm]) -> Iterator[Part]:
-    rows = []
-    for arm in arms:
-        means = {name: arm.mean(name) for name in HEADS}
-        figures = [share(value, 1) if name.startswith("within") else digits(value) for name, value in means.items()]
-        rows.append([arm.name, f"{arm.replicas:.1f}", *figures])
-    yield text_table(["replicas", "mean", *HEADS.values()], rows)
-    rows = []
-    for arm in arms:
-        if arm.more_within is not None:
-            effect = arm.node_seconds
-            ratio = ["the same", ""] if effect is None else ["{:.3f} [{:.3f}, {:.3f}]".format(*inverse(effect)), probability(effect.p)]
-            rows.append([arm.name, "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * part for part in arm.more_within)), *ratio])
-    if rows:
-        yield ""
-        yield f"{arms[0].name} against"
-        yield text_table(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], rows)
+def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
+    """The ways of scaling, and what the choice for each has more of than each; those with another word than can't tell first."""
+
+    def points(arm: ScalingArm) -> Figure | None:
+        if arm.more_within is None:
+            return None
+        more, low, high = arm.more_within
+        return Figure(100 * more, 100 * low, 100 * high)
+
+    def seconds(arm: ScalingArm) -> Figure | None:
+        return None if arm.node_seconds is None else Figure(*inverse(arm.node_seconds))
+
+    columns: Columns = [
+        (Column("replicas", left=True), lambda arm: arm.name),
+        (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.replicas),
+        (Column("within", "within", partial(share, decimals=1)), lambda arm: arm.mean("within")),
+        (Column("choice\nhas", "verdict", left=True), _word),
+        (Column("points more\n[95 %]", "points", figure), points),
+        (Column("node s\na job", "node_s_per_job", digits), lambda arm: arm.mean("node_s_per_job")),
+        (Column("choice takes\ntimes [95 %]", "node_seconds", figure), seconds),
+        (Column("p", write=probability, spare=1), lambda arm: arm.node_seconds and arm.node_seconds.p),
+    ]
+    waits: Columns = [
+        columns[0],
+        (Column("within, waits incl.", "within_waited", partial(share, decimals=1)), lambda arm: arm.mean("within_waited")),
+        (Column("mean wait s", "mean_wait_s", digits), lambda arm: arm.mean("mean_wait_s")),
+        (Column("p95 response s", "p95_response_s", digits), lambda arm: arm.mean("p95_response_s")),
+    ]
+    return [table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE})), table_of(waits, arms)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,7 +449,7 @@ def evaluate(study: ScalingStudy) -> ScalingResult:
             scaled[name].append(_played(study, submit_s, chosen, time_s(study.law, work, chosen) * off))
             replicas[name].append(float(chosen.mean()))
     arms = [ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()]
-    mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
+    mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in LAW}
     return ScalingResult((arms[0], *(against(arms[0], arm) for arm in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
 
 
@@ -479,4 +496,5 @@ def simulated(study: ScalingStudy) -> Answer:
         f"SIMULATED: {study.nodes} nodes, {jobs}. Time: {takes}; the law that chooses is fitted to 45 jobs at most of a profile.",
         f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.",
     ]
-    return of_parts({"simulated": True, "asked": study, **asdict(result)}, [*lines, "", *_tables(result.arms)])
+    data = {"simulated": True, "asked": study, **asdict(result)}
+    return Answer(_found(result.arms), sections=[Section("", [*map(Line, lines), *_tables(result.arms)])], legend=LEGEND, data=data)

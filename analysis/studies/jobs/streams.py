@@ -6,11 +6,10 @@ the stock cell is taken, the copy only where stock was not measured.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.answer import Answer, together
+from analysis.answer import Answer, then, together
 from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
@@ -86,8 +85,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
         compared = compare(run)
         result = replace(result, next="", warnings=list(dict.fromkeys([*warnings_of(run, compared), *refused])))
         return result if all(comparison.untouched for comparison in compared) else together([result, answer_of(compared, [run])])
-    command = f"python -m analysis {questions[1][0]} {shlex.quote(run.origin)}" if len(questions) > 1 else ""
-    return replace(result, next=result.next or command)
+    return then(result, questions[1][0] if len(questions) > 1 else "report", run.origin)
 
 
 def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[str, Callable[[], Answer]]]:

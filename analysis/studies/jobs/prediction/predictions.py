@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
 from analysis.files import read_whole
 from analysis.plain import one_line
-from analysis.studies.jobs.estimates import NONE, number
+from analysis.studies.jobs.claims import leading
+from analysis.studies.jobs.estimates import NONE, number, plural
 from analysis.terms import Refused, Unreadable
 from analysis.wording import digits, tiny, unsigned
 
@@ -44,7 +45,7 @@ METHOD = (
     "Intervals are CV+ over groups (Barber et al. 2021; groups as Lee et al. 2023), calibrated on training groups alone; coverage is of "
     "the groups left out, its interval Wilson's for as many trials as groups."
 )
-VERDICTS = {"better": "shown to be better", "worse": "shown to be worse", "not shown": "a difference is not shown"}
+SAID = ("better", "worse", "can't tell")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,16 +278,33 @@ def validated(table: FactorTable, validations: Sequence[CrossValidation], notes:
 
 
 def _validated(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
+    yield from leading([_better(of) for of in validations])
+    yield ""
     yield from _head(table)
     heads = ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]")
     for of in validations:
         groups = f"{of.groups} {of.by}s left out in {of.folds} folds"
         yield Line(f"{groups}, never a row of one on both sides", tone="strong")
-        yield text_table(heads, [_scored(scored, of) for scored in of.scored])
+        yield text_table(
+            heads, [_scored(scored, of) for scored in sorted(of.scored, key=lambda scored: verdict_of(scored) in {"", SAID[2]})]
+        )
         yield from bullets(_notes(of))
         yield ""
     yield from bullets(notes, tone="open")
     yield from bullets(_legend(validations), tone="quiet")
+
+
+def _better(of: CrossValidation) -> str:
+    """Which models are shown to be better than the mean of the training set, those with the smallest error first."""
+    scores = sorted((scored for scored in of.scored if scored.difference), key=lambda scored: scored.typical or 0.0)
+    models = {word: [scored.model for scored in scores if verdict_of(scored) == word] for word in SAID}
+    words = "; ".join(f"{word}: {', '.join(names)}" for word, names in models.items() if names) or "not comparable"
+    best = f" {scores[0].model} is {_error(scores[0].typical, of)} off." if scores else ""
+    return f"By {of.by}, against the mean ({_error(of.scored[0].typical, of)} off): {words}.{best}"
+
+
+def verdict_of(scored: Scored) -> str:
+    return "" if scored.difference is None else {"not shown": "can't tell"}.get(scored.difference.verdict, scored.difference.verdict)
 
 
 def _scored(scored: Scored, of: CrossValidation) -> list[str]:
@@ -294,7 +312,7 @@ def _scored(scored: Scored, of: CrossValidation) -> list[str]:
     against = [NONE, "", ""]
     if better is not None:
         value, low, high = (f"{end:.2f}" if of.log else digits(end, 3) for end in (better.value, better.low, better.high))
-        against = [f"{value} [{low}, {high}]", tiny(better.p), better.verdict]
+        against = [f"{value} [{low}, {high}]", tiny(better.p), verdict_of(scored)]
     mape = NONE if scored.mape is None else unsigned(scored.mape)
     covered = _covered(scored.coverage) if scored.coverage else NONE
     return [scored.model, mape, number(scored.rmse), _error(scored.typical, of), *against, covered]
@@ -346,9 +364,9 @@ def fitted(table: FactorTable, model: str, leans: Leans, of: CrossValidation) ->
     data = {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(of)}
     unit = "typically by" if table.log else f"by, {table.response}"
     moves = [(name, NONE if math.isnan(move) else _error(move, of)) for name, move in leans[:SHOWN_FACTORS]]
-    trust = Line("What the model uses; whether it is so, only what was left out can tell:", "•")
-    parts = [*_head(table), text_table(("factor", f"taken from another row, {model} moves {unit}"), moves), trust, *bullets(_trust(of))]
-    return of_parts(data, parts)
+    used = text_table(("factor", f"taken from another row, {model} moves {unit}"), moves)
+    what, trusts = "What the model uses; whether it is so, only what was left out can tell.", [*_trust(of)]
+    return of_parts(data, [*trusts[:2], "", *_head(table), used, *bullets([what, *trusts[2:]])])
 
 
 def _trust(of: CrossValidation) -> Iterator[str]:
@@ -362,7 +380,7 @@ def _trust(of: CrossValidation) -> Iterator[str]:
     mean = f"the mean of the training set {_error(best.baseline_typical, of)}"
     verdict = "too few groups to test"
     if best.difference is not None:
-        verdict = f"{VERDICTS[best.difference.verdict]} (p {tiny(best.difference.p)})"
+        verdict = f"{verdict_of(best)} (p {tiny(best.difference.p)})"
     yield f"{groups}: {best.model} is typically {_error(best.typical, of)} off, {mean}; {verdict}."
     if best.coverage is not None:
         yield f"Its {unsigned(best.coverage.nominal)} intervals held {_covered(best.coverage)} of what they had not seen."
@@ -372,7 +390,7 @@ def _trust(of: CrossValidation) -> Iterator[str]:
 def shown(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Answer:
     data = {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": predictions}
     promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"
-    parts = [*_head(table), Line(f"{table.response} by {choice.model}, {promised}", tone="strong")]
+    parts: list[Part] = []
     for prediction in predictions:
         value, ends = NONE, "this law cannot tell:"
         if prediction.value is not None:
@@ -383,7 +401,9 @@ def shown(table: FactorTable, choice: ModelChoice, predictions: Sequence[Predict
         point = " ".join(f"{name}={level}" if isinstance(level, str) else f"{name}={level:g}" for name, level in factors)
         parts.append(Line(f"{ends}  {point}", value))
         parts += [Line(f"EXTRAPOLATED: {line}", "  ", "open") for line in prediction.beyond]
-    return of_parts(data, [*parts, Line(METHOD, "•", "quiet")])
+    beyond = sum(bool(prediction.beyond) for prediction in predictions)
+    title = f"{table.response} by {choice.model}: {plural(len(predictions), 'point')}, {beyond or 'none'} of them extrapolated; {promised}."
+    return of_parts(data, [title, "", *parts, "", *_head(table), Line(METHOD, "•", "quiet")])
 
 
 def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: Sequence[str]) -> Answer:
@@ -397,10 +417,13 @@ def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: 
         for time in times
     ]
     legend = "typically off, pairs in order: of jobs left out; measured: as they ran. A coin puts half of the pairs in order."
+    trusts = [*_trust(of)]
     parts: list[Part] = [
+        *trusts[:2],
+        "",
         Line(f"Seconds a unit of work, on one replica, by {model}", tone="strong"),
         text_table(heads, rows),
-        *bullets([*notes, *_trust(of)]),
+        *bullets([*notes, *trusts[2:]]),
         Line(legend, "•", "quiet"),
     ]
     return of_parts(data, parts)

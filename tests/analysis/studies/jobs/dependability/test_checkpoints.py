@@ -12,16 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
+from analysis.studies.jobs.checkpoint_plans import CheckpointPlan, simulate
 from analysis.studies.jobs.checkpoints import (
     NO_LEAST,
     OUTSIDE,
     TOO_FEW_LEVELS,
-    CheckpointPlan,
     advise,
     best_s,
     daly_s,
     fieller,
-    simulate,
     time_per_work,
     trials,
     young_s,

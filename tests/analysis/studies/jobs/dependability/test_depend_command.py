@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
-from tests.analysis.answers import refusals
+from tests.analysis.answers import refusals, width
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 
@@ -90,7 +90,7 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     assert main(["depend", *words.split()]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert max(map(len, out.splitlines())) <= COLUMNS
+    assert width(out) <= COLUMNS
     assert out == snapshot
 
 

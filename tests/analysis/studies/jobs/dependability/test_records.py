@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.jobs.checkpoints import CheckpointPlan, _failures, job_s, time_per_work, trials
+from analysis.studies.jobs.checkpoint_plans import CheckpointPlan, _failures, job_s
+from analysis.studies.jobs.checkpoints import time_per_work, trials
 from analysis.studies.jobs.records import Fault, Outage, Stream, streams
 from analysis.studies.jobs.recovery import after, shared, totals
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run

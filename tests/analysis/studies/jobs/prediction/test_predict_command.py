@@ -12,7 +12,7 @@ import yaml
 
 from analysis.__main__ import main
 from fixtures.studies.jobs.classes import read as read_classes
-from tests.analysis.answers import refusals
+from tests.analysis.answers import refusals, width
 from tests.analysis.studies.jobs.prediction.made import as_csv, law, rows, streams
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     assert main(["predict", *words.split()]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert max(map(len, out.splitlines())) <= COLUMNS
+    assert width(out) <= COLUMNS
     assert out == snapshot
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
+from tests.analysis.answers import width
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def test_pages_and_refusals(
         code = main(["jobs", "hyper", make().name])
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
-        assert all(len(line) <= 100 for line in out.splitlines())
+        assert width(out) <= 100
         assert (out or err) == snapshot(name=case)
 
 

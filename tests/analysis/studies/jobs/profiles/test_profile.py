@@ -17,6 +17,7 @@ from analysis.studies.jobs.estimates import called_apart
 from analysis.studies.jobs.profile import PARTS, parts_of
 from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
 from analysis.studies.jobs.scaling import points
+from tests.analysis.answers import width
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def test_pages_and_refusals(
         code = main(["jobs", "profile", "run.json"])
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
-        assert all(len(line) <= 100 for line in out.splitlines())
+        assert width(out) <= 100
         assert {"out": out, "err": err} == snapshot(name=case)
 
 

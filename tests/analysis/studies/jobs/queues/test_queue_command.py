@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
-from tests.analysis.answers import refusals
+from tests.analysis.answers import refusals, width
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run, without_rounding
 from tests.synthetic import Made, saved_file
 
@@ -48,7 +48,7 @@ def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
     assert main(["queue", *words.split()]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert max(map(len, out.splitlines())) <= COLUMNS
+    assert width(out) <= COLUMNS
     assert "\x1b" not in out
     return out
 

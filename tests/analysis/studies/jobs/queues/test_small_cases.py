@@ -154,7 +154,7 @@ def test_kinds_stand_by_priority_their_waits_in_one_unit() -> None:
     """Loads .3 and .2 of 10 ms: W₀ = 5 ms; 5/.7 = 7.14 ms and 5/(.7 · .5) = 14.3 ms."""
     some = [formulas.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
     page = text.render(prioritised([(1, non_preemptive(some))], preemptive=False))
-    head, first, second = page.splitlines()[2:5]
+    head, first, second = page.splitlines()[4:7]
     assert "wait ms" in head
     assert (first.split()[0], first.split()[5]) == ("1", "7.14")
     assert (second.split()[0], second.split()[5]) == ("2", "14.3")

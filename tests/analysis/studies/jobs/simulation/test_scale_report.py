@@ -12,6 +12,7 @@ import pytest
 
 from analysis.__main__ import main
 from control.scaling import Law, choose, time_s
+from tests.analysis.answers import width
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -147,5 +148,5 @@ def test_pages_and_refusals(
         code = main(["scale", "report", "run.json"])
         out, err = capsys.readouterr()
         assert (code, bool(out), bool(err)) in {(0, True, False), (2, False, True)}
-        assert all(len(line) <= 100 for line in out.splitlines())
+        assert width(out) <= 100
         assert (out or err) == snapshot(name=case)

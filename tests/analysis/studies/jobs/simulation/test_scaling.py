@@ -17,6 +17,7 @@ from analysis.__main__ import main
 from analysis.studies.jobs import scaling as study
 from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
+from tests.analysis.answers import width
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming
 from tests.synthetic import Made, saved_run
 
@@ -148,7 +149,7 @@ def test_from_times_to_a_law_to_replicas_to_what_it_is_worth(
     simulate = "simulate law.json --target-s 60 --nodes 100 --jobs 100 --seeds 2"
     for words in ("fit profile.csv", "choose law.json --target-s 60 --work 0.01,1", simulate):
         page = out(words)
-        assert max(map(len, page.splitlines())) <= 100
+        assert width(page) <= 100
         assert page == snapshot(name=words)
     choices = json.loads(out("choose law.json --target-s 60 --work 0.01,1 --json"))["choices"]
     assert [one["within"] for one in choices] == [False, True]

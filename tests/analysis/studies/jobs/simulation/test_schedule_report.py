@@ -16,6 +16,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.studies.jobs.policies import PolicyStudy, arms
 from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
+from tests.analysis.answers import width
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -226,7 +227,7 @@ def test_pages_and_refusals(
         code = main(["schedule", "report", "run.json"])
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
-        assert max(map(len, out.splitlines()), default=0) <= 100
+        assert width(out) <= 100
         assert (out or err) == snapshot(name=case)
 
 
@@ -292,7 +293,7 @@ def test_a_policy_under_which_the_queue_grows_is_named(
     asked += ["--policies", "fifo,heterogeneous", "--prediction-error", "0.3"]
     assert main(asked) == 0
     page = capsys.readouterr().out
-    assert max(map(len, page.splitlines())) <= 100
+    assert width(page) <= 100
     assert page == snapshot
     assert main([*asked, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
