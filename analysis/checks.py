@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
 from control.names import undigested
-from control.t_test import ALPHA, t_tail
+from control.t_test import ALPHA, t_interval
 
 from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
 from .wording import listed, percent, probability, unsigned
@@ -357,7 +357,7 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
         if len(blocks) < FEWEST or abs(more := fmean(differences)) < LEAST_CORES:
             continue
         error = stdev(differences) / math.sqrt(len(blocks))
-        p = 2 * t_tail(abs(more) / error, len(blocks) - 1) if error else 0.0
+        p = t_interval(more, error, len(blocks) - 1).p if error else 0.0
         if p < ALPHA / len(contrasts):
             yield (
                 f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} beside {comparison.tweakset} than beside "

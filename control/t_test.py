@@ -1,9 +1,10 @@
-"""Student's t, central and noncentral: what an effect's interval and its power rest on."""
+"""Student's t, central and noncentral: what every interval, its p and its power rest on."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 ALPHA = 0.05
 POWER = 0.80
@@ -21,6 +22,21 @@ def t_tail(t: float, df: float) -> float:
     from scipy.special import stdtr
 
     return float(stdtr(df, -t))
+
+
+class TInterval(NamedTuple):
+    """An estimate with its two-sided interval, and the two-sided p of there being nothing."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def t_interval(value: float, error: float, df: float, alpha: float = ALPHA) -> TInterval:
+    """Interval and p of an estimate with this standard error, which is above 0, on so many degrees of freedom."""
+    half = t_quantile(1 - alpha / 2, df) * error
+    return TInterval(value, value - half, value + half, min(1.0, 2 * t_tail(abs(value) / error, df)))
 
 
 @lru_cache(maxsize=4096)

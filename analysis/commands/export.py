@@ -9,15 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from analysis.load import find, load
+from analysis.stats.effect import interval
 from analysis.subcommands import option, signature
 from analysis.terms import Metric, Refused, Run
-from control.t_test import t_quantile
 
 GROUP = "tool"
 HELP = "figures for Bencher, github-action-benchmark, Otava"
@@ -32,7 +31,6 @@ Exit code 0: written. 2: bad usage, or a run cannot be used.
 """
 FORMATS = ("bmf", "github-action", "otava")
 FEWEST = 3  # blocks of an interval
-ROOM = 0.975
 NS = 1e9
 
 
@@ -75,11 +73,9 @@ def figures(run: Run) -> Iterator[ExportedFigure]:
         if cell.outcome == "measured" and metric.name in cell.metrics:
             values.setdefault((cell.study, cell.workload, cell.tweakset), []).append(cell.metrics[metric.name])
     for (study, workload, tweakset), own in values.items():
-        mean = fmean(own)
-        half = t_quantile(ROOM, len(own) - 1) * stdev(own) / math.sqrt(len(own)) if len(own) >= FEWEST else None
-        interval = None if half is None else (mean - half, mean + half)
+        ends = interval(own)[1:] if len(own) >= FEWEST else None
         name = workload if tweakset == "as-run" else f"{workload} {tweakset}"
-        yield ExportedFigure(name, _metric(run, study, workload), mean, interval, len(own))
+        yield ExportedFigure(name, _metric(run, study, workload), fmean(own), ends, len(own))
 
 
 def _metric(run: Run, study: str, workload: str) -> Metric:

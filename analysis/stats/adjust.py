@@ -6,46 +6,51 @@ the few contrasts of a study; the last two let at most that share of all alarms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+import numpy as np
 
 if TYPE_CHECKING:
-    Adjustment = Callable[[Sequence[float]], list[float]]
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
 
 
-def _adjustment(factors: Callable[[int], Iterable[float]], *, step_up: bool) -> Adjustment:
-    """Make an adjustment that multiplies m p-values, the smallest first, by these factors; none exceeds 1.
+class Adjustment(Protocol):
+    """Takes and returns the p-values of a family, or of many families along the last axis of an array."""
+
+    @overload
+    def __call__(self, ps: Floats, /) -> Floats: ...
+    @overload
+    def __call__(self, ps: Sequence[float], /) -> list[float]: ...
+
+
+def _adjustment(factors: Callable[[Floats], Floats], *, step_up: bool) -> Adjustment:
+    """Make an adjustment that multiplies m p-values by factors of their ranks, 1 to m, the smallest first; none exceeds 1.
 
     Then none falls below a smaller one's (step-down), or none exceeds a larger one's (step-up).
     """
 
-    def adjust(ps: Sequence[float]) -> list[float]:
-        order = sorted(range(len(ps)), key=lambda index: ps[index])
-        raised = [min(1.0, factor * ps[index]) for index, factor in zip(order, factors(len(ps)), strict=True)]
-        ordered = list(accumulate(reversed(raised), min))[::-1] if step_up else list(accumulate(raised, max))
-        by_index = dict(zip(order, ordered, strict=True))
-        return [by_index[index] for index in range(len(ps))]
+    def adjust(ps: Any, /) -> Any:
+        values = np.asarray(ps, float)
+        order = np.argsort(values, axis=-1, kind="stable")
+        ordered = np.minimum(1.0, factors(np.arange(1.0, values.shape[-1] + 1)) * np.take_along_axis(values, order, -1))
+        ordered = np.minimum.accumulate(ordered[..., ::-1], -1)[..., ::-1] if step_up else np.maximum.accumulate(ordered, -1)
+        result = np.empty_like(values)
+        np.put_along_axis(result, order, ordered, -1)
+        return result if isinstance(ps, np.ndarray) else result.tolist()
 
     return adjust
 
 
-def _by_rank(m: int) -> Iterable[float]:
-    return (m / rank for rank in range(1, m + 1))
-
-
-def _by_rank_under_dependence(m: int) -> Iterable[float]:
-    harmonic = sum(1 / rank for rank in range(1, m + 1))
-    return (harmonic * m / rank for rank in range(1, m + 1))
-
-
-bonferroni = _adjustment(lambda m: [m] * m, step_up=False)
-holm = _adjustment(lambda m: range(m, 0, -1), step_up=False)  # Holm 1979
+bonferroni = _adjustment(lambda ranks: np.full_like(ranks, len(ranks)), step_up=False)
+holm = _adjustment(lambda ranks: len(ranks) + 1 - ranks, step_up=False)  # Holm 1979
 # Hochberg 1988: a little stronger, for independent contrasts; those with one baseline hang together positively, which is as good
 # (Sarkar 1998).
-hochberg = _adjustment(lambda m: range(m, 0, -1), step_up=True)
-benjamini_hochberg = _adjustment(_by_rank, step_up=True)  # 1995
-benjamini_yekutieli = _adjustment(_by_rank_under_dependence, step_up=True)  # 2001, whatever hangs together
+hochberg = _adjustment(lambda ranks: len(ranks) + 1 - ranks, step_up=True)
+benjamini_hochberg = _adjustment(lambda ranks: len(ranks) / ranks, step_up=True)  # 1995
+benjamini_yekutieli = _adjustment(lambda ranks: (1 / ranks).sum() * len(ranks) / ranks, step_up=True)  # 2001, whatever hangs together
 
 ADJUSTMENTS: dict[str, Adjustment] = {
     "holm": holm,

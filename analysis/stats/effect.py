@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from analysis.terms import Effect, Metric, NotComparable
 from control.stopping import widening
-from control.t_test import ALPHA, LARGEST_LOG, t_quantile, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_quantile, t_tail
 
 if TYPE_CHECKING:
     Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
@@ -169,7 +169,7 @@ def _effect(
     The equivalence margin is symmetric on the log scale: from 1/(1+margin) to 1+margin, which lies inside ±margin.
     """
     sd, error, df = spread
-    half, half90 = (t_quantile(1 - tail, df) * error for tail in (ALPHA / 2, ALPHA))
+    (_, low, high, p), (_, low90, high90, _) = (t_interval(mean, error, df, alpha) for alpha in (ALPHA, 2 * ALPHA))
     edge = math.log1p(margin)
     return Effect(
         metric=metric,
@@ -177,14 +177,14 @@ def _effect(
         n_candidate=len(arms[1]),
         baseline=_geometric_mean(arms[0]),
         gain=_gain(mean),
-        low=_gain(mean - half),
-        high=_gain(mean + half),
-        low90=_gain(mean - half90),
-        high90=_gain(mean + half90),
+        low=_gain(low),
+        high=_gain(high),
+        low90=_gain(low90),
+        high90=_gain(high90),
         log_sd=sd,
         log_se=error,
         df=df,
-        p=2 * t_tail(abs(mean) / error, df),
+        p=p,
         p_equivalent=max(t_tail((edge - mean) / error, df), t_tail((edge + mean) / error, df)),
         values_baseline=tuple(arms[0]),
         values_candidate=tuple(arms[1]),
@@ -231,20 +231,19 @@ def mean_of(values: Sequence[float]) -> Mean | None:
 
 
 def paired(changes: Sequence[float], *, log: bool, among: int = 1) -> Paired:
-    """One-sample t on what changed in each block; the interval as `interval` has it.
+    """One-sample t on what changed in each block; of one `among` several, so wide that all intervals hold together (Bonferroni).
 
     Raises: NotComparable, where all blocks changed by the very same.
     """
     mean, sd = moments(changes)
     if sd < ROUNDING:
         raise NotComparable("every block has the very same change: these are no measurements")
-    p = min(1.0, 2 * t_tail(abs(mean) * math.sqrt(len(changes)) / sd, len(changes) - 1))
-    effect, low, high = (math.expm1(min(end, LARGEST_LOG)) if log else end for end in interval(changes, among))
-    return Paired(effect, low, high, p)
+    test = t_interval(mean, sd / math.sqrt(len(changes)), len(changes) - 1, ALPHA / among)
+    value, low, high = (_gain(end) if log else end for end in test[:3])
+    return Paired(value, low, high, test.p)
 
 
-def interval(values: Sequence[float], among: int = 1) -> tuple[float, float, float]:
-    """Mean and 95 % interval by Student's t; of one `among` several, so wide that all of them hold together (Bonferroni)."""
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % interval by Student's t."""
     mean, sd = moments(values)
-    half = t_quantile(1 - ALPHA / (2 * among), len(values) - 1) * sd / math.sqrt(len(values))
-    return mean, mean - half, mean + half
+    return t_interval(mean, sd / math.sqrt(len(values)), len(values) - 1)[:3] if sd else (mean, mean, mean)

@@ -17,6 +17,7 @@ from scipy.stats import wilcoxon
 
 from control.t_test import ALPHA
 
+from .adjust import holm
 from .changepoint import step_in_time
 from .effect import FEW
 
@@ -97,25 +98,6 @@ def _t_test(mean: Floats, error: Floats, df: Floats | float, margin: float) -> E
 
 def signed_rank_p(gains: Floats) -> Floats:
     return np.asarray(wilcoxon(gains, axis=-1).pvalue)
-
-
-def holm(ps: Floats) -> Floats:
-    order = np.argsort(ps, axis=-1)
-    raised = np.take_along_axis(ps, order, -1) * np.arange(ps.shape[-1], 0, -1)
-    return _put_back(np.minimum(1, np.maximum.accumulate(raised, axis=-1)), order)
-
-
-def benjamini_hochberg(ps: Floats) -> Floats:
-    m = ps.shape[-1]
-    order = np.argsort(-ps, axis=-1)  # the largest first: each may not exceed those before it
-    raised = np.take_along_axis(ps, order, -1) * m / np.arange(m, 0, -1)
-    return _put_back(np.minimum(1, np.minimum.accumulate(raised, axis=-1)), order)
-
-
-def _put_back(ordered: Floats, order: npt.NDArray[np.intp]) -> Floats:
-    back = np.empty_like(ordered)
-    np.put_along_axis(back, order, ordered, -1)
-    return back
 
 
 def words(effects: Effects) -> npt.NDArray[np.int64]:

@@ -14,6 +14,8 @@ from scipy.special import ndtr, ndtri
 
 from control.t_test import ALPHA, POWER, detectable_errors
 
+from .linear import base_columns, coded_levels, rss
+
 LEVEL = 0.95
 FEWEST = 3  # blocks, below which nothing is compared
 MOST = 100_000  # blocks, beyond which no number helps
@@ -39,14 +41,11 @@ def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
 
     Raises: ValueError, where none is left.
     """
-    blocks, arms = sorted({block for block, _, _ in cells}), sorted({arm for _, arm, _ in cells})
-    levels = np.array([[block == number for number in blocks] + [arm == text for text in arms] for block, arm, _ in cells], float)
-    values = np.array([value for _, _, value in cells])
-    fitted, _, rank, _ = np.linalg.lstsq(levels, values)
-    df = len(values) - int(rank)
-    if df < 1:
+    blocks, arms, values = zip(*cells, strict=True)
+    left, df = rss([base_columns(blocks), coded_levels(arms)], np.array(values))
+    if not df:
         raise ValueError("one cell an arm and block: nothing is left to see a spread in")
-    return math.sqrt(2 * float(((values - levels @ fitted) ** 2).sum()) / df), df
+    return math.sqrt(2 * left / df), df
 
 
 def spread_interval(log_sd: float, df: int) -> tuple[float, float]:

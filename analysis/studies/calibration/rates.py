@@ -12,6 +12,7 @@ import scipy.stats
 from scipy.special import stdtr, stdtrit
 
 from analysis.stats import many
+from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.simulate import Floats, Machine, Sessions, log_levels, simulate
 from analysis.verdict import GUARD
 from analysis.wording import unsigned
@@ -154,10 +155,10 @@ def ask(contrasts: Iterable[Sessions]) -> Answers:
 
 def any_called(answers: Answers, size: int) -> dict[str, float | None]:
     effects = {name: many.first(effect, size) for name, effect in answers.effects.items()}
-    called: dict[str, Alarms | None] = {name: many.holm(effect.p) < ALPHA for name, effect in effects.items()}
+    called: dict[str, Alarms | None] = {name: holm(effect.p) < ALPHA for name, effect in effects.items()}
     throughput = effects["ours, throughput"]
     if size > 1:
-        called[SCREEN] = many.benjamini_hochberg(throughput.p) < ALPHA
+        called[SCREEN] = benjamini_hochberg(throughput.p) < ALPHA
     called[GATE] = many.rulings(throughput, MARGIN) == many.RULINGS.index("regression")
     called |= {name: None if calls is None else calls[:, :size] for name, calls in answers.calls.items() if name != RANKS or size == 1}
     return {name: None if calls is None else float(calls.any(axis=-1).mean()) for name, calls in called.items()}
@@ -217,7 +218,7 @@ def guard_p(times: Floats) -> Floats:
 
 
 def claims(times: Floats, level: float, *, together: bool) -> Alarms:
-    called = many.holm(contrasts(times, together=together).p) < ALPHA
+    called = holm(contrasts(times, together=together).p) < ALPHA
     return np.asarray(called[:, -(times.shape[-1] - 2) :] & (guard_p(times) >= level)[:, np.newaxis])
 
 
@@ -269,7 +270,7 @@ def judged(equal: Floats, slower: float, *, stops: bool, widened: bool) -> tuple
         wider = widening(int(count) - 1) if widened else 1.0
         p[at] = 2 * stdtr(count - 1, -np.abs(t) / wider)
         inside[at] = np.abs(mean - truth) < stdtrit(count - 1, 1 - ALPHA / 2) * error * wider
-    called = many.holm(p) < ALPHA
+    called = holm(p) < ALPHA
     return (
         float(called.any(axis=1).mean()),
         float((p < ALPHA).mean()),

@@ -27,7 +27,7 @@ from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
 from control.names import first_few
 from control.stopping import widening
-from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_quantile, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_tail
 
 from .contrasts import contrasts
 from .frame import column
@@ -223,10 +223,8 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     if not error:
         reason = f"{len(both)} blocks are too few" if both else f"{AGAIN} and {run.baseline} were measured in no block together"
         return f"cannot be checked: {reason}.", False
-    effect = math.fsum(gains) / len(gains)
-    p = 2 * t_tail(abs(effect) / error, df)
-    half = t_quantile(1 - ALPHA / 2, df) * error
-    ends = f"95 % {number(math.expm1(effect - half))} to {percent(math.expm1(effect + half))}"
+    effect, low, high, p = t_interval(math.fsum(gains) / len(gains), error, df)
+    ends = f"95 % {number(math.expm1(low))} to {percent(math.expm1(high))}"
     result = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
     if p < level:
         reason = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"

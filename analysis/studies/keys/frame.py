@@ -18,7 +18,7 @@ import numpy as np
 
 from analysis.stats.linear import Cells
 from analysis.terms import NotComparable
-from control.t_test import LARGEST_LOG, t_quantile, t_tail
+from control.t_test import LARGEST_LOG, t_interval
 
 from .terms import Level, Means, Observed, Pair, Term
 
@@ -140,8 +140,7 @@ class Frame(Cells):
         It stands on the common error, or on its `own` standard error and degrees of freedom.
         """
         se, df = own or (None if self.error_ms is None else math.sqrt(variance * self.error_ms), self.error_df)
-        half = None if se is None else t_quantile(0.975, df) * se
-        p = None if not se else min(1.0, 2 * t_tail(abs(effect) / se, df))
+        test = t_interval(effect, se, df) if se else None
         return with_interval(
             Term(
                 label=label,
@@ -150,13 +149,13 @@ class Frame(Cells):
                 effect=effect,
                 se=se,
                 df=None if se is None else float(df),
-                p=p,
+                p=test and test.p,
                 share=effect**2 / variance / self.total,
                 aliases=aliases,
                 coefficient=coefficient,
                 level=level,
             ),
-            half,
+            test and test.high - effect,
             self.data.scale == "log",
         )
 
@@ -167,8 +166,8 @@ class Frame(Cells):
     def level(self, name: tuple[str, str], n: int, mean: float, variance: float) -> Level:
         low = high = None
         if self.error_ms is not None:
-            half = t_quantile(0.975, self.error_df) * math.sqrt(variance * self.error_ms)
-            low, high = sorted((self.unit(mean - half), self.unit(mean + half)))
+            test = t_interval(mean, math.sqrt(variance * self.error_ms), self.error_df)
+            low, high = sorted((self.unit(test.low), self.unit(test.high)))
         return Level(*name, n, self.unit(mean), mean - self.mean, low, high)
 
     def pairs(self) -> tuple[Pair, ...]:

@@ -19,8 +19,9 @@ from scipy.stats import binomtest, linregress, page_trend_test
 
 from analysis.stats.adjust import holm
 from analysis.stats.effect import Mean, mean_of
+from analysis.stats.linear import base_columns, fit, independent
 from analysis.wording import probability
-from control.t_test import ALPHA, t_quantile, t_tail
+from control.t_test import ALPHA, t_interval
 
 from .terms import Dose, OverheadFigure, Position, Trend, percent
 
@@ -99,21 +100,19 @@ def position(cells: Sequence[MonitoredCell], values: Values, none: str) -> Posit
     if not others or not any(cell.tweakset == none for cell in cells):
         return None
     last = max(cell.place for cell in cells) or 1
-    levels = np.array([[cell.block == at for at in blocks] + [cell.tweakset == arm for arm in others] for cell in cells], float)
+    arms = np.array([[cell.tweakset == arm for arm in others] for cell in cells], float)
+    levels = np.column_stack([base_columns([cell.block for cell in cells]), arms])
     model = np.column_stack([levels, [cell.place / last for cell in cells]])
     logs = np.log([values[cell.tweakset][cell.block] for cell in cells])
-    df = len(cells) - model.shape[1]
-    if df < 1 or np.linalg.matrix_rank(model) < model.shape[1]:
+    if len(cells) <= model.shape[1] or not independent([model]):
         return None
-    fitted, without = (np.linalg.lstsq(matrix, logs)[0] for matrix in (model, levels))
-    rest = logs - model @ fitted
-    error = math.sqrt(float(rest @ rest) / df * float(np.linalg.inv(model.T @ model)[-1, -1]))
+    fitted, without = (fit(columns, logs) for columns in (model, levels))
+    error = math.sqrt(fitted.rss / fitted.df * float(fitted.inverse[-1, -1]))
     if not error > 0:
         return None
-    slope, half = float(fitted[-1]), t_quantile(1 - ALPHA / 2, df) * error
-    p = 2 * t_tail(abs(slope) / error, df)
-    moved = float(np.abs(np.expm1(fitted[len(blocks) : -1]) - np.expm1(without[len(blocks) :])).max())
-    figure = OverheadFigure(math.expm1(slope), math.expm1(slope - half), math.expm1(slope + half), len(cells), p)
+    slope, low, high, p = t_interval(float(fitted.beta[-1]), error, fitted.df)
+    moved = float(np.abs(np.expm1(fitted.beta[len(blocks) : -1]) - np.expm1(without.beta[len(blocks) :])).max())
+    figure = OverheadFigure(math.expm1(slope), math.expm1(low), math.expm1(high), len(cells), p)
     shown = f"{figure.amount} {figure.ends} from first place to last, p {probability(p)}, {len(cells)} cells"
     tells = f"with place in the model no overhead moves by more than {100 * moved:.2f} %"
     verb = "matters" if p < ALPHA else "is not shown to matter"

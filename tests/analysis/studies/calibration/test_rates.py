@@ -17,6 +17,7 @@ import scipy.stats
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats import many
+from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.simulate import BLOCKS, STEPS, Machine, Sessions, simulate
 from analysis.studies.calibration.peers import RULES as ALL_RULES
 from analysis.studies.calibration.peers import DecisionRule
@@ -78,7 +79,7 @@ def test_on_every_machine_verdicts_are_wrong_one_time_in_twenty_at_most(machine:
 def test_a_screen_of_equals_has_no_more_false_findings() -> None:
     """Benjamini & Hochberg: where nothing is true, any finding is a false one, and there is one in at most 5 % of families."""
     found = effects(QUIET, count=FAMILIES, family=20)
-    assert (many.benjamini_hochberg(found.p) < 0.05).any(axis=-1).mean() <= band(FAMILIES)[1]
+    assert (benjamini_hochberg(found.p) < 0.05).any(axis=-1).mean() <= band(FAMILIES)[1]
 
 
 APART = (Machine(interleaved=False), *(Machine(drift=one, interleaved=False) for one in (DRIFT, 0.2)))
