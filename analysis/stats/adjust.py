@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
@@ -33,6 +32,8 @@ def _adjustment(factors: Callable[[Floats], Floats], *, step_up: bool) -> Adjust
     """
 
     def adjust(ps: Any, /) -> Any:
+        import numpy as np
+
         values = np.asarray(ps, float)
         order = np.argsort(values, axis=-1, kind="stable")
         ordered = np.minimum(1.0, factors(np.arange(1.0, values.shape[-1] + 1)) * np.take_along_axis(values, order, -1))
@@ -44,7 +45,7 @@ def _adjustment(factors: Callable[[Floats], Floats], *, step_up: bool) -> Adjust
     return adjust
 
 
-bonferroni = _adjustment(lambda ranks: np.full_like(ranks, len(ranks)), step_up=False)
+bonferroni = _adjustment(lambda ranks: 0 * ranks + len(ranks), step_up=False)
 holm = _adjustment(lambda ranks: len(ranks) + 1 - ranks, step_up=False)  # Holm 1979
 # Hochberg 1988: a little stronger, for independent contrasts; those with one baseline hang together positively, which is as good
 # (Sarkar 1998).

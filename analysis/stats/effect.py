@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.terms import Effect, Metric, NotComparable
@@ -206,44 +206,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A mean over blocks, as a gain (rates) or in the response's own unit, with its 95 % interval and the p of being none at all."""
-
-    effect: float
-    low: float
-    high: float
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-
-def mean_of(values: Sequence[float]) -> Mean | None:
-    if len(values) < 2:
-        return Mean(values[0], None, None, 1) if values else None
-    return Mean(*interval(values), len(values))
-
-
-def paired(changes: Sequence[float], *, log: bool, among: int = 1) -> Paired:
-    """One-sample t on what changed in each block; of one `among` several, so wide that all intervals hold together (Bonferroni).
-
-    Raises: NotComparable, where all blocks changed by the very same.
-    """
-    mean, sd = moments(changes)
-    if sd < ROUNDING:
-        raise NotComparable("every block has the very same change: these are no measurements")
-    test = t_interval(mean, sd / math.sqrt(len(changes)), len(changes) - 1, ALPHA / among)
-    value, low, high = (_gain(end) if log else end for end in test[:3])
-    return Paired(value, low, high, test.p)
-
-
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95 % interval by Student's t."""
+    """Mean and 95 % interval by Student's t; no wider than the mean where no value differs."""
     mean, sd = moments(values)
     return t_interval(mean, sd / math.sqrt(len(values)), len(values) - 1)[:3] if sd else (mean, mean, mean)

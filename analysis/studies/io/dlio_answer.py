@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from itertools import combinations
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
+from analysis.stats.estimate import mean_of
 from analysis.wording import digits, tiny
 
-from .dlio_study import STALE, Comparison, DlioStudy, Oneway, mean_over_runs, run_values, settings
+from .dlio_study import STALE, Comparison, DlioStudy, Oneway, run_values, settings
 from .formulas import STEADY, WHOLE
 from .responses import JudgedResponse, about, identity, record
 from .sentences import Marks, counted, listed
@@ -196,8 +197,9 @@ def _checked(study: DlioStudy) -> Section | None:
 def _repeated(study: DlioStudy) -> Section | None:
     rows = []
     for runs in (runs for inner in settings(study.usable).values() for runs in inner.values() if len(runs) > 1):
-        means = [mean_over_runs(run_values(runs, name)) for name in RESPONSES]
-        rows.append([runs[0].run.id, len(runs), *(part for mean, sd in means for part in (mean, sd))])
+        values = [run_values(runs, name) for name in RESPONSES]
+        parts = [[mean_of(each), stdev(each)] if len(each) > 1 else [None, None] for each in values]
+        rows.append([runs[0].run.id, len(runs), *(part for pair in parts for part in pair)])
     columns = [Column("run", left=True), Column("n", "runs")]
     for name, head in RESPONSES.items():
         columns += [Column(f"{head} %", name, lambda one: f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]")]

@@ -14,14 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, stdev, variance
+from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
 from analysis.plain import one_line
-from analysis.stats.effect import interval
 from analysis.terms import Unreadable
 
 from .dlio_folder import runs_of
@@ -29,7 +28,7 @@ from .dlio_published import PublishedRow, beside, is_published, match, rows_of, 
 from .formulas import STEADY, WHOLE
 from .responses import JudgedResponse, add_doubt, judge
 from .stale import Stale, stale_rows, stale_runs
-from .terms import Doubt, IoRun, Mean
+from .terms import Doubt, IoRun
 from .validity import EVERY, is_numbers
 
 if TYPE_CHECKING:
@@ -235,13 +234,6 @@ def values_of(judged: JudgedResponse, response: str) -> Sequence[float]:
 def run_values(runs: Iterable[JudgedResponse], response: str) -> list[float]:
     """Return one number a run: the mean of its epochs."""
     return [sum(values) / len(values) for run in runs if (values := values_of(run, response))]
-
-
-def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
-    """Return the mean over runs with its 95 % t interval, and the sample deviation; a single run has neither."""
-    if len(values) < 2:
-        return (Mean(1, values[0]) if values else None), None
-    return Mean(len(values), *interval(values)), stdev(values)
 
 
 # Tests.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -18,19 +18,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import interval, paired
+from analysis.stats.estimate import Change, Estimate, Mean, adjusted, change_in, change_of, differences, mean_of
 from analysis.stats.linear import Cells, FactorModel, VariationSource, why_lost
 from analysis.terms import AGAIN, STOCK, NotComparable
 from control.t_test import ALPHA
 
 from .factors import BLOCK, Layout, Y, common, configuration, layout_of, level_name, level_of, on_scale, scale_of, treated_sets
-from .terms import Mean
 
 if TYPE_CHECKING:
     from .responses import JudgedResponse
 
 FEWEST_BLOCKS, COMFORTABLE_BLOCKS = 3, 5
-FEWEST_IN_CONTRAST = 2
 CACHE = "cache"
 Point = tuple[str, ...]
 Blocks = list[dict[Point, float]]  # one response by block and point, as logarithms where it is compared by ratios
@@ -48,8 +46,8 @@ class Level:
     mean: float
 
 
-@dataclass(frozen=True, slots=True)
-class EffectStep:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectStep(Change):
     """What going from one level to another does; of two factors: by how much what the one does changes with the other.
 
     `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together, for the one that is
@@ -59,16 +57,6 @@ class EffectStep:
 
     name: str
     levels: Point
-    blocks: int
-    effect: float
-    low: float
-    high: float
-    p: float
-    p_adjusted: float | None = None
-
-    @property
-    def shown(self) -> bool:
-        return self.p_adjusted is not None and self.p_adjusted < ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +89,7 @@ class IoEffect:
     def clearest(self) -> EffectStep:
         """The step to describe it by: the largest of those that are named, else the one of the smallest p."""
         named = [one for one in self.steps if one.shown]
-        return max(named, key=lambda one: abs(one.effect)) if named else min(self.steps, key=lambda one: one.p)
+        return max(named, key=lambda one: abs(one.value)) if named else min(self.steps, key=lambda one: one.p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +180,11 @@ def _effects(
     smallest = [min(1.0, len(steps) * min(one.p for one in steps)) for steps in tested.values()]
     shares = {row.factors: row.share for row in described}
     result = []
-    for (factors, steps), p, adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
-        times = adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
+    for (factors, steps), p, p_adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
+        times = p_adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
         own = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
         levels = tuple(level for level in means if (level.factor,) == factors)
-        effect = IoEffect(factors, shares[factors], adjusted, own, levels)
+        effect = IoEffect(factors, shares[factors], p_adjusted, own, levels)
         result.append(replace(effect, together=_together(layout, effect, blocks)) if len(factors) > 1 else effect)
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
 
@@ -245,8 +233,8 @@ def means(analysis: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
             each = values({places.index(name): {level: 1.0} for name, level in zip(pair, ends, strict=True)}, blocks)
         except NotComparable:
             continue
-        mean, low, high = (math.exp(end) if layout.scale == "log" else end for end in interval(each))
-        result[ends] = Mean(len(each), mean, low, high)
+        if mean := mean_of(each, log=layout.scale == "log"):
+            result[ends] = mean
     return result
 
 
@@ -287,17 +275,16 @@ def values(question: Question, blocks: Blocks) -> list[float]:
 
 
 def _step(name: str, levels: Point, question: Question, blocks: Blocks, log: bool, among: int) -> EffectStep:  # noqa: FBT001  # what one is made of
-    result = values(question, blocks)
-    one = paired(result, log=log, among=among)
-    return EffectStep(name, levels, len(result), one.effect, one.low, one.high, one.p)
+    one = change_of(values(question, blocks), log=log, among=among)
+    return EffectStep(one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels)
 
 
 # Tweak sets. Where the data set is in memory no disk is read, so that a setting of the disk cannot matter: what it seems to do there is
 # what this machine makes out of nothing (a negative control).
 
 
-@dataclass(frozen=True, slots=True)
-class IoContrast:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IoContrast(Estimate):
     """One tweak set against stock in one configuration: a mean over blocks, as a gain (rates) or in the response's own unit.
 
     `p_adjusted` is Holm's over the table. `cache` is the state of the page cache before each epoch, "" where it was no parameter, and
@@ -308,21 +295,6 @@ class IoContrast:
     configuration: str
     rest: str
     cache: str
-    blocks: int = 0
-    effect: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    missing: str | None = None
-
-    @property
-    def value(self) -> float | None:
-        return self.effect
-
-    @property
-    def shown(self) -> bool:
-        return self.p_adjusted is not None and self.p_adjusted < ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,40 +321,25 @@ def contrasts(cells: Sequence[JudgedResponse], response: str) -> Contrasts:
         if run.block is not None and y is not None:
             blocks[run.block] = y
     changes = {
-        (tweakset, name): _changes(values[tweakset, name], values.get((STOCK, name), {}))
+        (tweakset, name): differences(values.get((STOCK, name), {}), values[tweakset, name])
         for tweakset in (AGAIN, *treated_sets(cells))
         for name in about
         if (tweakset, name) in values
     }
-    made = [_contrast(response, IoContrast(*key, *about[key[1]]), each) for key, each in changes.items()]
-    differences = []
+    made = [_contrast(response, each, tweakset, name, *about[name]) for (tweakset, name), each in changes.items()]
+    less_warm = []
     for (tweakset, name), cold in changes.items():
         rest, cache = about[name]
         warm = next((changes.get((tweakset, other)) for other, state in about.items() if state == (rest, "warm")), None)
         if tweakset != AGAIN and cache == "cold" and warm is not None:
-            differences.append(_contrast(response, IoContrast(tweakset, rest, rest, ""), _changes(cold, warm)))
+            less_warm.append(_contrast(response, differences(warm, cold), tweakset, rest, rest, ""))
     unit = cells[0].responses[response].unit if cells else ""
-    judged = _adjust(made)  # the copy of stock among them, as `compare` has it: one question has one p
+    judged = adjusted(made)  # the copy of stock among them, as `compare` has it: one question has one p
     again, tweaks = (tuple(one for one in judged if (one.tweakset == AGAIN) is copy) for copy in (True, False))
-    return Contrasts(response, unit, again, tweaks, _adjust(differences))
+    return Contrasts(response, unit, again, tweaks, tuple(adjusted(less_warm)))
 
 
-def _changes(blocks: Mapping[int, float], before: Mapping[int, float]) -> dict[int, float]:
-    return {block: blocks[block] - before[block] for block in sorted(blocks.keys() & before.keys())}
-
-
-def _contrast(response: str, empty: IoContrast, changes: Mapping[int, float]) -> IoContrast:
-    empty = replace(empty, blocks=len(changes))
-    if len(changes) < FEWEST_IN_CONTRAST:
-        return replace(empty, missing=f"{len(changes)} block{'' if len(changes) == 1 else 's'} with both")
-    try:
-        one = paired(list(changes.values()), log=scale_of(response) == "log")
-    except NotComparable as reason:
-        return replace(empty, missing=str(reason))
-    return replace(empty, effect=one.effect, low=one.low, high=one.high, p=one.p)
-
-
-def _adjust(result: Iterable[IoContrast]) -> tuple[IoContrast, ...]:
-    result = list(result)
-    ps = iter(holm([contrast.p for contrast in result if contrast.p is not None]))
-    return tuple(contrast if contrast.p is None else replace(contrast, p_adjusted=next(ps)) for contrast in result)
+def _contrast(response: str, changes: Mapping[int, float], tweakset: str, configuration: str, rest: str, cache: str) -> IoContrast:
+    one = change_in([*changes.values()], log=scale_of(response) == "log")
+    figures = one.n, one.value, one.low, one.high, one.p, one.p_adjusted, one.missing
+    return IoContrast(*figures, tweakset=tweakset, configuration=configuration, rest=rest, cache=cache)

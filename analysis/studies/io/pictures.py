@@ -100,7 +100,7 @@ def _natural_order(row: Configuration) -> list[tuple[int, str]]:
 def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
     """Say what a mark stands for, where folders came from, and where the steady utilisation is refused."""
     notes = []
-    if intervals and max(mean.runs for part in parts for row in part.configurations for mean in row.responses.values()) > 1:
+    if intervals and max(mean.n for part in parts for row in part.configurations for mean in row.responses.values()) > 1:
         notes.append("Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never over steps or epochs.")
         notes.append("Means of rates are geometric, those of AU and shares arithmetic; stock and its copy in one block are one value.")
     elif intervals:
@@ -345,7 +345,7 @@ def io_tweaks(scene: Scene) -> Spec:
         treated, copies = apart(in_order([judged for judged in scene.io if judged.run.origin == origin]))
         result, nothing = contrasts(treated, RATE), contrasts(copies, RATE).tweaks
         met = {contrast.configuration for contrast in (*result.tweaks, *nothing)}
-        every = [one for one in (*result.tweaks, *nothing, *result.again) if one.effect is not None and one.configuration in met]
+        every = [one for one in (*result.tweaks, *nothing, *result.again) if one.value is not None and one.configuration in met]
         groups += [(_run_of(scene, origin), every, {one.tweakset for one in nothing})] if every else []
     if not groups:
         raise NothingToDraw("no tweak set was measured beside stock while a workload reported its input")
@@ -382,8 +382,8 @@ def _tweak_rows(every: Sequence[IoContrast], idle: set[str]) -> list[MarkRow]:
             look = _contrast(one.cache) | ({"color": GREY} if quiet else {})
             look |= {"markerfacecolor": look["color"]} if one.shown else {}
             ends = f"[{100 * (one.low or 0.0):.1f}, {100 * (one.high or 0.0):.1f}]"
-            text = minus(f"{one.cache} {amount(RATE, '', one.effect or 0.0)} {ends}".replace("_", " ").strip())
-            marks.append(Mark((_ratio(one.effect), _ratio(one.low), _ratio(one.high)), look, (text,), bold=one.shown))
+            text = minus(f"{one.cache} {amount(RATE, '', one.value or 0.0)} {ends}".replace("_", " ").strip())
+            marks.append(Mark((_ratio(one.value), _ratio(one.low), _ratio(one.high)), look, (text,), bold=one.shown))
         new = name != before
         small = " · ".join(filter(None, (rest, quiet if new else "")))
         tall, color = LINE * max(len(marks), 1 + new) + 0.08, QUIET if quiet else INK

@@ -36,7 +36,7 @@ from .sentences import (
 from .study import BY_DEFAULT, Configuration, IoStudy
 
 if TYPE_CHECKING:
-    from .terms import Mean
+    from analysis.stats.estimate import Estimate
 
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
 SECOND = {
@@ -105,7 +105,7 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
         rows: list[list[object]] = []
         for configuration in (one for one in study.configurations if one.tweakset == STOCK):
             means = [configuration.responses[name] for name in heads]
-            blocks = max((mean.runs for mean in configuration.responses.values()), default=0)
+            blocks = max((mean.n for mean in configuration.responses.values()), default=0)
             words = [marks(mean.missing) if mean.missing else Word("", "quiet") for mean in means]
             figures = [word if mean.value is None else mean for mean, word in zip(means, words, strict=True)]
             rows.append([configuration.name, blocks, *figures, *([_limit(configuration)] if heads is FIRST else [])])
@@ -120,10 +120,10 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 
-def _writer(name: str, marks: Marks) -> Callable[[Mean], str]:
+def _writer(name: str, marks: Marks) -> Callable[[Estimate], str]:
     scale = points_of(name)
 
-    def write(mean: Mean) -> str:
+    def write(mean: Estimate) -> str:
         value, *ends = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
         interval = f" [{', '.join(ends)}]" if ends else ""
         return f"{value}{interval}{f' {marks(mean.missing).text}' if mean.missing else ''}"
@@ -197,8 +197,8 @@ def _tweak_table(study: IoStudy) -> list[Section]:
     every.sort(key=place)
     sets = list(dict.fromkeys(contrast.tweakset for contrast in every))
     places = sorted(dict.fromkeys((contrast.tweakset, contrast.rest) for contrast in every), key=lambda one: sets.index(one[0]))
-    figures = {(one.tweakset, one.rest, one.cache): one for one in every if one.effect is not None}
-    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences if one.effect is not None}
+    figures = {(one.tweakset, one.rest, one.cache): one for one in every if one.value is not None}
+    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences if one.value is not None}
     heads = [*states, *(["cold - warm"] if made.differences else [])]
     rows = [
         [f"{name}{' (=)' if name in idle else ''}{f' · {rest}' if rest else ''}", *(figures.get((name, rest, head)) for head in heads)]
@@ -207,7 +207,7 @@ def _tweak_table(study: IoStudy) -> list[Section]:
     rows.sort(key=lambda row: not any(isinstance(cell, IoContrast) and cell.shown for cell in row))
 
     def write(contrast: IoContrast) -> str:
-        change = amount(made.response, made.unit, contrast.effect or 0.0).replace(" %", "")
+        change = amount(made.response, made.unit, contrast.value or 0.0).replace(" %", "")
         return f"{change} {limits(made.response, contrast)}{'*' if contrast.shown else ''}"
 
     names = {"cold - warm": "cold_less_warm", "": "change"}

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Line, Word
 from analysis.stats.adjust import holm
-from analysis.stats.effect import Paired, paired
+from analysis.stats.estimate import FEWEST_CHANGES, Change, Estimate, change_of, differences
 from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .effects import FEWEST_IN_CONTRAST, Analysis, Contrasts, EffectStep, IoContrast, IoEffect
 from .factors import SETS, common, configuration, level_name, level_of, scale_of
 from .formulas import RATE, STEADY, WHOLE
 from .study import IoStudy, block_means, by_name, in_order, mean_of
 
 if TYPE_CHECKING:
+    from .effects import Analysis, Contrasts, IoContrast, IoEffect
     from .responses import JudgedResponse
     from .terms import IoRun
 
@@ -78,7 +78,7 @@ def amount(response: str, unit: str, effect: float) -> str:
     return f"{signed(scale * effect)} points" if scale else f"{'+' if effect > 0 else ''}{digits(effect, 3)} {unit}".strip()
 
 
-def limits(response: str, change: EffectStep | IoContrast | Paired) -> str:
+def limits(response: str, change: Estimate) -> str:
     if change.low is None or change.high is None:
         return "no interval"
     scale = points_of(response)
@@ -86,8 +86,8 @@ def limits(response: str, change: EffectStep | IoContrast | Paired) -> str:
     return f"[{write(change.low)}, {write(change.high)}]"
 
 
-def change_text(response: str, unit: str, change: EffectStep | IoContrast | Paired) -> str:
-    return f"{amount(response, unit, change.effect or 0.0)} {limits(response, change)}"
+def change_text(response: str, unit: str, change: Estimate) -> str:
+    return f"{amount(response, unit, change.value or 0.0)} {limits(response, change)}"
 
 
 # The answer of a saved run.
@@ -164,8 +164,8 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     if others:
         parts.append(f"can't tell it from {', '.join(others[:MOST])}{_more(others)}")
     if slower:
-        by_size = sorted(slower, key=lambda name: -slower[name].effect)
-        each = [f"{name} was {unsigned(abs(slower[name].effect))} slower {limits(RATE, slower[name])}" for name in by_size]
+        by_size = sorted(slower, key=lambda name: -slower[name].value)
+        each = [f"{name} was {unsigned(abs(slower[name].value))} slower {limits(RATE, slower[name])}" for name in by_size]
         parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
     family = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
     return f"{'; '.join(parts)} ({family})."
@@ -175,14 +175,14 @@ def _more(names: Sequence[object]) -> str:
     return f" and {len(names) - MOST} more" if len(names) > MOST else ""
 
 
-def _paired(response: str, before: Mapping[int, float], after: Mapping[int, float]) -> Paired | None:
-    return _over_blocks(response, [after[block] - before[block] for block in sorted(before.keys() & after.keys())])
+def _paired(response: str, before: Mapping[int, float], after: Mapping[int, float]) -> Change | None:
+    return _over_blocks(response, [*differences(before, after).values()])
 
 
-def _over_blocks(response: str, changes: Sequence[float]) -> Paired | None:
+def _over_blocks(response: str, changes: Sequence[float]) -> Change | None:
     """Average changes over blocks; None where too few have one, or all the very same: these are no measurements."""
     try:
-        return paired(changes, log=scale_of(response) == "log") if len(changes) >= FEWEST_IN_CONTRAST else None
+        return change_of(changes, log=scale_of(response) == "log") if len(changes) >= FEWEST_CHANGES else None
     except NotComparable:
         return None
 
@@ -216,11 +216,11 @@ def _engines(cells: Sequence[JudgedResponse], base: str) -> Iterator[str]:
 
 def _tweak_sets(study: IoStudy) -> Iterator[str]:
     known = [tweak for tweak in study.contrasts.tweaks if tweak.p is not None]
-    shown = sorted((contrast for contrast in known if contrast.shown), key=lambda contrast: -abs(math.log1p(contrast.effect or 0.0)))
+    shown = sorted((contrast for contrast in known if contrast.shown), key=lambda contrast: -abs(math.log1p(contrast.value or 0.0)))
     if shown:
         each = "; ".join(
-            f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} {unsigned(abs(one.effect or 0.0))} "
-            f"{'faster' if (one.effect or 0.0) > 0 else 'slower'} {limits(RATE, one)}"
+            f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} {unsigned(abs(one.value or 0.0))} "
+            f"{'faster' if (one.value or 0.0) > 0 else 'slower'} {limits(RATE, one)}"
             for one in shown[:MOST]
         )
         family = len(known) + sum(copy.p is not None for copy in study.contrasts.again)
@@ -271,7 +271,7 @@ def answers(analysis: Analysis) -> list[str]:
 def _answer(effect: IoEffect, analysis: Analysis) -> str:
     effects, steps, head = len(analysis.findings), len(effect.steps), " × ".join(effect.factors)
     over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"  # of several steps, each counts for one effect
-    sure = f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
+    sure = f"{effect.clearest.n} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
     step = f"{effect.clearest.name} {change_text(analysis.response, analysis.unit, effect.clearest)}"
     if not effect.shown:
         return f"{head}: not shown to matter; its clearest step, {step}; {sure}."
@@ -286,7 +286,7 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
     if SETS in effect.factors or pair is None:
         first, second = sorted(effect.factors, key=lambda name: name != SETS)
         return f"{head}: what {'a tweak set' if first == SETS else first} does depends on {second}; {sure}."
-    by_size = sorted(pair.steps, key=lambda step: step.effect)
+    by_size = sorted(pair.steps, key=lambda step: step.value)
     shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
     each = "; ".join(f"with {level_name(pair.along, step.name)} {change_text(analysis.response, analysis.unit, step)}" for step in shown)
     return f"{head}: {pair.factor} {pair.first} → {pair.last} does {each}; {sure}."
@@ -301,11 +301,11 @@ def reversals(result: Sequence[Analysis]) -> Iterator[str]:
             same, other = whole.get((effect.factors, step.levels), (effect, None))
             if other is None or not step.shown:
                 continue
-            turned = other.shown and other.effect * step.effect < 0
+            turned = other.shown and other.value * step.value < 0
             if turned or not same.shown:
                 yield (
-                    f"{effect.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over the whole epoch "
-                    f"{signed(other.effect)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
+                    f"{effect.factors[0]} {step.name}: AU without the first step {signed(step.value)} points, over the whole epoch "
+                    f"{signed(other.value)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
                     "is left out, it was not saved."
                 )
 
@@ -330,7 +330,7 @@ def tweaks(contrasts: Contrasts) -> list[str]:
     lines = []
     for name in dict.fromkeys(tweak.tweakset for tweak in contrasts.tweaks):
         own = [tweak for tweak in contrasts.tweaks if tweak.tweakset == name and tweak.p is not None]
-        shown = sorted((contrast for contrast in own if contrast.shown), key=lambda contrast: -abs(contrast.effect or 0.0))
+        shown = sorted((contrast for contrast in own if contrast.shown), key=lambda contrast: -abs(contrast.value or 0.0))
         count = counted(len(own), "configuration")
         if not own:
             lines.append(f"{name}: in no configuration measured in two blocks beside stock.")

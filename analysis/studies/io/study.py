@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from analysis.stats.effect import interval
+from analysis.stats import estimate
+from analysis.stats.estimate import Estimate
 from analysis.terms import AGAIN, STOCK
 
 from .effects import Analysis, Contrasts, IoContrast, analyse, contrasts
 from .factors import common, configuration, describe_common, factors_of, on_scale, scale_of, treated_sets
 from .formulas import RATE, STEADY, WHOLE
 from .responses import JudgedResponse, judged_alike
-from .terms import IoResponse, IoRun, Mean
+
+if TYPE_CHECKING:
+    from .terms import IoResponse, IoRun
 
 BY_DEFAULT = "by default"  # beside configurations that each differ from it in something else
 # Analysed unless asked otherwise: both utilisations, for the first step may hide what a factor does; and samples/s, which is as good as AU
@@ -51,7 +55,7 @@ class Configuration:
     name: str
     tweakset: str
     runs: tuple[IoRun, ...]
-    responses: Mapping[str, Mean]
+    responses: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +140,13 @@ def in_order(cells: Sequence[JudgedResponse]) -> list[JudgedResponse]:
     return sorted(cells, key=lambda cell: [place[level] for place, level in zip(places, varied.levels(cell.run), strict=True)])
 
 
-def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> Mean:
+def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> Estimate:
     """Average one response over blocks; what is missing in some runs is named, and no figure is made of none."""
     known = [(at, value.value) for at, value in enumerate(values) if value.value is not None]
     why = list(dict.fromkeys((value.why_missing or "not given").rstrip(".") for value in values if value.value is None))
     missing = None if not why else "; ".join(why) if not known else f"{len(values) - len(known)} of {len(values)} runs: {'; '.join(why)}"
     if not known:
-        return Mean(0, missing=missing)
+        return Estimate(missing=missing)
     name = values[0].name
     log = scale_of(name) == "log" and all(value > 0 for _, value in known)
     groups: dict[tuple[str, int], list[float]] = defaultdict(list)
@@ -150,15 +154,9 @@ def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> 
         block = blocks[at] if blocks else None
         groups["run" if block is None else "block", at if block is None else block].append(math.log(value) if log else value)
     means = [math.fsum(group) / len(group) for group in groups.values()]
-    ends: Sequence[float] = interval(means) if len(means) > 1 else means
-    if log:
-        ends = tuple(map(math.exp, ends))
-    highest = math.inf if scale_of(name) == "log" else 100.0 if name.endswith("_percent") else 1.0 if name.endswith("_share") else None
-    mean, *limits = ends
-    if highest is not None:  # an interval ends where its response can be; the mean itself stays as it was measured
-        limits = [min(max(limit, min(0.0, mean)), max(highest, mean)) for limit in limits]
-    low, high = limits or (None, None)
-    return Mean(len(groups), mean, low, high, missing)
+    most = math.inf if scale_of(name) == "log" else 100.0 if name.endswith("_percent") else 1.0 if name.endswith("_share") else None
+    mean = estimate.mean_of(means, log=log, within=None if most is None else (0.0, most))
+    return replace(mean or Estimate(), missing=missing)
 
 
 def block_means(cells: Sequence[JudgedResponse], response: str) -> dict[int, float]:

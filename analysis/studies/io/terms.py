@@ -144,17 +144,6 @@ class IoResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over `runs` values, one a block; a single one has no interval. `missing` is why some runs, or all, have no value."""
-
-    runs: int
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    missing: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Doubt:
     """Why figures of a run are not to be believed: `kind` for programs (`insufficient_steps`), `reason` for people.
 

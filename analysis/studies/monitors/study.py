@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.compare import Options, compare
-from analysis.stats.effect import mean_of
+from analysis.stats.estimate import mean_of
 from analysis.switched import outlasting, outlasts
 from analysis.terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, Verdict
 from analysis.wording import probability, unsigned

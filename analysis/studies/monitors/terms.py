@@ -13,7 +13,7 @@ from analysis.terms import Verdict
 from analysis.wording import LARGEST
 
 if TYPE_CHECKING:
-    from analysis.stats.effect import Mean
+    from analysis.stats.estimate import Mean
 
 State = Literal["quiet", "underpowered", "differs", "missing"]
 Passed = Literal["PASS", "FAIL", "NOT SHOWN"]

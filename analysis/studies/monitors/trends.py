@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import binomtest, linregress, page_trend_test
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import Mean, mean_of
+from analysis.stats.estimate import Mean, mean_of
 from analysis.stats.linear import base_columns, fit, independent
 from analysis.wording import probability
 from control.t_test import ALPHA, t_interval

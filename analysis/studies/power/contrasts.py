@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
-from analysis.stats.adjust import holm
-from analysis.stats.effect import Mean, mean_of, paired
-from analysis.terms import AGAIN, STOCK, Cell, Comparison, Effect, Metric, NotComparable, Outcome, Run, Study, TweakSet, Workload
+from analysis.stats.estimate import FEWEST_CHANGES, Estimate, Mean, change_in, differences, mean_of
+from analysis.terms import AGAIN, STOCK, Cell, Comparison, Effect, Metric, Outcome, Run, Study, TweakSet, Workload
 from control.t_test import LARGEST_LOG
 
 from .cells import FIRST, RESPONSES, THROUGHPUT, PowerNames, figures_of
-from .report_terms import Against, Capped
 
-FEWEST_BLOCKS = 2
+if TYPE_CHECKING:
+    from .report_terms import Capped
+
 RATES = tuple(name for name, response in RESPONSES.items() if response.scale == "log")
 SHARES = tuple(name for name, response in RESPONSES.items() if response.scale == "raw")
 # One block of one arm on one task: its figures, or the outcome and the reason why it has none.
@@ -58,15 +59,15 @@ def _cell(at: int, key: tuple[str, str, int], value: Figures | Lost) -> Cell:
     return Cell(name, "power", task, arm, block, at, "measured", metrics=rates)
 
 
-def ratio(comparison: Comparison, name: str) -> Against:
+def ratio(comparison: Comparison, name: str) -> Estimate:
     """What a comparison says of one rate: the candidate is so much of the baseline more, whichever way is better."""
     effect = (
         comparison.primary if name == THROUGHPUT else next((effect for effect in comparison.others if effect.metric.name == name), None)
     )
     if effect is None:
-        return Against(comparison.pairs, missing=comparison.reason or f"no {name} in the blocks of both")
+        return Estimate(comparison.pairs, missing=comparison.reason or f"no {name} in the blocks of both")
     value, low, high = _as_ratio(effect)
-    return Against(effect.n_baseline, value, low, high, effect.p, comparison.p_adjusted if name == THROUGHPUT else None)
+    return Estimate(effect.n_baseline, value, low, high, effect.p, comparison.p_adjusted if name == THROUGHPUT else None)
 
 
 def _as_ratio(effect: Effect) -> tuple[float, float, float]:
@@ -77,26 +78,14 @@ def _as_ratio(effect: Effect) -> tuple[float, float, float]:
     return value, low, high
 
 
-def difference(base: Mapping[int, float], other: Mapping[int, float], *, log: bool = False) -> Against:
+def difference(base: Mapping[int, float], other: Mapping[int, float], *, log: bool = False) -> Estimate:
     """An arm less the baseline, block by block; with `log` values are logarithms already, and the answer is a ratio less 1."""
-    both = sorted(base.keys() & other.keys())
-    if len(both) < FEWEST_BLOCKS:
-        return Against(len(both), missing=f"{len(both)} block{'' if len(both) == 1 else 's'} with both")
-    changes = [other[block] - base[block] for block in both]
-    if not any(changes):
-        return Against(len(both), 0.0, missing="the same in every block")
-    try:
-        result = paired(changes, log=log)
-    except NotComparable as reason:
-        effect = math.expm1(min(changes[0], LARGEST_LOG)) if log else changes[0]
-        return Against(len(both), effect, missing=str(reason))
-    return Against(len(both), result.effect, result.low, result.high, result.p)
-
-
-def adjusted(result: Sequence[Against]) -> list[Against]:
-    """Give contrasts that were asked together Holm's p."""
-    ps = iter(holm([against.p for against in result if against.p is not None]))
-    return [against if against.p is None else replace(against, p_adjusted=next(ps)) for against in result]
+    changes = [*differences(base, other).values()]
+    result = change_in(changes, log=log)
+    if result.value is not None or len(changes) < FEWEST_CHANGES:
+        return result
+    value = math.expm1(min(changes[0], LARGEST_LOG)) if log else changes[0]
+    return replace(result, value=value, missing=result.missing if any(changes) else "the same in every block")
 
 
 def by_block(table: Table, task: str, arm: str, name: str) -> dict[int, float]:
@@ -110,21 +99,9 @@ def by_block(table: Table, task: str, arm: str, name: str) -> dict[int, float]:
 
 def mean(name: str, values: Iterable[float]) -> Mean | None:
     """Mean over blocks with its interval: geometric for rates, arithmetic for shares, whose interval ends at 0 and 1."""
-    values = list(values)
     if RESPONSES[name].scale == "log":
-        made = mean_of([math.log(value) for value in values if value > 0])
-        return made and Mean(math.exp(made.value), _exp(made.low), _exp(made.high), made.n)
-    made = mean_of(values)
-    most = 1.0 if "_share" in name else math.inf
-    return made and Mean(made.value, _within(made.low, most), _within(made.high, most), made.n)
-
-
-def _exp(end: float | None) -> float | None:
-    return None if end is None else math.exp(min(end, LARGEST_LOG))
-
-
-def _within(end: float | None, most: float) -> float | None:
-    return None if end is None else min(max(end, 0.0), most)
+        return mean_of([math.log(value) for value in values if value > 0], log=True)
+    return mean_of([*values], within=(0.0, 1.0 if "_share" in name else math.inf))
 
 
 def together(group: Sequence[Figures], name: str) -> float:
@@ -186,7 +163,7 @@ def nowhere(run: Run, names: PowerNames, read: Sequence[Capped]) -> list[str]:
     return [f"back-end {named}: {count} cells: {reason}." for (named, reason), count in counts.items()]
 
 
-def copies(cells: Sequence[Capped]) -> Against:
+def copies(cells: Sequence[Capped]) -> Estimate:
     """Hold arms against their own copies in throughput: in each block the mean of the log-ratios of all arms, then over blocks."""
     values: dict[tuple[int, str], dict[bool, float]] = {}
     for cell in cells:

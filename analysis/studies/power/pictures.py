@@ -12,19 +12,21 @@ from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots
 from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
+from analysis.stats.estimate import Estimate
 from analysis.terms import Refused, Run, Verdict
 from analysis.wording import unsigned
 
 from .cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
 from .report import drawn_from, foretold_words, source, unit_of
-from .report_terms import Against, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
 from .study import LIMIT, PREDICTED, as_asked, foretold, sides
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from analysis.plots.marks import Style
-    from analysis.stats.effect import Mean
+    from analysis.stats.estimate import Mean
+
+    from .report_terms import Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
 
 
 CAPPED = frozenset({ROWS})
@@ -93,7 +95,7 @@ class PowerLine(NamedTuple):
 
     name: str
     verdict: Verdict
-    rate: Against
+    rate: Estimate
     above: Mean | None
     holds: str
 
@@ -129,9 +131,9 @@ def power_forest(scene: Scene) -> Spec:
 def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list[PowerLine]]]:
     """Return the rows of all tasks together, and of each task, below their titles."""
 
-    def row(name: str, verdict: Verdict, rate: Against, above: Mean | None, holds: str) -> PowerLine:
+    def row(name: str, verdict: Verdict, rate: Estimate, above: Mean | None, holds: str) -> PowerLine:
         if name == part.side.baseline:
-            return PowerLine(f"{name} (0)", "not comparable", Against(), above, holds)
+            return PowerLine(f"{name} (0)", "not comparable", Estimate(), above, holds)
         return PowerLine(name, verdict, rate, above, holds)
 
     panels: dict[str, list[PowerLine]] = {f"all {len(part.side.groups)} tasks together": []}
@@ -142,7 +144,7 @@ def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list
     for group in part.side.groups:
         arms = [arm for arm in group.arms if arm.n]
         panels[group.title] = [
-            row(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), arm.means.get(ABOVE_102), arm.holds) for arm in arms
+            row(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Estimate()), arm.means.get(ABOVE_102), arm.holds) for arm in arms
         ]
     return [(part.title(title, parts), rows) for title, rows in panels.items() if rows]
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
 from analysis.labels import headline, provenance
+from analysis.stats.estimate import Estimate
 from analysis.terms import Run
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .cells import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, RULE, THROUGHPUT, WHOLE_102, WORST
-from .report_terms import ACTIVITY, NO_SENSOR, SIMULATED, WATT, Against, AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
+from .report_terms import ACTIVITY, NO_SENSOR, SIMULATED, WATT, AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
 from .study import LIMIT
 
 if TYPE_CHECKING:
-    from analysis.stats.effect import Mean
+    from analysis.stats.estimate import Mean
 
 
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
@@ -44,7 +45,7 @@ def caps(values: Sequence[float], side: PowerSide) -> str:
     return f"{', '.join(f'{value:g}' for value in values)} {unit_of(side)}" if values else "unknown"
 
 
-def shown(against: Against, what: str = "") -> str:
+def shown(against: Estimate, what: str = "") -> str:
     """Write a difference in a sentence: `+3.2 % [2.0, 4.4] images/s (Holm p 0.002, 20 blocks)`."""
     if against.value is None:
         return against.missing or "unknown"
@@ -52,7 +53,7 @@ def shown(against: Against, what: str = "") -> str:
         "" if against.low is None or against.high is None else f" [{number(against.low).lstrip('+')}, {number(against.high).lstrip('+')}]"
     )
     p = "" if against.p_adjusted is None else f"Holm p {probability(against.p_adjusted)}, "
-    return f"{percent(against.value)}{ends}{f' {what}' if what else ''} ({p}{against.blocks} blocks)"
+    return f"{percent(against.value)}{ends}{f' {what}' if what else ''} ({p}{against.n} blocks)"
 
 
 def share(mean: Mean | None) -> str:
@@ -154,23 +155,23 @@ def _most_throughput(side: PowerSide) -> list[str]:
     return [*lines, *(f"Not compared with {side.baseline}: {', '.join(names)}: {reason}." for reason, names in reasons.items())]
 
 
-def leaders(side: PowerSide) -> tuple[list[tuple[str, Against]], list[tuple[str, Against]]]:
+def leaders(side: PowerSide) -> tuple[list[tuple[str, Estimate]], list[tuple[str, Estimate]]]:
     """Algorithms that get more images/s than the baseline and hold the cap, the most first; and all that are held against it."""
     rows = [(name, holds, rate) for name, _, holds, rate in _arms(side) if name != side.baseline]
     more = [(name, rate) for name, holds, rate in rows if holds == "yes" and _differs(rate) and (rate.value or 0) > 0]
     return sorted(more, key=lambda entry: -(entry[1].value or 0)), [(name, rate) for name, _, rate in rows if rate.value is not None]
 
 
-def _differs(against: Against) -> bool:
+def _differs(against: Estimate) -> bool:
     return against.p_adjusted is not None and against.p_adjusted < ALPHA
 
 
-def _arms(side: PowerSide) -> list[tuple[str, str, str, Against]]:
+def _arms(side: PowerSide) -> list[tuple[str, str, str, Estimate]]:
     """Name, share above 1.02 times the cap in words, whether it holds, and throughput against the baseline, over all tasks."""
     if side.together:
         return [(together.name, _of_all(together), together.holds, together.throughput) for together in side.together]
     return [
-        (arm.name, _above(arm.means.get(ABOVE_102), arm.unread.get(ABOVE_102, 0)), arm.holds, arm.against.get(THROUGHPUT, Against()))
+        (arm.name, _above(arm.means.get(ABOVE_102), arm.unread.get(ABOVE_102, 0)), arm.holds, arm.against.get(THROUGHPUT, Estimate()))
         for group in side.groups
         for arm in group.arms
         if arm.n
@@ -348,7 +349,7 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
     return Section(f"{group.title}   cap {caps(group.caps, side)}{slo}; {steady} of {every} iterations steady{head}", parts)
 
 
-def _verdict(arm: MeasuredAlgorithm, rate: Against | None) -> Word:
+def _verdict(arm: MeasuredAlgorithm, rate: Estimate | None) -> Word:
     """A word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     if rate is None or rate.value is None or arm.verdict == "not comparable":
         return Word("not comparable", "quiet")
@@ -359,11 +360,11 @@ def _verdict(arm: MeasuredAlgorithm, rate: Against | None) -> Word:
     return Word(f"{word} ({number(rate.value)} %)", "" if arm.verdict == "equivalent" else "open")
 
 
-def _difference(rate: Against | None, none: str) -> str:
+def _difference(rate: Estimate | None, none: str) -> str:
     return none if rate is None else "" if rate.value is None else f"{number(rate.value)} %"
 
 
-def _interval(rate: Against) -> str:
+def _interval(rate: Estimate) -> str:
     return "" if rate.low is None or rate.high is None else f"[{number(rate.low)}, {number(rate.high)}]"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from analysis.terms import Verdict
 
 if TYPE_CHECKING:
-    from analysis.stats.effect import Mean
+    from analysis.stats.estimate import Estimate, Mean
 
 WATT, ACTIVITY = "W", "cpu_s_per_s"
 SIMULATED, NO_SENSOR = "simulated", "none"
@@ -107,22 +107,6 @@ class Capped:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """An arm less the baseline, over blocks: a fraction of it (rates) or a difference in the response's own unit (shares).
-
-    `p_adjusted` is Holm's over the contrasts of that response on one back-end. `missing` says why there is no figure.
-    """
-
-    blocks: int = 0
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    missing: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Foretold:
     """Predicted against measured: median of predicted ÷ measured − 1, and of its size; `n` iterations that ran as asked."""
 
@@ -151,7 +135,7 @@ class MeasuredAlgorithm:
     holds: Holds
     means: Mapping[str, Mean]
     most: Mapping[str, float]
-    against: Mapping[str, Against]
+    against: Mapping[str, Estimate]
     mde: float | None = None
     front: bool = False
     foretold: tuple[Foretold, ...] = ()
@@ -178,7 +162,7 @@ class Group:
     slo_ms: float | None
     steady: tuple[int, int]
     arms: tuple[MeasuredAlgorithm, ...]
-    again: Against
+    again: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +175,11 @@ class AllTasks:
 
     name: str
     tasks: int
-    throughput: Against
+    throughput: Estimate
     above: Mean | None
     holds: Holds
     held: tuple[int, int]
-    above_against: Against
+    above_against: Estimate
     lacking: int = 0
 
 

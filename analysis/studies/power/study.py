@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
+from analysis.stats.estimate import adjusted
 from analysis.terms import Comparison, Refused, Run, UnknownName
 
 from . import contrasts
@@ -32,10 +33,10 @@ from .cells import (
     steady,
 )
 from .contrasts import Table, copies, lost_of, nowhere, tabled
-from .report_terms import NO_SENSOR, WATT, Against, AllTasks, Capped, Foretold, Group, Holds, Iteration, MeasuredAlgorithm, PowerSide
+from .report_terms import NO_SENSOR, WATT, AllTasks, Capped, Foretold, Group, Holds, Iteration, MeasuredAlgorithm, PowerSide
 
 if TYPE_CHECKING:
-    from analysis.stats.effect import Mean
+    from analysis.stats.estimate import Estimate, Mean
 
 
 # The share of steady time above 1.02 times the cap, up to which a cap counts as held.
@@ -62,7 +63,7 @@ def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> 
 
 
 def arm_of_task(
-    table: Table, task: str, name: str, cells: Sequence[Capped], row: Comparison | None, compared: Mapping[str, Against]
+    table: Table, task: str, name: str, cells: Sequence[Capped], row: Comparison | None, compared: Mapping[str, Estimate]
 ) -> MeasuredAlgorithm:
     """Return what the blocks of one algorithm come to."""
     blocks = [value for (its, arm, _), value in table.items() if (its, arm) == (task, name)]
@@ -232,7 +233,7 @@ def _side(run: Run, cells: Sequence[Capped], table: Table, chosen: str | None) -
     )
 
 
-Compared = dict[tuple[str, str], dict[str, "Against"]]
+Compared = dict[tuple[str, str], dict[str, "Estimate"]]
 
 
 def _compared(table: Table, baseline: str, rows: Mapping[tuple[str, str], Comparison]) -> Compared:
@@ -247,7 +248,7 @@ def _compared(table: Table, baseline: str, rows: Mapping[tuple[str, str], Compar
         else:
             columns = [[contrasts.by_block(table, task, each, name) for each in (baseline, arm)] for task, arm in rows]
             changes = [contrasts.difference(*pair) for pair in columns]
-        for place, change in zip(rows, changes if name == THROUGHPUT else contrasts.adjusted(changes), strict=True):
+        for place, change in zip(rows, changes if name == THROUGHPUT else adjusted(changes), strict=True):
             result[place][name] = change
     return result
 
@@ -285,7 +286,7 @@ def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[All
     """Every arm on all tasks: tasks are the same in every block and count alike; blocks are the replicates."""
     names = sorted({arm.name for group in groups for arm in group.arms if arm.n}, key=lambda name: (name != baseline, name))
     made = [_all_tasks(name, groups, table, baseline) for name in names]
-    rates, above = (contrasts.adjusted([getattr(together, field) for together in made]) for field in ("throughput", "above_against"))
+    rates, above = (adjusted([getattr(together, field) for together in made]) for field in ("throughput", "above_against"))
     return tuple(replace(together, throughput=rate, above_against=share) for together, rate, share in zip(made, rates, above, strict=True))
 
 

@@ -192,7 +192,7 @@ def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
     for one in part.configurations:
         values = [judge(run).value("samples_per_s_whole") or math.nan for run in one.runs]
         assert len(values) == 8
-        assert one.responses["samples_per_s_whole"].runs == 4
+        assert one.responses["samples_per_s_whole"].n == 4
         assert one.responses["samples_per_s_whole"].value == pytest.approx(math.exp(math.fsum(map(math.log, values)) / 8))
 
 

@@ -140,7 +140,7 @@ def test_dlio_is_set_against_torch_paired_by_block() -> None:
 def test_stock_and_its_copy_in_one_block_are_one_value_and_epochs_are_no_replicates() -> None:
     found = configurations([judge(run) for run in io_runs(replace(MADE, tweaksets=("stock", "stock-again"), epochs=3))])
     assert {one.tweakset for one in found} == {"stock"}
-    assert {one.responses[RATE].runs for one in found} == {5}
+    assert {one.responses[RATE].n for one in found} == {5}
     assert {len(one.runs) for one in found} == {10}
 
 

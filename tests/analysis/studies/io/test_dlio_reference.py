@@ -11,10 +11,10 @@ from statistics import fmean
 import pytest
 from scipy import stats
 
+from analysis.stats.estimate import mean_of
 from analysis.studies.io.dlio_study import (
     DlioStudy,
     dlio_study,
-    mean_over_runs,
     on_run_error,
     over_epochs,
     run_error,
@@ -58,10 +58,9 @@ def by_id(study: DlioStudy) -> dict[str, JudgedResponse]:
 
 
 def half_width(values: Sequence[float]) -> float:
-    over, _ = mean_over_runs(values)
+    over = mean_of(values)
     assert over is not None
     assert over.high is not None
-    assert over.value is not None
     return over.high - over.value
 
 

@@ -68,7 +68,7 @@ def test_an_effect_that_is_there_is_found_at_its_size() -> None:
     found = effects_of(MADE)
     assert {factors for factors, one in found.items() if one.shown} == {("format",), ("cache",), ("format", "cache")}
     png = found["format",].clearest
-    assert (png.name, png.blocks) == ("raw → png", 5)
+    assert (png.name, png.n) == ("raw → png", 5)
     assert png.low < math.expm1(-1.2 + 0.3) < png.high
     assert png.high - png.low < 0.02
     told = found["format", "cache"].together
@@ -104,7 +104,7 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
     for factors, each in hand.items():
         for step, changes in zip(found[factors].steps, each, strict=True):
             ends = (np.mean(changes), *scipy.stats.t.interval(1 - 0.05 / len(each), 4, np.mean(changes), scipy.stats.sem(changes)))
-            assert (step.effect, step.low, step.high) == pytest.approx(tuple(map(math.expm1, ends)))
+            assert (step.value, step.low, step.high) == pytest.approx(tuple(map(math.expm1, ends)))
             assert step.p == pytest.approx(scipy.stats.ttest_1samp(changes, 0).pvalue)
     smallest = [len(one.steps) * min(step.p for step in one.steps) for one in found.values()]
     assert [one.p_adjusted for one in found.values()] == pytest.approx(holm([min(1.0, p) for p in smallest]))
@@ -116,7 +116,7 @@ def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -
         assert (f"{blocks} block" in few.refusal, few.findings) == (True, ())
     small = MadeIo(tweaksets=("stock",), lost=[({"format": "raw", "cache": "cold"}, "stock", 2)])
     (cache,) = [one for one in analysis_of(small).findings if one.factors == ("cache",)]
-    assert cache.clearest.blocks == 4
+    assert cache.clearest.n == 4
     twice = replace(small, lost=[({"format": name, "cache": "cold"}, "stock", block) for name in ("raw", "npz") for block in (2, 3, 4)])
     refused = analysis_of(twice)
     assert any(note.startswith("cache") and "3 blocks" in note for note in refused.notes)
@@ -127,8 +127,8 @@ def test_lost_cells_leave_the_effects_where_they_are_and_are_named() -> None:
     lost = [({"format": "raw", "read_threads": 1, "cache": "cold"}, name, block) for name in ("stock", "stock-again") for block in (2, 3)]
     found = analysis_of(replace(MADE, lost=lost))
     (png,) = [step for one in found.findings if one.factors == ("format",) for step in one.steps if step.levels == ("png",)]
-    assert png.effect == pytest.approx(math.expm1(-0.9), abs=0.02)
-    assert png.blocks == 3
+    assert png.value == pytest.approx(math.expm1(-0.9), abs=0.02)
+    assert png.n == 3
     assert any("do not balance" in note for note in found.notes)
 
 
@@ -177,7 +177,7 @@ def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_
     known = [one for one in values if one is not None]
     for name, middle, highest in ((RATE, scipy.stats.gmean, math.inf), ("au_whole_percent", statistics.fmean, 100)):
         mean = mean_of([IoResponse(name, "", "", one, None if one is not None else "too few steps") for one in values])
-        assert mean.runs == len(known)
+        assert mean.n == len(known)
         assert (mean.missing is None) == (len(known) == len(values))
         assert mean.value == (pytest.approx(middle(known)) if known else None)
         assert (mean.low is None) == (len(known) < 2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.load import from_json
-from analysis.stats.effect import Mean
+from analysis.stats.estimate import Mean
 from analysis.studies.monitors.acceptance import checks
 from analysis.studies.monitors.study import overheads
 from tests.made_monitoring import MONITORS, PROCESSES, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run
@@ -88,6 +88,6 @@ def test_the_share_of_a_core_is_judged_by_its_interval() -> None:
     found = found_in(of(SAMPLER))
     one = next(arm for arm in found.arms if arm.base == "sampler")
     for low, high, passed in ((0.003, 0.0049, "PASS"), (0.003, 0.0051, "NOT SHOWN"), (0.0051, 0.007, "FAIL")):
-        arm = replace(one, own=replace(one.own, core=Mean(0.004, low, high, 10)))
+        arm = replace(one, own=replace(one.own, core=Mean(10, value=0.004, low=low, high=high)))
         (core,) = (each for each in checks("cnn_train", found.control, [arm], (), None, 0.01) if "of a core" in each.name)
         assert core.passed == passed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
-from analysis.stats.effect import Mean
+from analysis.stats.estimate import Mean
 from analysis.studies.power.cells import ABOVE_102, P95, SENSED, THROUGHPUT
 from analysis.studies.power.report import of_group, of_side
 from analysis.studies.power.study import is_held, sides
@@ -94,7 +94,7 @@ def test_who_holds_the_cap_is_said_by_the_interval() -> None:
 )
 def test_a_mean_below_the_limit_is_not_enough(low: float | None, high: float | None, word: str) -> None:
     """At most 5 % must hold for the upper end of the interval: 4 % [1, 5.1] may be more."""
-    assert is_held(Mean(0.04, low, high, 5)) == word
+    assert is_held(Mean(5, value=0.04, low=low, high=high)) == word
     assert is_held(None) == "no sensor"
 
 
@@ -296,7 +296,7 @@ def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counte
     found = arm(side.groups[0], "steady")
     assert (found.unread[THROUGHPUT], found.means[THROUGHPUT].n) == (1, 4)
     side, _ = judged(alter(capped_run(TWO), "=steady", "task=13", blocks={2}, throughput_images_per_s=0.0))
-    assert next(each for each in side.together if each.name == "steady").throughput.blocks == 4
+    assert next(each for each in side.together if each.name == "steady").throughput.n == 4
 
 
 def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:

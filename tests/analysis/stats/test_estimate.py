@@ -1,0 +1,43 @@
+"""One estimate: a mean or a change with its interval and p against scipy's, and a reason where there is no figure."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import scipy.stats
+
+from analysis.stats.estimate import Estimate, Mean, adjusted, change_in, mean_of
+
+CHANGES = [0.021, 0.034, 0.018, 0.027, 0.040]
+
+
+def test_a_change_is_a_one_sample_t() -> None:
+    found = change_in(CHANGES, log=True)
+    low, high = scipy.stats.t.interval(0.95, 4, 0.028, scipy.stats.sem(CHANGES))
+    assert (found.n, found.missing) == (5, None)
+    assert (found.value, found.low, found.high) == pytest.approx((math.expm1(0.028), math.expm1(low), math.expm1(high)))
+    assert found.p == pytest.approx(scipy.stats.ttest_1samp(CHANGES, 0).pvalue)
+
+
+@pytest.mark.parametrize("changes", [[], [0.1], [0.1, 0.1, 0.1]])
+def test_what_is_no_measurement_has_a_reason_and_no_figure(changes: list[float]) -> None:
+    found = change_in(changes, log=False)
+    assert (found.value, found.low, found.high, found.p) == (None, None, None, None)
+    assert (found.n, bool(found.missing)) == (len(changes), True)
+
+
+def test_a_mean_stays_as_it_was_measured_and_its_interval_ends_where_the_quantity_can_be() -> None:
+    """Shares of 0.9 and 1.0: 0.95 ± 12.7 · 0.05."""
+    assert mean_of([]) is None
+    assert mean_of([0.9]) == Mean(1, value=0.9)
+    both = mean_of([0.9, 1.0], within=(0.0, 1.0))
+    assert both is not None
+    assert (both.value, both.low, both.high) == pytest.approx((0.95, 0.95 - 12.7062 * 0.05, 1.0), rel=1e-4)
+
+
+def test_only_what_has_a_p_is_adjusted() -> None:
+    """Holm of .01 and .04: twice the smaller, once the larger."""
+    some = [Estimate(p=0.04), Estimate(missing="not run"), Estimate(p=0.01)]
+    assert [one.p_adjusted for one in adjusted(some)] == [0.04, None, 0.02]
+    assert [one.shown for one in adjusted(some)] == [True, False, True]
