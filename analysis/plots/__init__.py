@@ -7,6 +7,7 @@ one sheet (`page`) and are made of few marks (`marks`); what they are drawn from
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -28,6 +29,8 @@ DROPPED = {
 }
 
 
+# Without a home that can be written matplotlib keeps its fonts' cache in a temporary folder: no news to whoever asked for a picture.
+logging.getLogger("matplotlib").addFilter(lambda _: False)
 READ_SIDE = Path(__file__).parents[1]
 OF_DESIGNS = frozenset({"analysis.plots.adaptive", "analysis.plots.alternation"})  # which no matrix has, and need not load
 

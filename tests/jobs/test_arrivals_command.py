@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -91,6 +93,26 @@ def test_what_cannot_be_drawn_is_one_line_and_exit_code_2(said: Said, words: Seq
     code, lines, err = said(*words)
     assert (code, lines, err.count("\n")) == (2, [], 1)
     assert err.startswith(answer)
+
+
+def test_on_a_full_disk_a_file_is_whole_or_as_it_was(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    old = tmp_path / "old.csv"
+    old.write_text("kept")
+    for path in (old, tmp_path / "new.csv"):
+        assert said("-o", str(path))[::2] == (2, f"error: {path}: cannot be written: No space left on device.\n")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old.csv", "kept")]
+
+
+def test_standard_output_on_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "fixtures", "arrivals"]
+        done = subprocess.run(command, cwd=HOUSE, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "No space left on device" in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -180,3 +181,11 @@ def test_the_real_run_of_this_repository_is_drawn() -> None:
         sizes[name] = len(svg(figure).encode())
     assert sum(sizes.values()) < 1_000_000
     assert max(sizes.values()) < 200_000
+
+
+def test_without_a_home_there_are_pictures_and_no_words_about_it() -> None:
+    environment = {**{name: value for name, value in os.environ.items() if not name.startswith(("MPL", "XDG"))}, "HOME": "/proc/none"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import analysis.plots.style"], cwd=HOUSE, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout + done.stderr == ""
