@@ -71,8 +71,8 @@ def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
         raise NothingToDraw("no GPU <was> measured")
 
     return {
-        "points": SimpleNamespace(TITLE="Points", ANSWERS="Whether there are points.", leads=False, draw=points),
-        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", leads=False, draw=nothing),
+        "points": SimpleNamespace(TITLE="Points", ANSWERS="Whether there are points.", leads=False, DESIGNS=frozenset(), draw=points),
+        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", leads=False, DESIGNS=frozenset(), draw=nothing),
     }
 
 
