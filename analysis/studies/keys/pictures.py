@@ -144,7 +144,7 @@ BESIDE = {"alone": "alone", "in profile": "in profile"}
 IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
 
 
-@picture(-13, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
+@picture(-7, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
 def key_effects(scene: Scene) -> Spec:
     """Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.
 
