@@ -50,7 +50,7 @@ def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -
     assert not {"page", "history"} & modules.keys(), "one helps the others, one is drawn from something else"
     assert len({module.ORDER for module in modules.values()}) == len(modules)
     assert list(modules) == sorted(modules, key=lambda name: modules[name].ORDER)
-    assert all(module.TITLE and module.ANSWERS.endswith(".") and "\n" not in module.ANSWERS for module in modules.values())
+    assert all(module.TITLE and module.ANSWERS.endswith((".", "?")) and "\n" not in module.ANSWERS for module in modules.values())
 
 
 def test_every_picture_is_explained_once() -> None:
