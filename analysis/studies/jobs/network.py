@@ -154,24 +154,15 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
     ]
     counted = bool(steps) and all(len(row) == len(COUNTS) for row in steps)
     sums = {name: math.fsum(row[name] for row in steps) if counted else 0.0 for name in COUNTS}
-    line = [Fields(row, run.origin, f"{place}, report.line") for row in cell.report.get("line", ())]
-    lost = line[0].up_to("loss_percent_measured", 100.0) if line else None
+    counts = [Fields(row, run.origin, f"{place}, report.line") for row in cell.report.get("line", ())]
+    lost = counts[0].up_to("loss_percent_measured", 100.0) if counts else None
     rtt_s, mss_bytes, gradient_bytes = (facts[name] if facts.get(name, 0.0) > 0 else None for name in FACTS[:3])
-    return TrainedCell(
-        unit=(run.run_id, cell.block),
-        line=condition(cell.workload, cell.tweakset, f"{LOSS}="),
-        loss=loss,
-        step_s=cell.metrics[STEP],
-        rtt_s=rtt_s,
-        mss_bytes=mss_bytes,
-        gradient_bytes=gradient_bytes,
-        compute_s=facts.get("compute_s"),
-        congestion=str(cell.facts.get("congestion") or ""),
-        stand_in=str(cell.facts.get("stand_in") or ""),
-        again=sums["segments_retransmitted"] / sums["segments_out"] if sums["segments_out"] > 0 else None,
-        timeouts=sums["timeouts"] / len(steps) if counted else None,
-        lost=None if lost is None else lost / 100,
-    )
+    congestion, stand_in = (str(cell.facts.get(name) or "") for name in ("congestion", "stand_in"))
+    again = sums["segments_retransmitted"] / sums["segments_out"] if sums["segments_out"] > 0 else None
+    timeouts, lost = sums["timeouts"] / len(steps) if counted else None, None if lost is None else lost / 100
+    known = rtt_s, mss_bytes, gradient_bytes, facts.get("compute_s")
+    line, unit = condition(cell.workload, cell.tweakset, f"{LOSS}="), (run.run_id, cell.block)
+    return TrainedCell(unit, line, loss, cell.metrics[STEP], *known, congestion, stand_in, again, timeouts, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,29 +257,18 @@ def _line(
 
 def _at(loss: float, cells: Sequence[TrainedCell], spent: Spent, slowdown: Ratio | None, p: float | None) -> AtLoss:
     communication, clean = mean(spent[loss]), mean(spent.get(0.0, {}))
-    names = ("rtt_s", "mss_bytes", "gradient_bytes", "again", "timeouts", "lost")
-    rtt_s, mss, sent, again, timeouts, lost = (average_of_known(getattr(cell, name) for cell in cells) for name in names)
+    rtt_s, mss, sent = (average_of_known(getattr(cell, name) for cell in cells) for name in FACTS[:3])
+    counted = {name: average_of_known(getattr(cell, name) for cell in cells) for name in ("again", "timeouts", "lost")}
     mathis_s = padhye_s = None
     if loss > 0 and rtt_s is not None and mss is not None and sent is not None:
         mathis_s, padhye_s = (8 * sent / rate(mss, rtt_s, loss) for rate in (rate_bit_s, rate_with_timeouts_bit_s))
     bound: Bound = "not told"
     if loss > 0 and communication is not None:
-        bound = _bound(communication.value, clean.value if clean else None, (slowdown, p), (mathis_s, timeouts))
-    return AtLoss(
-        loss=loss,
-        blocks=len({cell.unit for cell in cells}),
-        step_s=mean(by_unit((cell.unit, cell.step_s) for cell in cells)),
-        communication_s=communication,
-        slowdown=slowdown,
-        p=p,
-        mathis_s=mathis_s,
-        padhye_s=padhye_s,
-        ratio=communication.value / mathis_s if communication and mathis_s else None,
-        again=again,
-        timeouts=timeouts,
-        lost=lost,
-        bound=bound,
-    )
+        bound = _bound(communication.value, clean.value if clean else None, (slowdown, p), (mathis_s, counted["timeouts"]))
+    step_s = mean(by_unit((cell.unit, cell.step_s) for cell in cells))
+    ratio = communication.value / mathis_s if communication and mathis_s else None
+    blocks = len({cell.unit for cell in cells})
+    return AtLoss(loss, blocks, step_s, communication, slowdown, p, mathis_s, padhye_s, ratio, bound=bound, **counted)
 
 
 def _bound(

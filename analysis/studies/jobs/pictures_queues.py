@@ -39,7 +39,7 @@ from .pictures_faults import JOBS, LEFT, LOOKS, WORDS, ratio_rows, run_title, sh
 from .policies import METRIC_HEADS, Place
 from .queue_formulas import Inputs, Queue, Unstable, mmc
 from .queue_times import columns
-from .queues import RULE, ModelCheck, predicted
+from .queues import RULE, ModelCheck, predicted, word_of
 from .queues import WORDS as VERDICTS
 from .streams import FIRST_COME, GroupWaits, called, settings
 
@@ -182,7 +182,7 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
     drawn = []
     for name, waits, check in rows:
         (model,) = fitted([check.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1).values()
-        texts = figure(waits.validation.wait_s, scale), model, VERDICTS[check.verdict].text
+        texts = figure(waits.validation.wait_s, scale), model, word_of(check).text
         drawn.append(MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)]))
     margin = max(waits.validation.margin for _, waits, _ in rows)
     reach = min(2.0, 1.08 * max([2 * margin, *(abs(end - 1) for end in known(ends_of(check.ratio) for _, _, check in rows))]))
@@ -195,7 +195,7 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
         "How far off the model is",
         drawn,
         left=room_for([name for name, _, _ in rows], 2.6),
-        right=3.1,
+        right=3.35,
         label="mean wait, measured ÷ predicted",
         heads=[(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
         scale=from_one,

@@ -399,10 +399,10 @@ def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -
 def _verdict(validation: WaitValidation) -> Mark:
     if validation.unstable:
         return Mark("UNSTABLE", "open")
-    return _mark(validation.chosen) if validation.chosen else NOT_COMPARABLE
+    return word_of(validation.chosen) if validation.chosen else NOT_COMPARABLE
 
 
-def _mark(check: ModelCheck) -> Mark:
+def word_of(check: ModelCheck) -> Mark:
     if check.verdict == "differs":
         return SLOWER if check.ratio and check.ratio.value > 1 else FASTER
     return WORDS[check.verdict]
@@ -422,7 +422,7 @@ def _setting(validation: WaitValidation, title: str) -> Section:
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
         (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),
         (Column("z", write="{:+.1f}".format), lambda check: check.z),
-        (Column("jobs\nare", "verdict", left=True), _mark),
+        (Column("jobs\nare", "verdict", left=True), word_of),
         (Column("", "chosen", left=True), lambda check: "*" if check.chosen else None),
     ]
     if validation.held:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from itertools import starmap
+from typing import Any, NamedTuple, TypeVar
 
 from analysis.arms import times_of
 from analysis.formats.fields import Fields
@@ -23,6 +24,9 @@ TIMES = ("submit_s", "admit_s", "start_s", "end_s")
 CLOCK = frozenset({*TIMES, "planned_submit_s", "due_s", "at_s", "until_s"})
 USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cores", "memory_mib"})
 AMOUNTS = frozenset({*USED, "work", "predicted_s", "lost_s", "lost_work", "checkpoints", "checkpoint_cost_s"})
+# Of a job's row: what stands in which column.
+OF_JOB = {name: name for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s")} | {"planned_s": "planned_submit_s"}
+TEXTS_OF_JOB = {"reason": "reason", "class_": "class", "tenant": "tenant"}
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
 DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
@@ -284,17 +288,17 @@ def _stream(run: Run, cell: Cell) -> Stream:
     if not 1 <= nodes <= slots:
         about.refuse(f"has {nodes} nodes for {slots} slots; each has one or more")
     arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields(FAULT)
-    jobs = tuple(_job(row, numbers) for row, numbers in _rows(run, cell, ROWS))
+    jobs = tuple(starmap(_job, _rows(run, cell, ROWS)))
     drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
     workload, cpus = run.workloads.get(cell.workload), run.machine.get("cpu_count")
     return Stream(
-        name=cell.id,
-        group=cell.workload + under(cell.tweakset),
-        jobs=jobs,
-        slots=slots,
-        engine=about.text("engine"),
-        policy=about.optional_text("policy") or "",
-        arrivals=arrivals,
+        cell.id,
+        cell.workload + under(cell.tweakset),
+        jobs,
+        slots,
+        about.text("engine"),
+        about.optional_text("policy") or "",
+        arrivals,
         drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
         again=cell.tweakset == AGAIN,
         fault=fault.text(FAULT) if fault.value else "",
@@ -306,8 +310,8 @@ def _stream(run: Run, cell: Cell) -> Stream:
         nodes=nodes,
         checkpoint_s=about.up_to("checkpoint_s", LONGEST) or 0.0,
         retries=about.whole("retries") if about.has("retries") else 0,
-        attempts=tuple(_attempt(row, numbers) for row, numbers in _rows(run, cell, ATTEMPTS)),
-        faults=tuple(_fault(row, numbers) for row, numbers in _rows(run, cell, FAULT)),
+        attempts=tuple(starmap(_attempt, _rows(run, cell, ATTEMPTS))),
+        faults=tuple(starmap(_fault, _rows(run, cell, FAULT))),
         outages=_outages([*_rows(run, cell, NODES)]),
         classes=tuple(part.value for part in about.each("classes")) if about.has("classes") else (),
         origin=run.origin,
@@ -330,48 +334,35 @@ def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
     priority = numbers.get("priority")
     if priority is not None and not (priority.is_integer() and abs(priority) <= LONGEST):
         row.refuse(f"has priority = {priority:g}, where a whole number belongs")
-    replicas, attempts = (max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts"))
+    known: dict[str, Any] = {field: numbers.get(name) for field, name in OF_JOB.items()}
+    known |= {field: row.optional_text(name) or "" for field, name in TEXTS_OF_JOB.items()}
+    known |= {name: max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts")}
     return Job(
-        number=row.whole("job"),
-        submit_s=numbers.get("submit_s"),
-        admit_s=numbers.get("admit_s"),
-        start_s=numbers.get("start_s"),
-        end_s=numbers.get("end_s"),
+        row.whole("job"),
         outcome=row.one_of("outcome", OUTCOMES),
-        reason=row.optional_text("reason") or "",
-        class_=row.optional_text("class") or "",
-        tenant=row.optional_text("tenant") or "",
         priority=None if priority is None else int(priority),
-        replicas=replicas,
-        attempts=attempts,
-        planned_s=numbers.get("planned_submit_s"),
-        work=numbers.get("work"),
-        predicted_s=numbers.get("predicted_s"),
-        due_s=numbers.get("due_s"),
-        lost_s=numbers.get("lost_s"),
         used={name: number for name, number in numbers.items() if name in USED},
         result=row.known_numbers("result"),
+        **known,
     )
 
 
 def _attempt(row: Fields, numbers: Mapping[str, float]) -> Attempt:
-    return Attempt(
-        job=row.whole("job"),
-        number=row.whole("attempt"),
-        node=row.optional_text("node"),
-        begin_s=numbers.get("admit_s", numbers.get("start_s")),
-        end_s=numbers.get("end_s"),
-        outcome=row.one_of("outcome", OUTCOMES),
-        checkpoints=int(numbers["checkpoints"]) if "checkpoints" in numbers else None,
-        cost_s=numbers.get("checkpoint_cost_s"),
-    )
+    begin_s, end_s = numbers.get("admit_s", numbers.get("start_s")), numbers.get("end_s")
+    checkpoints = int(numbers["checkpoints"]) if "checkpoints" in numbers else None
+    about = row.whole("job"), row.whole("attempt"), row.optional_text("node")
+    return Attempt(*about, begin_s, end_s, row.one_of("outcome", OUTCOMES), checkpoints, numbers.get("checkpoint_cost_s"))
+
+
+def _at_s(row: Fields, numbers: Mapping[str, float]) -> float:
+    if "at_s" not in numbers:
+        row.refuse("has no at_s")
+    return numbers["at_s"]
 
 
 def _fault(row: Fields, numbers: Mapping[str, float]) -> Fault:
-    if "at_s" not in numbers:
-        row.refuse("has no at_s")
     job = row.whole("job") if row.has("job") else None
-    return Fault(row.text("fault"), numbers["at_s"], numbers.get("until_s"), row.optional_text("node"), job)
+    return Fault(row.text("fault"), _at_s(row, numbers), numbers.get("until_s"), row.optional_text("node"), job)
 
 
 def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage, ...]:
@@ -379,13 +370,11 @@ def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage
     lost: dict[str, float] = {}
     outages = []
     for row, numbers in sorted(rows, key=lambda both: both[1].get("at_s", 0.0)):
-        node, what = row.text("node"), row.one_of("what", ("lost", "back"))
-        if "at_s" not in numbers:
-            row.refuse("has no at_s")
+        node, what, at_s = row.text("node"), row.one_of("what", ("lost", "back")), _at_s(row, numbers)
         if what == "lost":
-            lost.setdefault(node, numbers["at_s"])
+            lost.setdefault(node, at_s)
         elif node in lost:
-            outages.append(Outage(node, lost.pop(node), numbers["at_s"]))
+            outages.append(Outage(node, lost.pop(node), at_s))
     return tuple(outages + [Outage(node, at_s) for node, at_s in lost.items()])
 
 

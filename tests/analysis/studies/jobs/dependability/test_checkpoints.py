@@ -29,6 +29,7 @@ from analysis.studies.jobs.records import Attempt, Stream, streams
 from analysis.terms import Refused
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
+from tests.analysis.studies.jobs.known import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -54,24 +55,17 @@ def test_the_measured_least_has_dalys_inside_its_interval() -> None:
     (found,) = trials(read([LONG, *(tried(one) for one in (0.05, 0.2, 0.8))]))
     assert found.cost_s == pytest.approx(0.02)
     assert found.mtbf_s is not None
-    assert found.mtbf_s.low is not None
-    assert found.mtbf_s.high is not None
-    assert found.mtbf_s.low < 1 < found.mtbf_s.high
+    assert known(found.mtbf_s.low) < 1 < known(found.mtbf_s.high)
     assert found.restart_s == pytest.approx(0.01)
     short, best, long = found.tried
     assert (best.checkpoint_s, best.more, best.p) == (0.2, None, None)
     for other in (short, long):
-        assert other.more is not None
-        assert other.more > 0.1
-        assert other.p is not None
-        assert other.p < 0.01
+        assert known(other.more) > 0.1
+        assert known(other.p) < 0.01
     for one in found.tried:
-        assert one.time is not None
-        assert one.time.value == pytest.approx(one.foretold, rel=0.1)
+        assert known(one.time).value == pytest.approx(one.foretold, rel=0.1)
     assert found.least_s is not None
-    assert found.least_s.low is not None
-    assert found.least_s.high is not None
-    assert found.least_s.low < daly_s(0.02, 1) < found.least_s.high
+    assert known(found.least_s.low) < daly_s(0.02, 1) < known(found.least_s.high)
 
 
 def test_time_per_work_is_held_time_over_that_of_the_same_jobs_without_faults() -> None:
@@ -110,8 +104,7 @@ def test_where_nothing_ever_fails_the_least_is_said_to_lie_beyond_what_was_tried
     never = [replace(tried(one), mtbf_s=None, jitter=0.0) for one in (0.05, 0.2, 0.8)]
     (found,) = trials(read([LONG, *never], blocks=3))
     assert (found.mtbf_s, found.killed, found.restart_s) == (None, 0, None)
-    assert found.least_s is not None
-    assert (found.least_s.value > 0.8, found.least_s.high, found.why) == (True, math.inf, OUTSIDE)
+    assert (known(found.least_s).value > 0.8, known(found.least_s).high, found.why) == (True, math.inf, OUTSIDE)
     assert all(one.foretold is None for one in found.tried)
 
 
@@ -124,10 +117,9 @@ def test_the_mtbf_of_no_checkpoint_has_the_exact_interval_of_a_count() -> None:
     ones = [attempt(0, at + 1, 10 * at, 10 * at + 10, "killed") for at in range(10)]
     made = stream([job(0, 0, 100, "killed")], ones, fault="kill")
     (found,) = trials([made, replace(made, checkpoint_s=1.0, attempts=(Attempt(0, 1, "a", None, None, "never started"),))])
-    assert found.mtbf_s is not None
-    assert (found.mtbf_s.value, found.cost_s) == (10, None)
-    assert found.mtbf_s.low == pytest.approx(100 / 18.390, rel=1e-4)
-    assert found.mtbf_s.high == pytest.approx(100 / 4.7954, rel=1e-4)
+    assert (known(found.mtbf_s).value, found.cost_s) == (10, None)
+    assert known(found.mtbf_s).low == pytest.approx(100 / 18.390, rel=1e-4)
+    assert known(found.mtbf_s).high == pytest.approx(100 / 4.7954, rel=1e-4)
 
 
 def test_fiellers_interval_where_the_ratio_is_certain_and_where_it_is_not() -> None:
@@ -229,9 +221,8 @@ def test_a_long_job_takes_as_long_as_dalys_formula_says() -> None:
     advice, found = simulate(CheckpointPlan(5, 1440, 28800, restart_s=20, seeds=100))
     assert advice.daly_s == pytest.approx(116.690, abs=5e-4)
     for one in found:
-        assert one.time.se is not None
         saved = 5 / 28800  # the end of the work needs no checkpoint
-        assert abs(one.time.value + saved - one.formula) < 4 * one.time.se
+        assert abs(one.time.value + saved - one.formula) < 4 * known(one.time.se)
 
 
 def test_dalys_interval_is_best_of_its_neighbours_with_the_same_failures() -> None:
@@ -240,16 +231,13 @@ def test_dalys_interval_is_best_of_its_neighbours_with_the_same_failures() -> No
     assert min(found, key=lambda one: one.time.value).interval_s == advice.daly_s
     for one in found:
         if one.interval_s != advice.daly_s:
-            assert one.against_daly is not None
-            assert one.against_daly.low is not None
-            assert one.against_daly.low > 1
+            assert known(known(one.against_daly).low) > 1
 
 
 def test_failures_that_come_in_bunches_cost_less_than_the_formula_says_where_intervals_are_long() -> None:
     _, found = simulate(CheckpointPlan(5, 1440, 28800, shape=0.5, seeds=100, intervals_s=(2000.0,)))
     (long,) = [one for one in found if one.interval_s == 2000]
-    assert long.time.high is not None
-    assert long.time.high < long.formula
+    assert known(long.time.high) < long.formula
 
 
 def test_without_failures_only_checkpoints_take_time() -> None:

@@ -72,7 +72,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     "words",
     [
         "report arms.json",
-        "report near.json --margin 30%",
         "report plain.json",
         "report one_block.json",
         "report no_twin.json",
@@ -82,7 +81,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "checkpoint tried.json",
         "network lines.json",
         "network short_trips.json",
-        "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 20",
         "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 20 --shape 0.7",
     ],
 )

@@ -25,6 +25,7 @@ from analysis.studies.jobs.recovery import (
     totals,
 )
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
+from tests.analysis.studies.jobs.known import known
 
 
 def test_useful_time_is_what_is_left_without_lost_work_and_checkpoints() -> None:
@@ -202,8 +203,7 @@ VALUES = st.floats(0.01, 100)
 
 def test_a_block_counts_once_however_much_is_in_it() -> None:
     """Blocks of mean 2, 4 and 6: 4 ± 4.3027·2/√3."""
-    found = mean({("r", 1): [1, 3], ("r", 2): [4], ("r", 3): [6, 6, 6]})
-    assert found is not None
+    found = known(mean({("r", 1): [1, 3], ("r", 2): [4], ("r", 3): [6, 6, 6]}))
     assert found.value == 4
     assert found.low == pytest.approx(4 - 4.302653 * 2 / math.sqrt(3))
     assert found.high == pytest.approx(4 + 4.302653 * 2 / math.sqrt(3))
@@ -211,14 +211,11 @@ def test_a_block_counts_once_however_much_is_in_it() -> None:
 
 def test_a_ratio_is_of_pairs() -> None:
     """Twice, four times and eight times as long: 4, and t = ln 4/(ln 2/√3) = 3.464 with 2 d.f., p = 0.0742."""
-    found = ratio({("r", at): [(1.0, 2.0**at)] for at in (1, 2, 3)})
-    assert found is not None
+    found = known(ratio({("r", at): [(1.0, 2.0**at)] for at in (1, 2, 3)}))
     assert found.value == pytest.approx(4)
     assert found.p == pytest.approx(0.0742, abs=1e-4)
-    assert found.low is not None
-    assert found.low90 is not None
-    assert found.low90 == pytest.approx(4 * math.exp(-2.919986 * math.log(2) / math.sqrt(3)), rel=1e-5)
-    assert found.low == pytest.approx(4 * math.exp(-4.302653 * math.log(2) / math.sqrt(3)), rel=1e-5)
+    assert known(found.low90) == pytest.approx(4 * math.exp(-2.919986 * math.log(2) / math.sqrt(3)), rel=1e-5)
+    assert known(found.low) == pytest.approx(4 * math.exp(-4.302653 * math.log(2) / math.sqrt(3)), rel=1e-5)
 
 
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=3, max_size=8))
@@ -236,10 +233,8 @@ def test_the_inverse_of_a_ratio_has_the_inverse_interval(pairs: list[tuple[float
 @pytest.mark.parametrize(("values", "why"), [([1.0, 2.0], FEW), ([1.0], FEW), ([2.0, 2.0, 2.0], SAME)])
 def test_what_has_no_interval_says_why(values: list[float], why: str) -> None:
     one = mean({("r", at): [value] for at, value in enumerate(values)})
-    two = ratio({("r", at): [(1.0, value)] for at, value in enumerate(values)})
-    assert one is not None
-    assert two is not None
-    assert (one.low, one.why) == (None, why)
+    two = known(ratio({("r", at): [(1.0, value)] for at, value in enumerate(values)}))
+    assert (known(one).low, known(one).why) == (None, why)
     assert (two.low, two.p, two.why) == (None, None, why)
 
 

@@ -28,6 +28,7 @@ from analysis.studies.jobs.network import (
 )
 from analysis.studies.jobs.network import lines as judged
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
+from tests.analysis.studies.jobs.known import known
 
 SENT, MSS, RTT_S, COMPUTE_S, CLEAN_S = 2.2e6, 1448.0, 0.02, 0.03, 0.01
 
@@ -73,8 +74,7 @@ def root(loss: float) -> float:
 
 def test_communication_by_mathis_is_told_for_what_it_is(tmp_path: Path) -> None:
     found = line_of(tmp_path, MadeLine(root, losses=(0.0, 0.3, 1.0, 3.0)))
-    assert found.exponent is not None
-    assert found.exponent.value == pytest.approx(0.5, abs=0.02)
+    assert known(found.exponent).value == pytest.approx(0.5, abs=0.02)
     assert (found.shape, found.fitted) == ("√p", (0.003, 0.01, 0.03))
     assert [row.bound for row in found.losses] == ["not told", "Mathis", "Mathis", "Mathis"]
     last = found.losses[-1]
@@ -88,8 +88,7 @@ def test_communication_by_mathis_is_told_for_what_it_is(tmp_path: Path) -> None:
 def test_each_lost_packet_that_costs_a_timeout_makes_it_proportional(tmp_path: Path) -> None:
     made = MadeLine(lambda p: 0.002 + 100 * 0.2 * p, lambda p: 100 * p)
     found = line_of(tmp_path, made)
-    assert found.exponent is not None
-    assert found.exponent.value == pytest.approx(1, abs=0.1)
+    assert known(found.exponent).value == pytest.approx(1, abs=0.1)
     assert {row.bound for row in found.losses[2:]} == {"timeouts"}
 
 
@@ -108,14 +107,12 @@ def test_communication_that_is_not_doubled_is_bound_by_the_line_and_not_fitted(t
 def test_without_the_time_of_the_arithmetic_what_a_step_takes_longer_is_fitted(tmp_path: Path) -> None:
     found = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0, 3.0), compute_s=None))
     assert found.of_excess
-    assert found.exponent is not None
-    assert found.exponent.value == pytest.approx(0.5, abs=0.05)
+    assert known(found.exponent).value == pytest.approx(0.5, abs=0.05)
 
 
 def test_one_block_has_no_interval_and_no_word_for_its_shape(tmp_path: Path) -> None:
     found = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0, 3.0)), blocks=1)
-    assert found.exponent is not None
-    assert (found.exponent.low, found.shape) == (None, "open")
+    assert (known(found.exponent).low, found.shape) == (None, "open")
     assert [row.p for row in found.losses] == [None, None, None]
 
 

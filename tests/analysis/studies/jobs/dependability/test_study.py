@@ -12,6 +12,7 @@ from analysis.render import text
 from analysis.studies.jobs.faults import LOST, arms, poisonings, reported, spared, twin_of
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
+from tests.analysis.studies.jobs.known import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -45,11 +46,9 @@ def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(fa
     streams = [one for block, factor in enumerate(factors) for one in (slowed(block, factor), clean(block))]
     _, hog = arms(streams, MARGIN)
     assert (hog.isolation, hog.thinned) == (word, False)  # no job was lost, however much sooner they are
-    assert hog.slowdown is not None
-    assert hog.slowdown.value == pytest.approx(_geometric(factors))
+    assert known(hog.slowdown).value == pytest.approx(_geometric(factors))
     # Three jobs, the last done at 2 + 2·factor seconds in place of 4.
-    assert hog.goodput is not None
-    assert hog.goodput.value == pytest.approx(_geometric(tuple(4 / (2 + 2 * factor) for factor in factors)))
+    assert known(hog.goodput).value == pytest.approx(_geometric(tuple(4 / (2 + 2 * factor) for factor in factors)))
 
 
 def _geometric(values: tuple[float, ...]) -> float:
@@ -68,11 +67,8 @@ def test_p_is_holms_over_all_faults() -> None:
     factors = {"cpu_hog": (1.5, 1.6, 1.55), "io_hog": (1.1, 1.3, 1.2)}
     streams = [slowed(at, factor, fault) for fault, some in factors.items() for at, factor in enumerate(some)]
     _, one, other = arms([*streams, *(clean(block) for block in range(3))], MARGIN)
-    assert one.slowdown is not None
-    assert other.slowdown is not None
-    assert one.slowdown.p is not None
-    assert one.p == pytest.approx(2 * one.slowdown.p)
-    assert other.p == other.slowdown.p
+    assert one.p == pytest.approx(2 * known(known(one.slowdown).p))
+    assert other.p == known(other.slowdown).p
 
 
 def test_the_twin_has_the_same_checkpoints_and_retries_if_there_is_one() -> None:
@@ -106,11 +102,9 @@ def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
     assert list(arm.whys.values()) == [3]
     assert arm.recovery_s is None
     # Of jobs 0 and 2: 2 s each without, and (2 + 2.5 + block/10)/2 with it.
-    assert arm.slowdown is not None
-    assert arm.slowdown.value == pytest.approx((2.3 * 2.35 * 2.4) ** (1 / 3) / 2)
+    assert known(arm.slowdown).value == pytest.approx((2.3 * 2.35 * 2.4) ** (1 / 3) / 2)
     # Killed attempts lasted 0.6, 0.7 and 0.8 s.
-    assert arm.lost_s_per_hit is not None
-    assert arm.lost_s_per_hit.value == pytest.approx(0.7)
+    assert known(arm.lost_s_per_hit).value == pytest.approx(0.7)
 
 
 def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
@@ -124,8 +118,7 @@ def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
 def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: SnapshotAssertion) -> None:
     streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 0.5 + block / 100), clean(block))]
     _, arm = arms(streams, MARGIN)
-    assert arm.slowdown is not None
-    assert arm.slowdown.value < 0.6
+    assert known(arm.slowdown).value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
     assert text.render(reported(streams, MARGIN, ())) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
@@ -179,9 +172,8 @@ def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
     streams += [learned(at, "poisoned", (1 - at / 5, 1 - at / 5), aggregation="fedavg", poisoned=4) for at in (1, 2, 3)]
     clean, poisoned = poisonings(streams)
     assert (clean.poisoned, clean.jobs, clean.drop) == (0, 6, None)
-    assert poisoned.drop is not None
-    assert poisoned.drop.value == pytest.approx(0.2)
-    assert poisoned.drop.low == pytest.approx(0.2 - 4.302653 * 0.1 / 3**0.5)
+    assert known(poisoned.drop).value == pytest.approx(0.2)
+    assert known(poisoned.drop).low == pytest.approx(0.2 - 4.302653 * 0.1 / 3**0.5)
     assert poisoned.clean == poisoned.setting == "aggregation=fedavg, clients=10"
 
 
@@ -189,8 +181,7 @@ def test_poisoned_clients_may_be_a_parameter_of_the_workload() -> None:
     one = learned(1, "federated", (0.9,))
     _, poisoned = poisonings([one, replace(one, workload=f"{one.workload}:poisoned=3", jobs=learned(1, "", (0.6,)).jobs)])
     assert poisoned.poisoned == 3
-    assert poisoned.drop is not None
-    assert poisoned.drop.value == pytest.approx(0.3)
+    assert known(poisoned.drop).value == pytest.approx(0.3)
 
 
 def test_without_a_clean_run_no_drop_is_made_up() -> None:
@@ -212,8 +203,7 @@ def test_a_drop_is_against_its_own_setting_where_that_has_a_clean_run_and_else_a
     own = learned(1, "two", (0.8,), aggregation="median")
     for streams, drop, clean in (([fedavg, poisoned], 0.2, "fedavg"), ([fedavg, own, poisoned], 0.1, "median")):
         *_, median = poisonings(streams)
-        assert median.drop is not None
-        assert median.drop.value == pytest.approx(drop)
+        assert known(median.drop).value == pytest.approx(drop)
         assert clean in median.clean
 
 
@@ -238,9 +228,8 @@ def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: Snap
     streams = [one for block, took_s in enumerate((1.8, 2.0, 2.2)) for one in (met(block, 4), met(block, took_s, FAIR), quiet(block))]
     (one,) = spared(streams)
     assert (one.policy, one.label, one.blocks) == ("fair_share", "flood", 3)
-    assert one.response is not None
-    assert one.response.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
-    assert one.p == one.response.p is not None
+    assert known(one.response).value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
+    assert one.p == known(one.response).p is not None
     assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 
@@ -248,9 +237,7 @@ def test_p_is_holms_over_all_policies_and_faults() -> None:
     took = {"": (4, 4, 4), FAIR: (1.8, 2.0, 2.2), ":policy=sjf": (3.0, 4.1, 4.0)}
     streams = [met(block, float(some[block]), policy) for policy, some in took.items() for block in range(3)]
     fair, sjf = spared([*streams, *(quiet(block) for block in range(3))])
-    assert fair.response is not None
-    assert fair.response.p is not None
-    assert fair.p == pytest.approx(2 * fair.response.p)
+    assert fair.p == pytest.approx(2 * known(known(fair.response).p))
     assert sjf.p == sjf.response.p if sjf.response else False
 
 

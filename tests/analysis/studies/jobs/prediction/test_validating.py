@@ -28,6 +28,7 @@ from analysis.studies.jobs.prediction.validation import (
     wilson,
 )
 from control.t_test import t_quantile
+from tests.analysis.studies.jobs.known import known
 from tests.analysis.studies.jobs.prediction.made import made_table, rows
 
 NAN = math.nan
@@ -51,8 +52,7 @@ def test_errors_count_each_group_once() -> None:
 def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_overlap() -> None:
     """Errors smaller by 1, 2, 3 in three groups dealt into three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
     truth = Truth(np.array([0.0, 10.0, 10.0]), np.array([*"abc"]), 3, log=False)
-    found = scored(held(1, 11, 11), np.array([2.0, 13.0, 14.0]), truth).difference
-    assert found is not None
+    found = known(scored(held(1, 11, 11), np.array([2.0, 13.0, 14.0]), truth).difference)
     half = t_quantile(0.975, 2) * math.sqrt(1 / 3 * (1 + 3 / 2))
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
 
@@ -60,8 +60,7 @@ def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_ov
 def test_a_model_as_far_off_as_the_mean_is_neither_better_nor_worse() -> None:
     truth = Truth(np.array([1.0, 2.0, 3.0]), np.array([*"abc"]), 3, log=True)
     (found,) = adjusted([scored(held(2, 2, 2), np.array([2.0, 2.0, 2.0]), truth)])
-    assert found.difference is not None
-    assert (found.difference.value, found.difference.p, found.difference.verdict) == (1, 1, "not shown")
+    assert (known(found.difference).value, known(found.difference).p, known(found.difference).verdict) == (1, 1, "not shown")
 
 
 def test_a_measured_0_has_no_error_in_percent() -> None:
@@ -79,10 +78,8 @@ def test_what_a_model_cannot_predict_is_not_held_against_it_nor_against_the_mean
 def test_p_values_are_adjusted_for_the_number_of_models() -> None:
     made = made_table()
     alone = validate(made, "run", ["ridge"]).scored[1].difference
-    among = validate(made, "run", ["ridge", SAME]).scored[1].difference
-    assert alone is not None
-    assert among is not None
-    assert among.p == pytest.approx(2 * alone.p)
+    among = known(validate(made, "run", ["ridge", SAME]).scored[1].difference)
+    assert among.p == pytest.approx(2 * known(alone).p)
 
 
 def test_wilsons_interval_by_hand() -> None:
@@ -95,10 +92,8 @@ def test_a_law_in_the_factors_is_shown_and_beats_the_mean_where_nobody_measured(
     found = validate(made_table(), "configuration", ["ridge"])
     _, ridge = found.scored
     assert (found.groups, found.folds) == (12, 10)
-    assert ridge.mape is not None
-    assert ridge.mape < 0.05
-    assert ridge.difference is not None
-    assert (ridge.difference.verdict, ridge.difference.low > 1) == ("better", True)
+    assert known(ridge.mape) < 0.05
+    assert (known(ridge.difference).verdict, known(ridge.difference).low > 1) == ("better", True)
     assert found.extrapolated == 0  # what a batch left out lacks, the other cache had
 
 
@@ -117,8 +112,7 @@ def test_of_noise_nothing_is_shown() -> None:
             Measurement(str(at), str(at), {"x": float(rng.normal()), "y": float(rng.normal())}, float(np.exp(rng.normal())))
             for at in range(15)
         ]
-        difference = validate(table(told, "time_s"), "configuration", ["ridge"], 0.5).scored[1].difference
-        assert difference is not None
+        difference = known(validate(table(told, "time_s"), "configuration", ["ridge"], 0.5).scored[1].difference)
         better += difference.verdict == "better"
     assert better <= 3
 

@@ -108,7 +108,7 @@ def test_pages_and_refusals(
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
         assert width(out) <= 100
-        assert (out or err) == snapshot(name=case)
+        assert (err or "\n\n".join(out.split("\n\n")[:2])) == snapshot(name=case)  # effects have a page of their own
 
 
 def half_a_grid(folder: Path) -> Path:

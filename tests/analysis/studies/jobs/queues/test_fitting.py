@@ -17,6 +17,7 @@ from analysis.studies.jobs.queue_times import columns
 from analysis.studies.jobs.queues import chosen, predicted
 from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Refused
+from tests.analysis.studies.jobs.known import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, constant, heavy, rows
 
 if TYPE_CHECKING:
@@ -70,19 +71,15 @@ def test_one_run_goes_by_busy_cycles_and_a_full_one_by_batches_of_jobs() -> None
     assert (full.units.kind, full.units.count) == ("batches of jobs", 20)
     few = of(MadeStream(jobs=20), 1)
     assert few.units.kind == "none"
-    assert few.rate_per_s is not None
-    assert (few.rate_per_s.low, few.rate_per_s.why) == (None, "too few units")
+    assert (known(few.rate_per_s).low, known(few.rate_per_s).why) == (None, "too few units")
 
 
 def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
     """Four runs of one job after 1, 2, 3, 4 s each: the jackknife of their mean is t·s/√n around 2.5, as it is without the logarithm."""
     made = [Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1) for at in (1.0, 2.0, 3.0, 4.0)]
-    found = estimate(lambda sums: sums["wait_s"] / sums["wait_n"], units([columns(one) for one in made]), logs=False)
-    assert found is not None
-    assert found.low is not None
-    assert found.se is not None
-    assert (found.value, found.se) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
-    assert found.value - found.low == pytest.approx(3.182446305 * found.se)
+    found = known(estimate(lambda sums: sums["wait_s"] / sums["wait_n"], units([columns(one) for one in made]), logs=False))
+    assert (found.value, known(found.se)) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
+    assert found.value - known(found.low) == pytest.approx(3.182446305 * known(found.se))
 
 
 def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
@@ -103,9 +100,7 @@ def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
 )
 def test_what_is_not_poisson_or_not_exponential_is_refused(made: MadeStream, *, arrivals: bool, services: bool) -> None:
     found = of(made, 3)
-    assert found.arrivals is not None
-    assert found.services is not None
-    assert (bool(found.arrivals.refused), bool(found.services.refused)) == (arrivals, services)
+    assert (bool(known(found.arrivals).refused), bool(known(found.services).refused)) == (arrivals, services)
 
 
 def test_distances_from_an_exponential_have_the_published_limits() -> None:
@@ -119,16 +114,14 @@ def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
     doubled = np.cumsum(np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2]))
     waves = np.cumsum(rng.standard_exponential(600) * np.repeat(rng.choice([0.3, 1.7], 30), 20))
     for times, word in ((doubled, "stays"), (waves, "hang")):
-        found = fitting.arrivals_shape([times])
-        assert found is not None
+        found = known(fitting.arrivals_shape([times]))
         assert any(word in test.asks for test in found.refused)
 
 
 def test_too_few_values_are_not_tested() -> None:
     assert fitting.arrivals_shape([np.arange(5.0)]) is None
     assert fitting.services_shape([np.arange(5.0)]) is None
-    at_once = fitting.arrivals_shape([np.zeros(20)])
-    assert at_once is not None
+    at_once = known(fitting.arrivals_shape([np.zeros(20)]))
     assert at_once.refused
 
 
@@ -216,10 +209,6 @@ def test_the_time_between_two_attempts_is_no_service() -> None:
         told, jobs=tuple(replace(job, end_s=(job.end_s or 0) + 100, attempts=2) if job.number == 5 else job for job in told.jobs)
     )
     found, clean = fit([again]), fit([told])
-    assert found.service_s is not None
-    assert clean.service_s is not None
-    assert found.service_s.value == pytest.approx(clean.service_s.value, rel=0.02)
-    assert found.response_s is not None
-    assert clean.response_s is not None
-    assert found.response_s.value == pytest.approx(clean.response_s.value + 100 / 600)
+    assert known(found.service_s).value == pytest.approx(known(clean.service_s).value, rel=0.02)
+    assert known(found.response_s).value == pytest.approx(known(clean.response_s).value + 100 / 600)
     assert found.laws == (None,)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from analysis.studies.jobs.queue_fits import little_sentence as said
 from analysis.studies.jobs.queue_times import Columns, LawPart, Little, columns, cycles, little, most_held
 from analysis.studies.jobs.records import Job, Stream
+from tests.analysis.studies.jobs.known import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -26,8 +27,7 @@ def of(*jobs: tuple[float | None, float | None, float | None]) -> Columns:
 
 def test_two_jobs_by_hand() -> None:
     """0–2 at once, and 1–4 after a second: over 4 s, N = 5/4, of them waiting 1/4; λ = ½, R = 2½, W = ½."""
-    found = little(of((0, 0, 2), (1, 2, 4)))
-    assert found is not None
+    found = known(little(of((0, 0, 2), (1, 2, 4))))
     assert (found.begin_s, found.end_s, found.jobs, found.busy) == (0, 4, 2, 1)
     numbers = {law.part: (law.number, law.rate_times_time) for law in found.laws}
     assert numbers == {"in all": (1.25, 1.25), "waiting": (0.25, 0.25), "in service": (1.0, 1.0)}
@@ -81,8 +81,7 @@ def test_a_job_whose_clock_went_backwards_arrived_all_the_same() -> None:
     found = of((0, 0, 2), (1, 0.5, 4), (2, 2, 3))
     assert found.submit.tolist() == [0, 1, 2]
     assert np.isnan(found.taken).tolist() == [False, True, False]
-    law = little(found)
-    assert law is not None
+    law = known(little(found))
     assert law.jobs == 2
 
 

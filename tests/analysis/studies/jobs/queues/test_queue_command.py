@@ -61,23 +61,11 @@ def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
 @pytest.mark.parametrize(
     "words",
     [
-        "fit run.json",
-        "fit simulated.json",
         "fit full.json",
-        "fit closed.json",
-        "fit hostile.json",
         "validate run.json --margin 30% --rate 6 --service 0.2",
-        "validate simulated.json",
         "validate full.json",
-        "validate closed.json",
-        "validate hostile.json",
         "validate jobs.csv",
-        "validate jobs.csv --servers 2",
         "predict run.json --servers 2,3 --percentiles 95",
-        "predict simulated.json",
-        "predict full.json --servers 2,3",
-        "predict closed.json",
-        "predict hostile.json",
         "predict --rate 125 --service 0.002 --percentiles 90",  # Jain's gateway: 90 % within 6.14 ms
         "predict --rate 6 --service 0.2 --servers 1,2",
         "predict --rate 20 --service 0.2 --servers 2 --room 4",
@@ -88,6 +76,26 @@ def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
 )
 def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert without_rounding(page(capsys, words)) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "word"),
+    [
+        ("simulated", ("fit", "validate", "predict"), "SIMULATED"),
+        ("full", ("fit", "validate", "predict"), "UNSTABLE"),
+        ("closed", ("fit", "validate", "predict"), "CLOSED"),
+        ("hostile", ("fit", "validate"), r"policy \x1b[31mred"),
+    ],
+)
+def test_what_no_reader_may_overlook_stands_on_every_page(
+    name: str, steps: tuple[str, ...], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [word in page(capsys, f"{step} {name}.json") for step in steps] == [True] * len(steps)
+
+
+def test_a_list_of_jobs_has_a_verdict_only_where_its_slots_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "M/M/2" not in page(capsys, "validate jobs.csv")
+    assert "M/M/2" in page(capsys, "validate jobs.csv --servers 2")
 
 
 def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:

@@ -18,6 +18,7 @@ from analysis.studies.jobs.queue_formulas import Inputs, non_preemptive
 from analysis.studies.jobs.queue_times import columns, cycles, little
 from analysis.studies.jobs.queues import WaitValidation, _word, prioritised, validate
 from analysis.studies.jobs.records import Job, Stream, distinct
+from tests.analysis.studies.jobs.known import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
@@ -60,8 +61,7 @@ def test_one_trace_under_two_settings_is_no_copy() -> None:
 def test_three_jobs_have_two_gaps() -> None:
     """At 0, 2 and 4 s: one every 2 s."""
     found = fit([alone(3)])
-    assert found.rate_per_s is not None
-    assert found.rate_per_s.value == 0.5
+    assert known(found.rate_per_s).value == 0.5
 
 
 def test_slots_that_are_said_stand_above_those_told() -> None:
@@ -75,15 +75,13 @@ def test_one_closed_stream_closes_its_group() -> None:
 def test_a_time_over_two_attempts_is_no_service_whose_shape_is_tested() -> None:
     told = alone(20)
     again = replace(told, jobs=(replace(told.jobs[0], attempts=2), *told.jobs[1:]))
-    found = fit([again]).services
-    assert found is not None
+    found = known(fit([again]).services)
     assert found.count == 19
 
 
 def test_a_job_that_leaves_as_the_next_one_comes_leaves_nobody_behind() -> None:
     """What comes at 2 s never ends, and the time before it is known all the same."""
-    found = little(columns(of((0, 0, 2), (2, 2, None))))
-    assert found is not None
+    found = known(little(columns(of((0, 0, 2), (2, 2, None)))))
     assert (found.jobs, found.end_s) == (1, 2)
 
 
@@ -103,18 +101,15 @@ def test_replicas_and_attempts_of_a_list_are_read() -> None:
 
 def test_when_the_last_one_came_is_given_and_no_evidence_on_the_rate() -> None:
     """Four streams at 0, ¼ and 1: places are ¼ alone, and what is uniform lies ¾ above it."""
-    found = fitting.arrivals_shape([np.array([0, 0.25, 1])] * 4)
-    assert found is not None
+    found = known(fitting.arrivals_shape([np.array([0, 0.25, 1])] * 4))
     assert next(test.statistic for test in found.tests if "stays" in test.asks) == pytest.approx(0.75)
 
 
 def test_a_standard_error_is_in_the_units_of_its_value() -> None:
     """Of a logarithm's interval value·e^(±t·s) it is value·s; four runs, t = 3.182."""
     made = [columns(of((0, 0, 1), (0, wait, 5))) for wait in (1.0, 2.0, 3.0, 4.0)]
-    found = estimate(lambda sums: sums["wait_s"] / sums["wait_n"], units(made))
-    assert found is not None
-    assert found.low is not None
-    assert found.se == pytest.approx(found.value * math.log(found.value / found.low) / 3.182446305)
+    found = known(estimate(lambda sums: sums["wait_s"] / sums["wait_n"], units(made)))
+    assert found.se == pytest.approx(found.value * math.log(found.value / known(found.low)) / 3.182446305)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +140,7 @@ def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> No
     for one in some:
         sums = found.fit.units.sums
         measured = sums[f"wait_s {one.priority}"].sum() / sums[f"wait_n {one.priority}"].sum()
-        assert one.ratio is not None
-        assert one.predicted_s * one.ratio.value == pytest.approx(measured)
+        assert one.predicted_s * known(one.ratio).value == pytest.approx(measured)
         assert one.exact == (slots == 1)
 
 

@@ -11,6 +11,7 @@ from analysis.studies.jobs.queue_fits import Fit, fit
 from analysis.studies.jobs.queue_formulas import Inputs
 from analysis.studies.jobs.queues import ModelCheck, WaitValidation, validate
 from analysis.studies.jobs.records import Job, Stream
+from tests.analysis.studies.jobs.known import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, heavy
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
@@ -35,8 +36,7 @@ def test_an_m_m_2_agrees_with_erlang() -> None:
     found = of(LONG, 5, margin=0.2)
     erlang = model(found, "M/M/2")
     assert erlang.chosen
-    assert erlang.ratio is not None
-    assert erlang.ratio.value == pytest.approx(1, abs=0.06)
+    assert known(erlang.ratio).value == pytest.approx(1, abs=0.06)
     assert erlang.verdict == "agrees"
     assert found.notes == ()
 
@@ -46,8 +46,7 @@ def test_six_hundred_jobs_lie_within_three_standard_errors_of_what_was_planned()
     found = of(MadeStream(), 5, planned=Inputs(6, 0.2, 2))
     erlang = model(found, "M/M/2")
     assert erlang.predicted_s == pytest.approx(0.1125)
-    assert erlang.z is not None
-    assert abs(erlang.z) < 3
+    assert abs(known(erlang.z)) < 3
 
 
 def test_heavy_tails_differ_from_erlang_and_not_from_allen_and_cunneen() -> None:
@@ -87,9 +86,7 @@ def test_too_much_work_has_no_stationary_figure() -> None:
 def test_in_short_runs_waits_that_are_too_short_are_no_difference() -> None:
     """Planned is a load of .99, which takes hours to settle: it begins empty, and what it settles to is more than was measured."""
     short, long = (model(of(MadeStream(), 5, planned=Inputs(rate, 0.2, 2)), "M/M/2") for rate in (9.9, 1.0))
-    assert short.ratio is not None
-    assert short.ratio.high is not None
-    assert short.ratio.high < 1
+    assert known(known(short.ratio).high) < 1
     assert (short.verdict, long.verdict) == ("open", "differs")
 
 
@@ -110,13 +107,12 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
         return [replace(one, **changed) for one in made]
 
     fitted = fit(made)
-    assert fitted.load is not None
     situations: dict[str, Fit | list[Stream]] = {
         "one run": fit(made[:1]),
         "policy sjf": each(policy="sjf"),
         "policy fair_share": each(policy="fair_share"),
         "wide jobs": first(replace(made[0].jobs[0], replicas=2)),
-        "load may be 1": replace(fitted, load=replace(fitted.load, high=1.02)),
+        "load may be 1": replace(fitted, load=replace(known(fitted.load), high=1.02)),
         "never started": first(Job(0, 0.5, outcome="never started")),
         "never ended": first(Job(0, 0.5, 0.6, 0.6, outcome="never ended")),
         "ended before it started": first(Job(0, 0.5, 0.6, 0.6, 0.1, "done")),
@@ -139,8 +135,7 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
 def test_waves_of_arrivals_are_noted() -> None:
     made = [stream(SHORT, 7000 + at) for at in range(3)]
     found = fit(made)
-    assert found.arrivals is not None
-    refused = replace(found.arrivals, tests=tuple(replace(test, p_adjusted=0.001) for test in found.arrivals.tests))
+    refused = replace(known(found.arrivals), tests=tuple(replace(test, p_adjusted=0.001) for test in known(found.arrivals).tests))
     assert "waves" in validate(replace(found, arrivals=refused), made, 0.1).notes[0]
     assert [note.split()[0] for note in validate(replace(fit(made[:1]), arrivals=refused), made[:1], 0.1).notes[1:]] == ["arrivals", "busy"]
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from analysis.load import from_json
 from analysis.studies.jobs.simulation import JobClass, jobs, play
 from analysis.terms import Run
+from tests.analysis.studies.jobs.dependability.made_faults import Faulty, report
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 from tests.synthetic import STOCK, Made, saved_run
@@ -87,50 +86,9 @@ def faulty_run(
     checkpoints: tuple[float, ...] = (0.0, 0.2, 0.6, 2.0), blocks: int = 5, count: int = 80, mtbf_s: float = 3.0, cost_s: float = 0.02
 ) -> Run:
     base = "job_stream:arrivals=poisson:slots=2"
-    reports = {base: _killed(None, 0.0, count, cost_s)}
-    for interval_s in checkpoints:
-        name = f"{base}:fault=kill:fault_rate_per_s={2 / mtbf_s:g}:checkpoint_s={interval_s:g}:retries=99"
-        reports[name] = _killed(mtbf_s, interval_s, count, cost_s)
-    return run_of(reports, blocks, seed=3)
-
-
-def _killed(mtbf_s: float | None, interval_s: float, count: int, cost_s: float) -> Callable[[int], Report]:
-    def report(block: int) -> Report:
-        rng, luck = np.random.default_rng(block), np.random.default_rng([block, int(1000 * interval_s)])
-        submits, works = np.cumsum(rng.exponential(1.25, count)), rng.exponential(1.0, count)
-        free = [0.0, 0.0]
-        told: Report = {"job": [], "attempt": [], "fault": [], "stream": []}
-        for job in range(count):
-            slot = int(np.argmin(free))
-            admit_s = now_s = max(free[slot], float(submits[job]))
-            done, attempt = 0.0, 0
-            while attempt == 0 or done < works[job]:
-                attempt += 1
-                left = float(works[job]) - done
-                wrote = math.ceil(left / interval_s) - 1 if interval_s else 0
-                whole_s, dies_s = left + cost_s * wrote, luck.exponential(mtbf_s) if mtbf_s else math.inf
-                killed = dies_s < whole_s
-                end_s = now_s + min(whole_s, dies_s)
-                if killed:
-                    wrote = math.floor(dies_s / (interval_s + cost_s)) if interval_s else 0
-                    told["fault"].append({"fault": "kill", "at_s": end_s, "until_s": None, "node": None, "job": job, "detail": ""})
-                kept = done + wrote * interval_s if killed else float(works[job])
-                row = {"job": job, "attempt": attempt, "node": f"n{slot + 1}", "admit_s": now_s, "start_s": now_s, "end_s": end_s}
-                row |= {"outcome": "killed" if killed else "done", "from_work": done, "done_work": kept}
-                told["attempt"].append({**row, "checkpoints": wrote, "checkpoint_cost_s": wrote * cost_s})
-                done, now_s = kept, end_s + 0.01 * killed
-            free[slot] = now_s
-            lost_s = now_s - admit_s - float(works[job])
-            row = {**rows(MadeStream(jobs=1))[0], "job": job, "work": float(works[job]), "attempts": attempt, "lost_s": max(0.0, lost_s)}
-            times = dict.fromkeys(("planned_submit_s", "submit_s"), float(submits[job])) | {
-                "admit_s": admit_s,
-                "start_s": admit_s,
-                "end_s": now_s,
-            }
-            told["job"].append({**row, **times})
-        about = stream_row(MadeStream(rate_per_s=0.8), block)
-        fault = {"fault": "kill", "fault_rate_per_s": 2 / mtbf_s} if mtbf_s else None
-        told["stream"].append({**about, "nodes": 2, "fault": fault, "checkpoint_s": interval_s, "retries": 99 if mtbf_s else 0})
-        return told
-
-    return report
+    plain = Faulty(jobs=count, rate_per_s=0.8, work_s=1.0, cost_s=cost_s)
+    made = {base: plain}
+    for at_s in checkpoints:
+        words = f":fault=kill:fault_rate_per_s={2 / mtbf_s:g}:checkpoint_s={at_s:g}:retries=99"
+        made[base + words] = replace(plain, words=words, fault="kill", mtbf_s=mtbf_s, checkpoint_s=at_s, retries=99)
+    return run_of({name: partial(report, one) for name, one in made.items()}, blocks, seed=3)

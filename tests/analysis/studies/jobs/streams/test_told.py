@@ -16,6 +16,7 @@ from analysis.report.page import page_of
 from analysis.studies.jobs.streams import Gathered, gather
 from analysis.terms import Run
 from fixtures import studies
+from tests.analysis.studies.jobs.known import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
 from tests.analysis.studies.jobs.streams.made_runs import Report, faulty_run, queueing_run, run_of, scheduling_run
 
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 
 
 def found(run: Run) -> Gathered:
-    one = gather(run)
-    assert one is not None
-    return one
+    return known(gather(run))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +89,10 @@ def situations(scheduling: Run) -> dict[str, Run]:
 
 def test_a_session_ends_with_the_answer_to_its_question(scheduling: Run, snapshot: SnapshotAssertion) -> None:
     for case, run in situations(scheduling).items():
-        assert without_rounding(text.render(answer_of_run(run))) == snapshot(name=case)
+        page = without_rounding(text.render(answer_of_run(run)))
+        assert "next:" not in page
+        whole = case in {"waits", "a cell without slots"}  # tables are those of the commands
+        assert (page if whole else page.split("\n\n")[0]) == snapshot(name=case)
 
 
 @pytest.mark.slow
