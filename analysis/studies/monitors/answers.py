@@ -172,7 +172,7 @@ def _own(arms: Sequence[MonitoredArm]) -> Table:
         Column("stop\ns", "stop_s", seconds),
         Column("outside\ns", "outside_s", seconds, spare=1),
         Column("samples", "samples", "{:.0f}".format),
-        Column("load\nmin-max", "load", lambda load: f"{load[1]:.1f}-{load[2]:.1f}", spare=2),
+        Column("load\nmin-max", "load", lambda load: f"{load.low:.1f}-{load.high:.1f}", spare=2),
     ]
     names = ("core", "memory_bytes", "written_bytes", "start_s", "stop_s", "outside_s", "samples")
     return Table(columns, [[arm.label, arm.total, *(getattr(arm.own, name) for name in names), arm.load] for arm in arms])

@@ -22,7 +22,7 @@ from analysis.wording import probability, unsigned
 
 from . import acceptance
 from .records import ALL_CPU, AT_WORK, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
-from .terms import Control, MonitoredArm, MonitorUse, Overhead, OverheadFigure, State
+from .terms import Control, LoadRange, MonitoredArm, MonitorUse, Overhead, OverheadFigure, State
 from .trends import doses, position
 
 AGAIN, PLACEBO = "stock-again", "placebo"
@@ -168,7 +168,7 @@ def _about(of_arm: Sequence[Cell], cells: Sequence[MonitoredCell]) -> dict[str, 
     for cell in cells:
         missing |= {name: reason for name, reason in cell.missing.items() if name not in missing}
     return {
-        "load": (statistics.fmean(loads), min(loads), max(loads)) if loads else None,
+        "load": LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
         "missing": missing,
         "lost": dict(Counter(lost)),
     }

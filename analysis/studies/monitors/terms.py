@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.terms import Verdict
 from analysis.wording import LARGEST
@@ -84,6 +84,14 @@ class MonitorUse:
     outside_s: float | None = None
 
 
+class LoadRange(NamedTuple):
+    """Mean, smallest and largest 1-minute load average of an arm's cells."""
+
+    value: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoredArm:
     """One monitor under one workload, against none. `label` is its name in tables.
@@ -113,7 +121,7 @@ class MonitoredArm:
     placebo: OverheadFigure | None = None
     mde: float | None = None
     own: MonitorUse = field(default_factory=MonitorUse)
-    load: tuple[float, float, float] | None = None
+    load: LoadRange | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
