@@ -48,7 +48,14 @@ def test_a_job_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_path: 
     assert [one["checkpoint"] for one in told if "checkpoint" in one] == [1, 2, 3, 4]
     again = federated.run(asked(tmp_path, {}, attempt=2, from_work=4, report=told.append))
     assert again["accuracy"] == whole["accuracy"]
-    assert told[-1] == {"round": 10, "accuracy": whole["accuracy"]}
+    assert told[-1] == {"round": 10, "accuracy": whole["accuracy"], "accuracy_round_10": whole["accuracy"]}
+
+
+@pytest.mark.parametrize(("work", "rounds"), [(10, range(1, 11)), (47, range(2, 47, 2))])
+def test_the_accuracy_after_each_round_is_reported_and_of_many_rounds_after_some(work: int, rounds: range, tmp_path: Path) -> None:
+    told: list[Mapping[str, object]] = []
+    federated.run(asked(tmp_path, {"clients": 2}, work=work, report=told.append))
+    assert [name for one in told for name in one if name.startswith("accuracy_round_")] == [f"accuracy_round_{at}" for at in rounds]
 
 
 def test_a_mean_weighs_clients_by_their_samples() -> None:
