@@ -16,6 +16,7 @@ from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
 from .answers import CLOSE_R2
+from .answers import RELATIONS as SENTENCES
 from .checks import limits
 from .findings import Findings, FittedLine, lines, shown_table
 from .grid import ACTIVE, GRACT, LABELS, MAX, MEAN, MEDIAN, SMACT, SMOCC, UTILIZATION, named
@@ -135,6 +136,7 @@ RELATIONS = SmallPanels(3, above=0.28, tall=1.72, below=BELOW, left=0.5, gap=0.1
 COURSES = SmallPanels(1, above=0.28, tall=2.1, below=BELOW, left=0.5)
 FAR = 8  # times as many blocks: between such no line is drawn, for nothing is known there
 FINE = 400
+SAME = 0.01  # of all there is: metrics that differ by less tell nothing of each other
 
 
 class Relation(NamedTuple):
@@ -173,25 +175,28 @@ def draw_relations(findings: Findings) -> Figure:
         sections.append(RELATIONS.section("", relations, partial(_relation, table=table, looks=looks), grid="both", most={"x": 4, "y": 4}))
     if course:
         sections.append(COURSES.section("", ["SMACT over blocks"], partial(_course, chip=findings.grid.chip, table=table, looks=looks)))
-    spec = Spec(_relations_lead(findings, relations), sections, legend, [f"Figures: {table.label}{once}."])
+    spec = Spec(_relations_lead(findings, relations, table), sections, legend, [f"Figures: {table.label}{once}."])
     return _laid_out(findings, RELATIONS_TITLE, spec)
 
 
-def _relations_lead(findings: Findings, relations: Sequence[Relation]) -> str:
-    by = {one.x: one.line for one in relations if one.line is not None}
-    parts = []
-    gract, smact = by.get(UTILIZATION), by.get(GRACT)
-    if gract is not None and gract.r2 is not None:
-        parts.append("GRACT repeats what utilisation says" if gract.r2 >= CLOSE_R2 else "GRACT and utilisation differ")
-    elif gract is not None:
-        parts.append("Utilisation hardly differs from kernel to kernel")
-    if smact is not None and (smact.r2 is None or smact.r2 < CLOSE_R2):
-        parts.append("and neither tells how many SMs had work" if parts else "GRACT does not tell how many SMs had work")
-    lead = f"{', '.join(parts)}. " if parts else ""
-    every = [course for course in findings.courses if course.metric == SMACT]
-    if dips := sum(course.dip is not None for course in every):
-        return f"{lead}More blocks do not always keep more SMs busy: SMACT falls on the way at {dips} of {len(every)} block sizes."
-    return f"{lead}A dot is a kernel, its colour the threads of a block." + (" SMACT never falls with more blocks." if every else "")
+def _relations_lead(findings: Findings, relations: Sequence[Relation], table: CellTable) -> str:
+    words = []
+    for one in relations:
+        values = [value for value, _ in table.pairs(one.x, one.y).values()]
+        if max(values) - min(values) < SAME * one.scale:
+            words.append(f"{LABELS[one.x]} hardly differs from kernel to kernel")
+        elif one.line is not None and one.line.r2 is not None:
+            words.append(SENTENCES[one.line.x, one.line.y][one.line.r2 < CLOSE_R2])
+    said = "; ".join(words)
+    courses = [course for course in findings.courses if course.metric == SMACT]
+    dips = sum(course.dip is not None for course in courses)
+    fall = f"More blocks do not always keep more SMs busy: SMACT falls on the way at {dips} of {len(courses)} block sizes"
+    sentences = [
+        said[:1].upper() + said[1:],
+        fall if dips else "SMACT never falls with more blocks" if courses else "",
+        "A dot is a kernel, its colour the threads of a block.",
+    ]
+    return ". ".join(filter(None, sentences))
 
 
 def _relation(panel: SmallPanel, one: Relation, table: CellTable, looks: Looks) -> None:

@@ -368,13 +368,13 @@ def io_tweaks(scene: Scene) -> Spec:
 
 
 def _tweak_rows(every: Sequence[IoContrast], idle: set[str]) -> list[MarkRow]:
-    """Make the rows of a run; a line stands above each tweak set, whose name its first row has."""
+    """Make the rows of a run; the first of a tweak set has its name, and a line stands above those that changed nothing."""
     states = list(dict.fromkeys([*STATES, *(one.cache for one in every)]))
     pairs: dict[tuple[str, str], list[IoContrast]] = defaultdict(list)
     for one in sorted(every, key=lambda one: states.index(one.cache)):
         pairs[one.tweakset, one.rest].append(one)
     rows: list[MarkRow] = []
-    before = ""
+    names: set[str] = set()
     for name, rest in dict.fromkeys((one.tweakset, one.rest) for one in every):
         quiet = "changes nothing" if name == AGAIN else "changed nothing here" if name in idle else ""
         marks = []
@@ -384,11 +384,12 @@ def _tweak_rows(every: Sequence[IoContrast], idle: set[str]) -> list[MarkRow]:
             ends = f"[{100 * (one.low or 0.0):.1f}, {100 * (one.high or 0.0):.1f}]"
             text = minus(f"{one.cache} {amount(RATE, '', one.value or 0.0)} {ends}".replace("_", " ").strip())
             marks.append(Mark((_ratio(one.value), _ratio(one.low), _ratio(one.high)), look, (text,), bold=one.shown))
-        new = name != before
+        new = name not in names
         small = " · ".join(filter(None, (rest, quiet if new else "")))
         tall, color = LINE * max(len(marks), 1 + new) + 0.08, QUIET if quiet else INK
-        rows.append(MarkRow(name if new else small, marks, small if new else "", rule=new and bool(rows), tall=tall, color=color))
-        before = name
+        rule = bool(rows) and rows[-1].color != color
+        rows.append(MarkRow(name if new else small, marks, small if new else "", color=color, rule=rule, tall=tall))
+        names.add(name)
     return rows
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.plots.labels import fit, fitted, measure_of, minus, room_for, width_in
+from analysis.plots.labels import Measure, fit, fitted, measure_of, minus, room_for, width_in
 from analysis.plots.marks import FASTER_AXIS, VERDICTS, Mark, MarkRow, above, forest_section, known, margin_band, reach_of, scaled
 from analysis.plots.marks import lines as draw_lines
-from analysis.plots.page import Entry, Page, Section, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
+from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Run
@@ -365,45 +365,50 @@ class Curves(NamedTuple):
     along: str = ""
 
 
-FACTORS = SmallPanels(4, above=0.50, tall=1.15, below=0.34, left=0.2, start=0.36)
+FACTORS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
 PAIRS, MOST_PAIRS = SmallPanels(3, above=0.86, tall=1.3, below=0.5, left=0.25, start=0.33), 6
 MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 
 
-def _panels(sheet: Page, top: float, part: KeyPart, layout: SmallPanels, curves: Sequence[Curves]) -> None:
-    """Draw panels on one scale; the first of a row has the numbers and their unit."""
+def _panels(part: KeyPart, layout: SmallPanels, curves: Sequence[Curves]) -> Section:
+    """Make a section of panels on one scale; the first of a row has the numbers and their unit."""
     ends = known(value for curve in curves for points in curve.lines.values() for _, value in points)
     measure = measure_of(part.effects.observed.metric, ends)
     low, high = min(*ends, *part.margin), max(*ends, *part.margin)
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     limits = ((low - room) * measure.scale, (high + room) * measure.scale)
-    for curve, panel in layout.draw(sheet, top, curves, grid="y", most={"y": 4}, ylim=limits):
-        panel.axes.set(xlim=(-0.45, len(curve.levels) - 0.55), xlabel=fit(curve.along, panel.wide, SMALL) if curve.along else "")
-        panel.axes.tick_params(axis="y", labelleft=panel.first)
-        if panel.first:
-            panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < layout.tall + 0.4 else measure.unit or measure.label)
-        if part.margin:
-            panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
-        shown = fitted(curve.levels, panel.wide / len(curve.levels) - 0.04, SMALL, lines=1)
-        panel.axes.set_xticks(range(len(curve.levels)), shown.values())
-        called = curve.term is not None and curve.term.verdict in CALLED
-        color, weight = MARKS[curve.term.verdict]["color"] if curve.term and called else INK, "bold" if called else "normal"
-        room = panel.wide / len(curve.lines)
-        names = fitted(curve.lines, room - 0.4, SMALL, lines=1)
-        for at, (name, points) in enumerate(curve.lines.items()):
-            look: Style = {"color": color, "marker": MARKERS[at % len(MARKERS)], "markersize": 4.5}
-            if name:
-                look |= {"color": COLOURS[at % len(COLOURS)], "linestyle": DASHES[at % len(DASHES)]}
-                draw_entry(sheet, Entry(names[name], look), panel.left + at * room, panel.top + layout.above - 0.13)
-            offset = (at - (len(curve.lines) - 1) / 2) * 0.08
-            draw_lines(panel.axes, [(x + offset, scaled(value, measure.scale)) for x, value in points], look)
-        if not curve.along:
-            panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
-        heads = [fit(text, panel.wide - 0.1 * bool(curve.along), SMALL, 1 if curve.along else 2, "bold") for text in curve.head.split("\n")]
-        head, down = "\n".join(heads), 0.36 if curve.along else layout.above - 0.20
-        panel.text(down, head, va="bottom", fontweight=weight, linespacing=1.0)
-        if curve.term is not None:
-            panel.text(down + 0.03, part.words(curve.term) + ("" if part.raw else " %"), color=color if called else QUIET)
+    section = layout.section("", curves, partial(_curves, part=part, measure=measure), grid="y", most={"y": 4}, ylim=limits)
+    return part.section(section.tall, section.draw)
+
+
+def _curves(panel: SmallPanel, curve: Curves, part: KeyPart, measure: Measure) -> None:
+    tall = PAIRS.tall if curve.along else FACTORS.tall
+    panel.axes.set(xlim=(-0.45, len(curve.levels) - 0.55), xlabel=fit(curve.along, panel.wide, SMALL) if curve.along else "")
+    panel.axes.tick_params(axis="y", labelleft=panel.first)
+    if panel.first:
+        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)
+    if part.margin:
+        panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
+    shown = fitted(curve.levels, panel.wide / len(curve.levels) - 0.04, SMALL, lines=1)
+    panel.axes.set_xticks(range(len(curve.levels)), shown.values())
+    called = curve.term is not None and curve.term.verdict in CALLED
+    color, weight = MARKS[curve.term.verdict]["color"] if curve.term and called else INK, "bold" if called else "normal"
+    room = panel.wide / len(curve.lines)
+    names = fitted(curve.lines, room - 0.4, SMALL, lines=1)
+    for at, (name, points) in enumerate(curve.lines.items()):
+        look: Style = {"color": color, "marker": MARKERS[at % len(MARKERS)], "markersize": 4.5}
+        if name:
+            look |= {"color": COLOURS[at % len(COLOURS)], "linestyle": DASHES[at % len(DASHES)]}
+            draw_entry(panel.sheet, Entry(names[name], look), panel.left + at * room, panel.top + PAIRS.above - 0.13)
+        offset = (at - (len(curve.lines) - 1) / 2) * 0.08
+        draw_lines(panel.axes, [(x + offset, scaled(value, measure.scale)) for x, value in points], look)
+    if not curve.along:
+        panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
+    heads = [fit(text, panel.wide - 0.1 * bool(curve.along), SMALL, 1 if curve.along else 2, "bold") for text in curve.head.split("\n")]
+    head, down = "\n".join(heads), 0.36 if curve.along else FACTORS.above - 0.20
+    panel.text(down, head, va="bottom", fontweight=weight, linespacing=1.0)
+    if curve.term is not None:
+        panel.text(down + 0.03, part.words(curve.term) + ("" if part.raw else " %"), color=color if called else QUIET)
 
 
 @picture(16, "Main effects", DESIGNS=FACTORIAL)
@@ -424,11 +429,7 @@ def main_effects(scene: Scene) -> Spec:
     notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
     if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
         notes.append("Keys interact here: an average over the levels of the others hides that; see the interactions.")
-    panels = [(part, _factors(part)) for part in parts]
-    sections = [
-        part.section(FACTORS.height(len(ones)) + 0.08, partial(_panels, part=part, layout=FACTORS, curves=ones)) for part, ones in panels
-    ]
-    return Spec(lead, sections, legend, notes)
+    return Spec(lead, [_panels(part, FACTORS, _factors(part)) for part in parts], legend, notes)
 
 
 def _factors(part: KeyPart) -> list[Curves]:
@@ -455,17 +456,15 @@ def interactions(scene: Scene) -> Spec:
         line("mean of the cells at two levels", INK, 1.2, marker="o", markersize=5),
         margin_entry((part.effects.observed.margin for part in parts), "±{} around the mean of all"),
     ]
-    panels = [(part, _pairs(part)) for part in parts]
-    sections = [part.section(PAIRS.height(len(ones)), partial(_panels, part=part, layout=PAIRS, curves=ones)) for part, ones in panels]
     notes = []
-    for part, ones in panels:
+    for part in parts:
         name = f"{part.title}: " if len(parts) > 1 else ""
         if (count := len(part.terms("interaction"))) > MOST_PAIRS:
             notes.append(f"{name or 'Shown: '}the {MOST_PAIRS} strongest of {count} interactions.")
-        aliased = [one.term for one in ones if one.term and one.term.aliases][:3]
+        aliased = [one.term for one in _pairs(part) if one.term and one.term.aliases][:3]
         notes += [f"{name}{' × '.join(term.factors)} cannot be told from {', '.join(term.aliases)}." for term in aliased]
         notes += [] if part.effects.error_ms is not None else [f"{name or 'Shown: '}no intervals, for nothing was replicated."]
-    return Spec(lead, sections, legend, notes)
+    return Spec(lead, [_panels(part, PAIRS, _pairs(part)) for part in parts], legend, notes)
 
 
 def _pairs(part: KeyPart) -> list[Curves]:

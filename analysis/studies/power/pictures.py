@@ -316,7 +316,7 @@ def power_predicted(scene: Scene) -> Spec:
     looks = _looks(parts)
     lead = (
         "Each dot is a steady iteration that ran as it was asked to: its measured value, and by how much more (above 0) or less was "
-        "predicted. Power is foretold as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
+        "predicted. Power is predicted as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
     )
     names = sorted({name for _, errors in kept for error in errors for name in error})
     legend = [dot(name, looks[name].color, looks[name].marker, 4.5) for name in names]
