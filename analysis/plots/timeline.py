@@ -109,7 +109,9 @@ def run_order(scene: Scene) -> Spec:
         "not a tweak's effect."
     )
     far = "Far from the others of their tweak set and block (5 robust SD or more), and not left out of any average: "
-    return Spec(lead, sections, legend, [f"{far}{'; '.join(notes)}."] if notes else [])
+    unseen = joined(cell.telemetry_missing["sampler"] for panel in panels for cell in panel.cells if "sampler" in cell.telemetry_missing)
+    why = f"What else the machine did was not sampled: {unseen}." if unseen else ""
+    return Spec(lead, sections, legend, [f"{far}{'; '.join(notes)}." if notes else "", why])
 
 
 MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
@@ -275,7 +277,8 @@ def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list
         return looks, [dot(labels[name].replace("\n", ""), looks[name].color, looks[name].marker) for name in names]
     other = Look("#5b9bd0", "o", "-")
     legend = [dot(name, looks[name].color, looks[name].marker) for name in bare]
-    legend.append(dot(f"one of {len(names) - len(bare)} tweak sets", other.color, size=4))
+    kind = "monitors" if all(run.is_monitored for run in scene.runs) else "tweak sets"
+    legend.append(dot(f"one of {len(names) - len(bare)} {kind}", other.color, size=4))
     return {name: looks[name] if name in bare else other for name in names}, legend
 
 
