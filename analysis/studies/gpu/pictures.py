@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from analysis.plots.marks import ticks
 from analysis.plots.page import INSIDE, Entry, Page, Section, SmallPanel, SmallPanels, Spec
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.scene import NothingToDraw, some
 from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
 from .answers import CLOSE_R2
@@ -49,9 +49,8 @@ NAMED = 6
 def draw_grid(findings: Findings) -> Figure:
     """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
     own = shown_table(findings)  # our own active means first; then summary tables that lay beside and hold more cells
-    tables = [table for table in (own, *[findings.over] * (len(findings.over.rows) > len(own.rows))) if _metrics(table)]
-    if not tables:
-        raise NothingToDraw("no cell has utilisation, SMACT or SMOCC")
+    tables = [own, *[findings.over] * (len(findings.over.rows) > len(own.rows))]
+    tables = some((table for table in tables if _metrics(table)), "no cell has utilisation, SMACT or SMOCC")
     odd = {cell.size for cell in findings.odd} | set(findings.launches)
     broken = {violation.size for violation in findings.bounds.violations}
     sections, sizes = [], {size for table in tables for size in table.rows}
@@ -160,8 +159,6 @@ def draw_relations(findings: Findings) -> Figure:
     pairs = [pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if table.pairs(*pair)]
     relations = [Relation(*pair, fits.get(pair)) for pair in pairs]
     course = any(SMACT in row for row in table.rows.values()) and len({size[0] for size in table.rows}) > 1
-    if not relations and not course:
-        raise NothingToDraw("no cell has two of utilisation, GRACT, SMACT and SMOCC")
     every = [*zip(COLOURS, MARKERS, strict=True), (INK, "P")]
     threads = enumerate(sorted({size[1] for size in table.rows}))
     looks = {thread: dict(zip(("color", "marker"), every[at % len(every)], strict=True)) for at, thread in threads}
@@ -175,6 +172,7 @@ def draw_relations(findings: Findings) -> Figure:
         sections.append(RELATIONS.section("", relations, partial(_relation, table=table, looks=looks), grid="both", most={"x": 4, "y": 4}))
     if course:
         sections.append(COURSES.section("", ["SMACT over blocks"], partial(_course, chip=findings.grid.chip, table=table, looks=looks)))
+    some(sections, "no cell has two of utilisation, GRACT, SMACT and SMOCC")
     spec = Spec(_relations_lead(findings, relations, table), sections, legend, [f"Figures: {table.label}{once}."])
     return _laid_out(findings, RELATIONS_TITLE, spec)
 

@@ -13,7 +13,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from analysis.plots.labels import direction, measure_of, minus, width_in
 from analysis.plots.marks import above, beyond
 from analysis.plots.page import INSIDE, Page, Section, Spec, dot, line
-from analysis.plots.scene import NothingToDraw
+from analysis.plots.scene import some
 from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
 from analysis.plots.vector import set_tooltip
 from analysis.stats.changepoint import without_outliers
@@ -43,8 +43,7 @@ def draw(history: History) -> Figure:
     """
     judged = [one for one in history.judged if one.p is not None]
     chosen, changed = _chosen(history, judged)
-    if not chosen:
-        raise NothingToDraw("no series has enough runs to be judged")
+    some(chosen, "no series has enough runs to be judged")
     kinds = {_colour(change) for one in chosen for change in one.changes}
     legend = [
         dot("one run", AGAIN, size=4),

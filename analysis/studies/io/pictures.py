@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analysis.plots.labels import fit, fitted, joined, minus, room_for
 from analysis.plots.marks import FOOT, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest_section, known, lines, log_or_linear, row_axes, ticks
 from analysis.plots.page import Page, Section, SmallPanels, Spec, dot, fill, line
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN as GREY
 from analysis.plots.style import DASHES, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import AGAIN, STOCK, Run
@@ -83,9 +83,7 @@ def parts_of(scene: Scene) -> list[IoPart]:
         rows = configurations(cells)
         rows = rows if cells[0].run.block is not None else sorted(rows, key=_natural_order)
         parts.append(IoPart(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
-    if not parts:
-        raise NothingToDraw("no cell that reports its input was measured on the untouched machine")
-    return parts
+    return some(parts, "no cell that reports its input was measured on the untouched machine")
 
 
 def _run_of(scene: Scene, origin: str) -> Run | None:
@@ -131,8 +129,8 @@ def _left(parts: Sequence[IoPart]) -> float:
 def io_whole_steady(scene: Scene) -> Spec:
     """How much of an epoch the accelerator computes, and how much of that leaving the first step out hides."""
     parts = parts_of(scene)
-    if not any(row.responses[name].value is not None for part in parts for row in part.configurations for name in LOOKS):
-        raise NothingToDraw("no run has a utilisation: nothing was computed")
+    values = (row.responses[name].value for part in parts for row in part.configurations for name in LOOKS)
+    some((value for value in values if value is not None), "no run has a utilisation: nothing was computed")
     lead = (
         "Readers fetch the first batches while the accelerator waits. DLIO leaves that step out; the training does not. The further the "
         "two marks are apart, the more reading is hidden in the step that is left out."
@@ -187,9 +185,8 @@ def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels =
 @picture(22, "Utilisation and throughput against processes", REPORTS=IO)
 def io_processes(scene: Scene) -> Spec:
     """Whether more processes still bring more data, and from how many on the accelerators wait."""
-    parts = [part for part in parts_of(scene) if _groups(part)]
-    if not parts:
-        raise NothingToDraw("no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does")
+    reason = "no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does"
+    parts = some((part for part in parts_of(scene) if _groups(part)), reason)
     lead = (
         "Each process feeds one accelerator. Throughput that rises with the processes and a utilisation that stays: the input keeps up. "
         "Throughput that stays while utilisation falls: it is all there is."
@@ -288,10 +285,9 @@ RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whol
 def io_format_cache(scene: Scene) -> Spec:
     """What a cold cache costs each format: much where reading is the work, nothing where decoding is."""
     every = [(part, [analyse(part.cells, name, sets=False) for name in RESPONSES]) for part in parts_of(scene)]
+    reasons = joined(analysis.refusal for _, result in every for analysis in result if analysis.refusal)
     rows = [(part, complete) for part, result in every if (complete := list(filter(_complete, result)))]
-    if not rows:
-        reasons = joined(analysis.refusal for _, result in every for analysis in result if analysis.refusal)
-        raise NothingToDraw(reasons or "format and cache were not both varied, or not in all combinations")
+    some(rows, reasons or "format and cache were not both varied, or not in all combinations")
     lead = (
         "Each line is a state of the page cache. Parallel lines: a cold cache costs every format the same, of samples/s the "
         "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
@@ -347,8 +343,7 @@ def io_tweaks(scene: Scene) -> Spec:
         met = {contrast.configuration for contrast in (*result.tweaks, *nothing)}
         every = [one for one in (*result.tweaks, *nothing, *result.again) if one.value is not None and one.configuration in met]
         groups += [(_run_of(scene, origin), every, {one.tweakset for one in nothing})] if every else []
-    if not groups:
-        raise NothingToDraw("no tweak set was measured beside stock while a workload reported its input")
+    some(groups, "no tweak set was measured beside stock while a workload reported its input")
     lead = (
         "Samples/s over the whole epoch against stock in the same block. What is read from a cold cache comes from the disk; a warm one "
         "holds it all, so that how a disk is read cannot matter there: what it seems to do is chance. Checkpoints are written either way."

@@ -15,7 +15,7 @@ from analysis.plots.labels import Measure, fit, fitted, measure_of, minus, room_
 from analysis.plots.marks import FASTER_AXIS, VERDICTS, Mark, MarkRow, above, forest_section, known, margin_band, reach_of, scaled
 from analysis.plots.marks import lines as draw_lines
 from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Run
 from analysis.wording import digits, number, spoken
@@ -94,18 +94,15 @@ def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> li
     Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no design was.
     """
     every = [(run, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
-    if not every:
-        raise NothingToDraw("the run took no tweak set apart: `--design` names the designs that do")
+    some(every, "the run took no tweak set apart: `--design` names the designs that do")
     profiles = {effects.observed.profile for _, effects in every if not effects.refusal}
     parts = []
     for run, effects in every:
         title = f"{effects.observed.workload} · {effects.observed.profile}" if len(profiles) > 1 else effects.observed.workload
         part = KeyPart(run, effects, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, effects))
         parts += [part] if not effects.refusal and fits(part) else []
-    if not parts:
-        refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
-        raise NothingToDraw("; ".join(refused) or reason)
-    return parts
+    refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
+    return some(parts, "; ".join(refused) or reason)
 
 
 def design_of(effects: Effects) -> str:

@@ -12,7 +12,7 @@ from analysis.labels import short_names
 from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import VERDICTS, Mark, MarkRow, Style, ends_of, forest_section, interval, margin_band, round_ticks, ticks
 from analysis.plots.page import INSIDE, Page, Section, Spec, dot, fill, verdict_entries
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.scene import Scene, some
 from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, picture
 from analysis.terms import Run
 from analysis.wording import unsigned
@@ -82,8 +82,7 @@ def parts_of(scene: Scene) -> list[MonitorPart]:
         for overhead in scene.overhead.get(run.origin, ()):
             arms = [arm for arm in overhead.arms if arm.cpu is not None]
             parts.append(MonitorPart(run, names[overhead.workload] + several, overhead, arms))
-    if not any(part.arms for part in parts):
-        raise NothingToDraw("no monitor was measured beside cells without one")
+    some((arm for part in parts for arm in part.arms), "no monitor was measured beside cells without one")
     return parts
 
 
@@ -124,9 +123,8 @@ def overhead_share(scene: Scene) -> Spec:
 
     Draw a section a workload: the own share of a core across, the overhead upwards; inside monitors stand in a strip of their own.
     """
-    parts = [part for part in parts_of(scene) if part.found.control.state != "differs" and part.shares]
-    if not parts:
-        raise NothingToDraw("no workload whose two arms without a monitor agree has a monitor that was measured")
+    reason = "no workload whose two arms without a monitor agree has a monitor that was measured"
+    parts = some((part for part in parts_of(scene) if part.found.control.state != "differs" and part.shares), reason)
     lead = (
         "Across: CPU time of the monitor's own processes, % of one core. Upwards: CPU time that the work takes more. Right and low: "
         f"it keeps a core busy and slows nothing; left and high: it slows the work from inside. Lines: 95 %. {SCALE}"

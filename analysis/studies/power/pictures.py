@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, in_words, interval, margin_band, rounded
 from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.stats.estimate import Estimate
 from analysis.terms import Refused, Run, Verdict
@@ -72,8 +72,8 @@ def parts_of(scene: Scene) -> list[PowerPart]:
             continue
         cells = capped(run, PowerNames(run), [])
         parts += [PowerPart(run, side, tuple(cell for cell in cells if cell.backend == side.backend)) for side in every]
-    if not any(arm.means for part in parts for group in part.side.groups for arm in group.arms):
-        raise NothingToDraw("no cell under a cap has steady iterations")
+    arms = (arm for part in parts for group in part.side.groups for arm in group.arms)
+    some((arm for arm in arms if arm.means), "no cell under a cap has steady iterations")
     return parts
 
 
@@ -180,9 +180,7 @@ PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
 def power_trace(scene: Scene) -> Spec:
     """How each algorithm comes to a cap, whether it stays below it, and what it sets to do so."""
     parts = parts_of(scene)
-    every = [(part, group) for part in parts for group in part.side.groups if _read(part, group)]
-    if not every:
-        raise NothingToDraw(NO_POWER)
+    every = some(((part, group) for part in parts for group in part.side.groups if _read(part, group)), NO_POWER)
     # Where the cap changes there is most to see.
     kept = sorted(sorted(range(len(every)), key=lambda at: -len(every[at][1].caps))[:MOST_TASKS])
     lead = (
@@ -258,9 +256,7 @@ def _knob(axes: Axes, rows: Sequence[Iteration], color: str) -> None:
 def power_pareto(scene: Scene) -> Spec:
     """Which algorithms get more out of less, and which of them are beaten in both."""
     parts = parts_of(scene)
-    panels = [(part, group) for part in parts for group in part.side.groups if _both(group)]
-    if not panels:
-        raise NothingToDraw(NO_POWER)
+    panels = some(((part, group) for part in parts for group in part.side.groups if _both(group)), NO_POWER)
     looks = _looks(parts)
     drawn = {arm.name for _, group in panels for arm in _both(group)}
     lead = (
@@ -310,9 +306,9 @@ Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, percen
 def power_predicted(scene: Scene) -> Spec:
     """How far the model that algorithms plan with is off, which way, and where."""
     parts = parts_of(scene)
-    kept = [(part, errors) for part in parts if any(errors := [_errors(part, of) for of in PREDICTED.values()])]
-    if not kept:
-        raise NothingToDraw("no algorithm predicted what it set, or no iteration that was predicted ran as it was asked to")
+    every = [(part, [_errors(part, of) for of in PREDICTED.values()]) for part in parts]
+    reason = "no algorithm predicted what it set, or no iteration that was predicted ran as it was asked to"
+    kept = some(((part, errors) for part, errors in every if any(errors)), reason)
     looks = _looks(parts)
     lead = (
         "Each dot is a steady iteration that ran as it was asked to: its measured value, and by how much more (above 0) or less was "
