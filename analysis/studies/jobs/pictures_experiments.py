@@ -10,26 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from analysis.plots import marks
 from analysis.plots.labels import minus, room_for
-from analysis.plots.marks import (
-    FASTER_AXIS,
-    FOOT,
-    HEADS,
-    VERDICTS,
-    Mark,
-    MarkRow,
-    bars,
-    dots,
-    ends_of,
-    forest_section,
-    interval,
-    known,
-    lines,
-    log_or_linear,
-    row_axes,
-    scaled,
-    ticks,
-)
+from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
 from analysis.plots.page import INSIDE, Page, Section, SmallPanels, Spec, dot, fill, line
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, picture
@@ -47,7 +30,7 @@ from .records import Stream, Unit, in_order
 from .scaling import MeasuredStream, TargetReport, of_run, reports
 
 TALL = 2.4
-LOOK = {"color": INK, "marker": "o"}
+LOOK: Style = {"color": INK, "marker": "o"}
 PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
 
 
@@ -65,9 +48,8 @@ def jobs_hyper(scene: Scene) -> Spec:
     gathered, first = results[0]
     ahead = "" if first.effect is not None and first.effect.low > 0 else " not"
     lead = (
-        f"Above: mean time until a job knows {_target(gathered.streams)} of the images that it never saw, with its 95 % interval. "
-        f"The soonest is{ahead} shown to be ahead of the next. Below: what each change does on average, and what two together do beyond "
-        "what they do one by one (×)."
+        f"Above: mean time until a job knows {_target(gathered.streams)} of images that it never saw; the soonest is{ahead} shown to be "
+        "ahead of the next. Below: what each change does on average, and what two do beyond one by one (×). Lines: 95 % intervals."
     )
     sections = [section for gathered, result in results for section in (_points(result, gathered.run), _changes(result, gathered.run))]
     notes = [f"No effects: {result.why.rstrip('.')}." for _, result in results if result.why]
@@ -115,30 +97,22 @@ def _points(result: Hyper, run: Run) -> Section:
         for point, time in sorted(every, key=lambda entry: entry[1].value if entry[1] is not None else math.inf)
     ]
     ends = known(mark.ends for row in rows for mark in row.marks)
-    return forest_section(
-        "Time to the accuracy",
-        rows,
-        run=run,
-        left=room_for([row.name for row in rows], 2.9),
-        right=2.0,
-        label="seconds until a job is there",
-        heads=[("s [95 %]", 0.12), ("jobs there", 0)],
-        scale=lambda axes: log_or_linear(axes, "x", min(ends), max(ends)),
-        zero=None,
-    )
+    look: Style = {"left": room_for([row.name for row in rows], 2.9), "right": 2.0, "heads": [("s [95 %]", 0.12), ("jobs there", 0)]}
+    scale = partial(marks.log_or_linear, which="x", low=min(ends), high=max(ends))
+    return marks.forest_section("Time to the accuracy", rows, run=run, label="seconds until a job is there", scale=scale, zero=None, **look)
 
 
 def _changes(result: Hyper, run: Run) -> Section:
     rows = []
     for term in _terms(result):
         name = f"{term.factors[0]}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
-        ends = scaled((term.gain, term.gain_low, term.gain_high), 100)
+        ends = marks.scaled((term.gain, term.gain_low, term.gain_high), 100)
         word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
         texts = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends]))), word
-        rows.append(MarkRow(name, [Mark(ends, VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)]))
+        rows.append(MarkRow(name, [Mark(ends, marks.VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)]))
     reach = 1.08 * max((abs(end) for row in rows for end in known(mark.ends for mark in row.marks)), default=1.0)
-    left, heads = room_for([row.name for row in rows], 2.6), [("gain, % [95 %]", 0.12), ("", 0)]
-    return forest_section("What each change does", rows, run=run, left=left, right=2.0, label=FASTER_AXIS, heads=heads, reach=reach)
+    look: Style = {"left": room_for([row.name for row in rows], 2.6), "right": 2.0, "heads": [("gain, % [95 %]", 0.12), ("", 0)]}
+    return marks.forest_section("What each change does", rows, run=run, label=marks.FASTER_AXIS, reach=reach, **look)
 
 
 SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
@@ -212,11 +186,11 @@ def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
     rounds = sorted({at for course in courses for at in course.after})
     end = rounds[-1]
     axes = sheet.axes(LEFT, top + 0.1, 2.9, TALL, xlim=(1 - 0.06 * end, 1.06 * end), ylabel="accuracy, %", xlabel="after round")
-    ticks(axes, "x", [at for at in rounds if len(rounds) < 13 or at in {1, end} or at % 5 == 0])
+    marks.ticks(axes, "x", [at for at in rounds if len(rounds) < 13 or at in {1, end} or at % 5 == 0])
     for at, course in enumerate(courses):
         color, marker = look_of(at + 1 if course.setting.poisoned else 0)
         style = {"color": color, "marker": marker, "markersize": 6, "linestyle": "-" if len(course.after) >= end else (0, (4, 2))}
-        lines(axes, [(place, ends_of(accuracy, 100)) for place, accuracy in course.after.items()], style)
+        marks.lines(axes, [(place, ends_of(accuracy, 100)) for place, accuracy in course.after.items()], style)
     axes.grid(axis="y")
     low, high = axes.get_ylim()
     down = -math.inf
@@ -253,7 +227,7 @@ def jobs_profile(scene: Scene) -> Spec:
         every += [(row, names[row.system]) for row in rows]
         for class_ in dict.fromkeys(row.class_ for row in rows):
             own = [(row, names[row.system]) for row in rows if row.class_ == class_]
-            tall, beside = HEADS + 0.28 * len(own) + FOOT, f"{sum(row.jobs for row, _ in own)} jobs"
+            tall, beside = marks.HEADS + 0.28 * len(own) + marks.FOOT, f"{sum(row.jobs for row, _ in own)} jobs"
             sections.append(Section(class_ or "jobs", tall, partial(_times, rows=own), beside, run=gathered.run))
         there |= {part for row in rows for part, size in _parts(row).items() if size > 0}
     if not sections:
@@ -276,19 +250,20 @@ def _parts(row: ClassProfile) -> dict[str, float]:
 
 
 def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) -> None:
-    left, right = room_for([name for _, name in rows], 2.6), 2.35
+    left, right = room_for([name for _, name in rows], 2.6), 2.5
     scale, short = unit(row.response_s.value for row, _ in rows)
-    axes = row_axes(sheet, top + HEADS, left, [name for _, name in rows], 0.28, right=right, xlabel=f"response time, {short}")
+    axes = marks.row_axes(sheet, top + marks.HEADS, left, [name for _, name in rows], 0.28, right=right, xlabel=f"response time, {short}")
     for at, (row, _) in enumerate(rows):
         whole = row.response_s.value * scale
-        bars(axes, at, [(size * whole, PARTS[part]) for part, size in _parts(row).items()])
+        marks.bars(axes, at, [(size * whole, PARTS[part]) for part, size in _parts(row).items()])
         if row.response_s.low is not None and row.response_s.high is not None:
             axes.plot([row.response_s.low * scale, row.response_s.high * scale], [at, at], color=INK, linewidth=1.2)
         share = "" if row.share is None else f" {100 * row.share.value:.0f} %"
-        for place, text, side in ((INSIDE - right + 0.12, figure(row.time_s, scale), "left"), (INSIDE, row.bottleneck + share, "right")):
-            sheet.text(place, top + HEADS + 0.28 * (at + 0.5), text, ha=side, va="center", fontsize=SMALL)
-    for place, text, side in ((INSIDE - right + 0.12, f"in its slots, {short} [95 %]", "left"), (INSIDE, "largest part", "right")):
-        sheet.text(place, top, text, ha=side, fontsize=SMALL, color=QUIET)
+        middle = top + marks.HEADS + 0.28 * (at + 0.5)
+        sheet.text(INSIDE - right + 0.12, middle, figure(row.time_s, scale), va="center", fontsize=SMALL)
+        sheet.text(INSIDE, middle, row.bottleneck + share, ha="right", va="center", fontsize=SMALL)
+    sheet.text(INSIDE - right + 0.12, top, f"in its slots, {short} [95 %]", fontsize=SMALL, color=QUIET)
+    sheet.text(INSIDE, top, "largest part", ha="right", fontsize=SMALL, color=QUIET)
     axes.set_xlim(0, None)
     axes.grid(axis="x")
 
@@ -345,7 +320,7 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
         axes.plot(numbers, time_s(law, 1.0, 1) / time_s(law, 1.0, numbers), color=COLOURS[1], linewidth=1.3, zorder=1)
     for replicas, values in faster.items():
         says = f"{replicas} replicas: {figure(mean(values))} times as fast, {sum(map(len, values.values()))} jobs"
-        interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
+        marks.interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
     ends = 0.5, most + 0.5
     axes.set(xlim=ends, ylim=ends, xlabel="replicas", ylabel="times as fast as with one")
     other.set(xlabel="size of the job, units of work", ylabel="ran for, s")
@@ -355,10 +330,10 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
         color, marker = look_of(at)
         own = [one.record for one in streams if one.arm == arm.name]
         jobs = [(job.work, times.ran_s) for record in own for job, times in record.done_with_times if job.work]
-        dots(other, [work for work, _ in jobs], [ran for _, ran in jobs], color, marker=marker, markersize=3, alpha=0.7)
+        marks.dots(other, [work for work, _ in jobs], [ran for _, ran in jobs], color, marker=marker, markersize=3, alpha=0.7)
         every += jobs
     works, rans = zip(*every, strict=True)
-    log_or_linear(other, "x", min(works), max(works))
-    log_or_linear(other, "y", min(rans), max(rans))
+    marks.log_or_linear(other, "x", min(works), max(works))
+    marks.log_or_linear(other, "y", min(rans), max(rans))
     for one in (axes, other):
         one.grid(visible=True)

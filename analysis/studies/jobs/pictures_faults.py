@@ -18,16 +18,16 @@ from analysis.terms import Run
 from analysis.wording import digits, probability, unsigned
 
 from .checkpoints import CheckpointTrial, daly_s, time_per_work, young_s
-from .estimates import by_fault, figure, names, number, unit, value_of
+from .estimates import NONE, by_fault, figure, names, number, unit, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from .estimates import Figure, Ratio
     from .faults import FaultArm
-    from .network import LossyLine
+    from .network import AtLoss, LossyLine
 
-JOBS, FAULTS = frozenset({"job"}), frozenset({"job", "fault"})
+JOBS, FAULTS, NETWORK = frozenset({"job"}), frozenset({"job", "fault"}), frozenset({"network"})
 MARGIN, SURE = 0.10, 0.05
 # Of a ratio to the same jobs under something else. Shape says the same as colour.
 LOOKS: dict[str, Style] = {
@@ -62,11 +62,12 @@ def run_title(scene: Scene, run: Run) -> str:
     return f"run {run.run_id}" if len(scene.runs) > 1 else ""
 
 
-def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, **settings: Any) -> Section:
+def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, label: str, **settings: Any) -> Section:
     """Make a section of ratios around the line at 1; all intervals are in view, and from 1 ÷ `least` to `least`."""
     ends = known(mark.ends for row in rows for mark in row.marks)
-    limits = min([1 / least, *ends]), max([least, *ends])
-    return forest_section(title, rows, scale=lambda axes: log_or_linear(axes, "x", *limits), zero=1.0, **settings)
+    most = int(2 * (INSIDE - settings["left"] - settings["right"]))  # a tick each half inch
+    scale = partial(log_or_linear, which="x", low=min([1 / least, *ends]), high=max([least, *ends]), most=most)
+    return forest_section(title, rows, label=label, scale=scale, zero=1.0, **settings)
 
 
 @picture(-17, "What faults cost", "How much longer do jobs take under each fault, and what is lost?", REPORTS=FAULTS)
@@ -79,11 +80,8 @@ def jobs_faults(scene: Scene) -> Spec:
     )
     legend = verdict_entries(LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS)
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
-    sections = [
-        slowdowns(its, one.run, run_title(scene, one.run))
-        for one in scene.streams
-        if (its := by_fault([arm for arm in one.arms if arm.fault]))
-    ]
+    by_run = [(one.run, [arm for arm in one.arms if arm.fault]) for one in scene.streams]
+    sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
     return Spec(lead, sections, legend, _fault_notes(arms), worst(arms))
 
 
@@ -114,27 +112,23 @@ def words(arm: FaultArm) -> str:
     return figure(arm.slowdown) if arm.slowdown is not None else "no job done" if arm.paired else "no twin"
 
 
-def slowdowns(arms: Sequence[FaultArm], run: Run | None, title: str = "") -> Section:
+def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
     """Make a section of a row an arm; a column of which nothing is known is left out."""
+    arms = by_fault(arms)
     scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
-    columns = {
-        ("ratio [95 %]", 1.3): [words(arm) for arm in arms],
-        (f"recovery, {short}", 0.75): [figure(arm.recovery_s, scale).partition(" ")[0] for arm in arms],
-        (f"lost, {short}", 0.55): [number(value_of(arm.lost_s, scale)) for arm in arms],
-        ("p", 0.4): ["" if arm.p is None else probability(arm.p) for arm in arms],
-    }
-    columns = {head: texts for head, texts in columns.items() if set(texts) - {"–", ""}}
-    heads, right = [], 0.12
-    for head, wide in columns:
-        heads.append((head, right))
-        right += wide
-    rows = [
-        MarkRow(name, [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], texts, bold=False)])
-        for arm, name, texts in zip(arms, names(arms), zip(*columns.values(), strict=True), strict=True)
+    columns = [
+        ("ratio [95 %]", 1.3, [words(arm) for arm in arms]),
+        (f"recovery, {short}", 0.75, [figure(arm.recovery_s, scale).partition(" ")[0] for arm in arms]),
+        (f"lost, {short}", 0.55, [number(value_of(arm.lost_s, scale)) for arm in arms]),
+        ("p", 0.4, ["" if arm.p is None else probability(arm.p) for arm in arms]),
     ]
-    left, band = room_for([row.name for row in rows], 2.2), (1 / (1 + MARGIN), 1 + MARGIN)
-    label = "response time, ratio"
-    return ratio_rows(title, rows, 1 + 2 * MARGIN, run=run, left=left, right=right, label=label, heads=heads, band=band)
+    columns = [column for column in columns if set(column[2]) - {NONE, ""}]
+    heads = [(head, 0.12 + sum(wide for _, wide, _ in columns[:at])) for at, (head, _, _) in enumerate(columns)]
+    texts = zip(*(column for _, _, column in columns), strict=True)
+    marks = [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False) for arm, its in zip(arms, texts, strict=True)]
+    rows = [MarkRow(name, [mark]) for name, mark in zip(names(arms), marks, strict=True)]
+    look = {"right": 0.12 + sum(wide for _, wide, _ in columns), "band": (1 / (1 + MARGIN), 1 + MARGIN), "heads": heads}
+    return ratio_rows(title, rows, 1 + 2 * MARGIN, "response time, ratio", left=room_for(names(arms), 2.2), **look, **settings)
 
 
 def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
@@ -153,12 +147,7 @@ YOUNG, DALY = COLOURS[2], COLOURS[1]
 LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
 
 
-@picture(
-    -18,
-    "How often to write a checkpoint",
-    "Which interval costs least under faults, and do Young's and Daly's formulas find it?",
-    REPORTS=FAULTS,
-)
+@picture(-18, "How often to write a checkpoint", "Which interval costs least, and do Young's and Daly's formulas find it?", REPORTS=FAULTS)
 def jobs_checkpoints(scene: Scene) -> Spec:
     """Draw a section a fault under which several intervals were tried."""
     reason = "no fault met streams with several intervals between checkpoints"
@@ -220,18 +209,13 @@ def _trial(sheet: Page, top: float, trial: CheckpointTrial) -> None:
     axes.grid(axis="y")
 
 
-MATHIS, PADHYE = COLOURS[1], COLOURS[0]
-LAWS = (("mathis_s", MATHIS, LONG_DASHES), ("padhye_s", PADHYE, DOTS))
+MATHIS = COLOURS[1]
+LAWS = (("mathis_s", "Mathis's law", MATHIS, LONG_DASHES), ("padhye_s", "with timeouts (Padhye)", COLOURS[0], DOTS))
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
-NONE = 3.0  # by which factor below the smallest loss "none" is drawn
+NEXT = 3.0  # by which factor below the smallest loss "none" is drawn
 
 
-@picture(
-    -20,
-    "Training over lines that lose packets",
-    "How much longer is a step, and is it TCP's law that decides?",
-    REPORTS=frozenset({"network"}),
-)
+@picture(-20, "Training over lines that lose packets", "How much longer is a step, and is it by TCP's law?", REPORTS=NETWORK)
 def jobs_network(scene: Scene) -> Spec:
     """Draw two panels a line: steps, and what of them is communication."""
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
@@ -240,14 +224,11 @@ def jobs_network(scene: Scene) -> Spec:
         "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: what of it is communication, where "
         "packets were lost, beside the time that TCP would need for as many bytes by Mathis's law (∝ √p) and with timeouts (Padhye)."
     )
-    legend = [
-        line("measured", marker="o", markersize=5.5),
-        line("Mathis's law", MATHIS, linestyle=LONG_DASHES),
-        line("with timeouts (Padhye)", PADHYE, linestyle=DOTS),
-    ]
+    legend = [line("measured", marker="o", markersize=5.5)]
+    legend += [line(label, color, linestyle=dashes) for _, label, color, dashes in LAWS]
     sections, notes = [], []
     for run, one in result:
-        name = "no round trip is known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
+        name = "A round trip that is not known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
         params = one.name.partition(":")[2].replace(":", " · ")
         beside = ", ".join(filter(None, (params, one.congestion, one.stand_in)))
         sections.append(Section(name, LINES.height(2), partial(_network, line=one), beside, run=run))
@@ -261,45 +242,35 @@ def jobs_network(scene: Scene) -> Spec:
 
 def _lossy(every: Iterable[LossyLine]) -> str:
     """What loss is shown to do to a step on the line where it does most."""
-    rows = [
-        (row.slowdown.value, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown, row.p) == "slower"
-    ]
-    slower, loss = max(rows, default=(0.0, 0.0))
-    return f"Losing {100 * loss:g} % of packets makes a training step {digits(slower, 2)} times as long" if slower else ""
+    rows = [(row.slowdown, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown, row.p) == "slower"]
+    slower, loss = max(rows, key=lambda row: row[0].value, default=(None, 0.0))
+    return "" if slower is None else f"Losing {100 * loss:g} % of packets makes a training step {digits(slower.value, 2)} times as long"
 
 
 def _network(sheet: Page, top: float, line: LossyLine) -> None:
     steps, spent = LINES.axes(sheet, top)
-    none = min(row.loss for row in line.losses if row.loss > 0) / NONE
+    none = min(row.loss for row in line.losses if row.loss > 0) / NEXT
     _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
     lost = [row for row in line.losses if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0]
     if lost:
-        laws = [(color, dashes, [(row.loss, getattr(row, name)) for row in lost]) for name, color, dashes in LAWS]
-        _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none, laws)
+        _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none, lost)
     else:
         spent.text(0.5, 0.5, "no communication time is known", transform=spent.transAxes, ha="center", color=QUIET)
         spent.set(xticks=[], yticks=[])
 
 
-def _times(
-    axes: Axes,
-    rows: Sequence[tuple[float, object]],
-    what: str,
-    none: float,
-    laws: Sequence[tuple[str, object, list[tuple[float, float | None]]]] = (),
-) -> None:
+def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: float, laws: Sequence[AtLoss] = ()) -> None:
     """Draw times by loss on scales of ratios, beside what laws say; `none` is where no loss stands, left of all others."""
     there = [(loss, value) for loss, value in rows if value is not None]
     scale, short = unit(ends_of(value)[0] or 0.0 for _, value in there)
     points = [(loss, ends_of(value, scale)) for loss, value in there]
     heights = [end for end in known(ends for _, ends in points) if end > 0]
-    for color, dashes, law in laws:
-        curve = [(loss, value * scale) for loss, value in law if value is not None]
+    for name, _, color, dashes in LAWS if laws else ():
+        curve = [(row.loss, value * scale) for row in laws if (value := getattr(row, name)) is not None]
         heights += [value for _, value in curve]
+        look: Style = {"color": color, "linestyle": dashes, "linewidth": 1.4, "zorder": 1}
         alone: Style = {"marker": "_", "markersize": 16, "markeredgewidth": 1.6} if len(curve) == 1 else {}
-        axes.plot(
-            [loss for loss, _ in curve], [value for _, value in curve], color=color, linestyle=dashes, linewidth=1.4, zorder=1, **alone
-        )
+        axes.plot([loss for loss, _ in curve], [value for _, value in curve], **look, **alone)
     lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linestyle": "none" if laws else "-", "linewidth": 0.9})
     log_or_linear(axes, "y", min(heights), max(heights))
     losses = [loss for loss, _ in points]

@@ -10,24 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from analysis.plots import marks
 from analysis.plots.labels import fitted, joined, room_for
-from analysis.plots.marks import (
-    DOWN,
-    ROW,
-    SAME,
-    Ends,
-    Mark,
-    MarkRow,
-    Style,
-    dots,
-    ends_of,
-    forest_section,
-    interval,
-    known,
-    log_or_linear,
-    rounded,
-    ticks,
-)
+from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
 from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
@@ -55,8 +40,8 @@ LOOKS_OF_ARRIVALS = zip(("poisson", "deterministic", "mmpp", "trace", "fltk"), (
 ARRIVALS: dict[str, Style] = {kind: {"color": color, "marker": marker} for kind, color, marker in LOOKS_OF_ARRIVALS}
 OTHER: Style = {"color": COLOURS[5], "marker": "<"}
 VERDICT_LOOKS: dict[str, Style] = {
-    "agrees": {"color": SAME, "marker": "s"},
-    "differs": {"color": DOWN, "marker": "X"},
+    "agrees": {"color": marks.SAME, "marker": "s"},
+    "differs": {"color": marks.DOWN, "marker": "X"},
     "open": {"color": INK, "marker": "o", "markerfacecolor": "white"},
     "not judged": {"color": AGAIN, "marker": "o", "markerfacecolor": "white"},
 }
@@ -113,13 +98,13 @@ def jobs_waits(scene: Scene) -> Spec:
     if not slots or not rows:
         raise NothingToDraw("of no stream both waits and what a model takes are known (slots, rate, service times)")
     lead = (
-        "Above: mean wait over mean service time, by how much of the slots' time is asked for. Points: measured, with 95 % intervals; "
-        "curves: the model, which was shown rates and service times but no wait. Below: measured ÷ predicted for the model that the data "
-        "leave standing."
+        "Above: mean wait over mean service time, by how much of the slots' time is asked for, with 95 % intervals; curves: the model, "
+        "which knew rates and service times but no wait. Below: measured ÷ predicted for the model that the data leave standing."
     )
     kinds = dict.fromkeys(waits.arrivals for waits in result)
     legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
-    legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows}, {name: word.text for name, word in VERDICTS.items()})
+    words = {name: word.text for name, word in VERDICTS.items()}
+    legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows}, words)
     legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
@@ -130,9 +115,8 @@ def jobs_waits(scene: Scene) -> Spec:
 
     sections = [panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"), _off(rows)]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for waits in result)]
-    notes.append(
-        f"{RULE[0].upper()}{RULE[1:]}".replace("open:", f"{VERDICTS['open'].text}:").replace("differs:", f"{VERDICTS['differs'].text}:")
-    )
+    rule = f"{RULE[0].upper()}{RULE[1:]}"
+    notes.append(rule.replace("open:", f"{words['open']}:").replace("differs:", f"{words['differs']}:"))
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
     notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for waits in result) else []
     return Spec(lead, sections, legend, notes, off(result), runs_of(scene, (stream for waits in result for stream in waits.streams)))
@@ -153,20 +137,15 @@ def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
         times = fmean(map(_variation, group)) * plain
         axes.plot(loads, times, color=style["color"], linewidth=1.1, linestyle="-" if exact else DASHED, zorder=1)
         for waits in group:
-            ends, load = _in_services(waits), waits.validation.fit.load
-            if ends is not None and load is not None:
-                interval(axes, load.value, ends, {"markersize": 5.5, "linewidth": 1.5, **style}, "y")
+            wait, service, load = waits.validation.wait_s, waits.validation.fit.service_s, waits.validation.fit.load
+            if wait is not None and service is not None and service.value > 0 and load is not None:
+                ends = ends_of(wait, 1 / service.value)
+                marks.interval(axes, load.value, ends, {"markersize": 5.5, "linewidth": 1.5, **style}, "y")
                 heights += [max(FLOOR, end) for end in known([ends])]
     axes.set_xlim(0, 1)
-    ticks(axes, "x", [0, 0.2, 0.4, 0.6, 0.8, 1])
-    log_or_linear(axes, "y", min([*heights, 0.05]), max([*heights, 5.0]), most=7)
+    marks.ticks(axes, "x", [0, 0.2, 0.4, 0.6, 0.8, 1])
+    marks.log_or_linear(axes, "y", min([*heights, 0.05]), max([*heights, 5.0]), most=7)
     axes.grid(visible=True)
-
-
-def _in_services(waits: GroupWaits) -> Ends | None:
-    """Return the mean wait in mean service times, with its interval."""
-    wait, service = waits.validation.wait_s, waits.validation.fit.service_s
-    return None if wait is None or service is None or service.value <= 0 else ends_of(wait, 1 / service.value)
 
 
 def _variation(waits: GroupWaits) -> float:
@@ -185,23 +164,9 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
         texts = figure(waits.validation.wait_s, scale), model, word_of(check).text
         drawn.append(MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)]))
     margin = max(waits.validation.margin for _, waits, _ in rows)
-    reach = min(2.0, 1.08 * max([2 * margin, *(abs(end - 1) for end in known(ends_of(check.ratio) for _, _, check in rows))]))
-
-    def from_one(axes: Axes) -> None:
-        axes.set_xlim(max(0.0, 1 - reach), 1 + reach)
-        rounded(axes, x=6)
-
-    return forest_section(
-        "How far off the model is",
-        drawn,
-        left=room_for([name for name, _, _ in rows], 2.6),
-        right=3.35,
-        label="mean wait, measured ÷ predicted",
-        heads=[(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
-        scale=from_one,
-        zero=1.0,
-        band=(1 - margin, 1 + margin),
-    )
+    heads, look = [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)], {"band": (1 - margin, 1 + margin), "right": 3.35}
+    left = room_for([name for name, _, _ in rows], 2.6)
+    return ratio_rows("How far off the model is", drawn, 1 + 2 * margin, "wait, measured ÷ predicted", left=left, heads=heads, **look)
 
 
 @picture(-11, "How long jobs wait, and how many", "Are rare long waits missed by a model whose mean fits?", REPORTS=JOBS)
@@ -249,8 +214,8 @@ def _survival(panel: SmallPanel, setting: tuple[str, GroupWaits]) -> None:
         axes.text(0.98, 0.93, queue.model, transform=axes.transAxes, ha="right", va="top", fontsize=SMALL, color=COLOURS[1])
     lowest = max(LOWEST, 0.7 / max(1, len(together)))
     axes.set(yscale="log", ylim=(lowest, 1.15), xlim=(0, 1.05 * longest * scale or 1.0), xlabel=f"wait, {short}")
-    ticks(axes, "y", [10.0**power for power in range(math.ceil(math.log10(lowest)), 1)], lambda value: f"{100 * value:g} %")
-    rounded(axes, x=5)
+    marks.ticks(axes, "y", [10.0**power for power in range(math.ceil(math.log10(lowest)), 1)], lambda value: f"{100 * value:g} %")
+    marks.rounded(axes, x=5)
     axes.grid(visible=True)
 
 
@@ -278,9 +243,8 @@ def jobs_policies(scene: Scene) -> Spec:
     """Draw a section an engine and number of slots; in it a group of rows a figure."""
     result = places_of(scene)
     lead = (
-        f"Each figure of a stream under a policy, over that of the same stream under {joined(place.baseline for _, place in result)} (the "
-        "line at 1): left of it is less. Marks: geometric mean over streams; lines: 95 % intervals, paired; p after Holm over all "
-        "policies, each figure by itself."
+        f"Each figure over that of the same jobs under {joined(place.baseline for _, place in result)} (at 1): left of that is less. "
+        "Marks: geometric mean over streams, with 95 % intervals, paired; p after Holm over all policies, each figure by itself."
     )
     sections, every = [], []
     for run, place in result:
@@ -290,10 +254,9 @@ def jobs_policies(scene: Scene) -> Spec:
             value = base.mean(name)
             scale, short = unit([value]) if name != "slowdown" else (1.0, "")
             small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
-            rows.append(MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4))
-            rows += rows_of(place, name, 0.22)
-        title, beside = f"{plural(place.slots, 'slot')} of {place.engine}", f"{place.streams} streams, the same for every policy"
-        sections.append(policy_section(title, rows, place, beside=beside, run=run))
+            rows += [MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4), *rows_of(place, name, 0.22)]
+        beside = f"{place.streams} streams, the same for every policy"
+        sections.append(policy_section(f"{plural(place.slots, 'slot')} of {place.engine}", rows, place, beside=beside, run=run))
         every += rows
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
     lost = sum(place.lost for _, place in result)
@@ -307,7 +270,7 @@ def jobs_policies(scene: Scene) -> Spec:
 def policy_section(title: str, rows: Sequence[MarkRow], place: Place, **settings: Any) -> Section:
     """Make a section of ratios to the figures of a place's baseline."""
     left, heads = max(1.3, room_for([row.name for row in rows], 1.6)), [("ratio [95 %]", 0.12), ("p", 0)]
-    return ratio_rows(title, rows, 1.25, left=left, right=2.05, label=f"ratio to {place.baseline}'s", heads=heads, **settings)
+    return ratio_rows(title, rows, 1.25, f"ratio to {place.baseline}'s", left=left, right=2.05, heads=heads, **settings)
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
@@ -318,7 +281,7 @@ def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     return result
 
 
-def rows_of(place: Place, name: str, tall: float = ROW) -> list[MarkRow]:
+def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
     """Make a row a policy: its ratio to the baseline's figure, the least first, or why there is none."""
     rows = []
     for arm in place.arms:
@@ -362,10 +325,12 @@ def jobs_predicted(scene: Scene) -> Spec:
         f"longer; in the grey band it is within a factor {NEAR:g}. How far off a class is: its median, and its middle half in brackets."
     )
     legend = [dot(f"{kind or 'jobs'}: {off_by([one for one in every if one.kind == kind])}", color) for kind, color in colours.items()]
-    sections = [
-        Section(run_title(scene, run), 2.3 + 0.55, partial(_predictions, pairs=pairs, colours=colours), run=run) for run, pairs in result
+    draw = partial(_predictions, colours=colours)
+    sections = [Section(run_title(scene, run), 2.85, partial(draw, pairs=pairs), run=run) for run, pairs in result]
+    notes = [
+        f"All {len(every)} jobs: {off_by(every)}.",
+        "Jobs of a stream share what happened then: dots do not tell how sure it is.",
     ]
-    notes = [f"All {len(every)} jobs: {off_by(every)}. Jobs of a stream share what happened then: dots do not tell how sure a figure is."]
     return Spec(lead, sections, legend, notes, f"Half of the predicted times are {off_by(every).partition(' × ')[0]} × or more")
 
 
@@ -394,7 +359,7 @@ def _predictions(sheet: Page, top: float, pairs: Sequence[Pair], colours: Mappin
     axes.axhline(1.0, color=INK, linewidth=0.9, zorder=1)
     for kind, color in colours.items():
         own = [pair for pair in pairs[:: max(1, len(pairs) // MOST_DOTS)] if pair.kind == kind]
-        dots(axes, [pair.predicted_s * scale for pair in own], [pair.ratio for pair in own], color, zorder=2)
-    log_or_linear(axes, "x", min(times), max(times))
-    log_or_linear(axes, "y", min(1 / NEAR, *ratios), max(NEAR, *ratios))
+        marks.dots(axes, [pair.predicted_s * scale for pair in own], [pair.ratio for pair in own], color, zorder=2)
+    marks.log_or_linear(axes, "x", min(times), max(times))
+    marks.log_or_linear(axes, "y", min(1 / NEAR, *ratios), max(NEAR, *ratios))
     axes.grid(visible=True)

@@ -15,7 +15,7 @@ from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, 
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
 
-from .estimates import by_fault, plural
+from .estimates import plural
 from .pictures_faults import JOBS, LEFT, arms_of, slowdowns, worst
 from .pictures_queues import ARRIVALS, DASHED, OTHER, best, curves, off, places_of, policy_section, rows_of, waits_of
 from .queue_times import columns
@@ -23,8 +23,6 @@ from .records import Attempt
 from .streams import GroupWaits, called
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from analysis.terms import Run
 
     from .records import Stream
@@ -33,12 +31,7 @@ T = TypeVar("T")
 ROUNDING_S = 1e-9
 
 
-@picture(
-    -10,
-    "Cluster jobs at a glance",
-    "How did jobs come, how long did they wait, which policy serves them best, what do faults cost?",
-    REPORTS=JOBS,
-)
+@picture(-10, "Cluster jobs at a glance", "How did jobs come and wait, which policy serves them, what do faults cost?", REPORTS=JOBS)
 def jobs_overview(scene: Scene) -> Spec:
     """Draw a panel for each of four questions that the runs answer; what they do not ask has no place."""
     every = [stream for gathered in scene.streams for stream in gathered.streams]
@@ -51,28 +44,17 @@ def jobs_overview(scene: Scene) -> Spec:
         "Marks: means over runs or blocks with 95 % intervals. Models were given rates and service times, not waits. Policies met the same "
         "jobs, and so did streams with a fault and without."
     )
-    panels = [("How jobs came", partial(_came, gaps=gaps))] * bool(gaps) + [("How long they waited", partial(_waited, every=waits))] * bool(
-        waits
-    )
-    small = SmallPanels(len(panels) or 1, above=0.24, tall=1.85, below=0.5, left=0.58, gap=0.15)
-
-    def paint(panel: SmallPanel, one: tuple[str, Callable[[Axes], object]]) -> None:
-        panel.head(one[0])
-        one[1](panel.axes)
-
-    engines = joined(sorted(stream.engine for stream in every))
-    title, beside = f"{sum(len(stream.jobs) for stream in every)} jobs in {len(every)} streams", f"engine {engines}"
-    sections = [small.section(title, panels, paint)._replace(beside=beside)]
-    if places:
-        place = places[0][1]
-        rows, beside = rows_of(place, "mean_wait_s"), f"mean wait, {place.streams} streams"
-        sections.append(policy_section("Which policy serves them best", rows, place, beside=beside))
-    if arms:
-        sections.append(slowdowns(by_fault(arms), None, "What faults cost"))
-    findings = [worst(arms), best(places[0][1]) if places else "", off(waits)]
+    panels: list[Callable[[SmallPanel], object]] = [partial(_came, gaps=gaps)] if gaps else []
+    panels += [partial(_waited, every=waits)] if waits else []
+    small = SmallPanels(max(1, len(panels)), above=0.24, tall=1.85, below=0.5, left=0.58, gap=0.15)
+    title = f"{sum(len(stream.jobs) for stream in every)} jobs in {len(every)} streams"
+    beside = ". ".join(filter(None, (f"engine {joined(sorted(stream.engine for stream in every))}", off(waits))))
+    sections = [small.section(title, panels, lambda panel, paint: paint(panel))._replace(beside=beside)]
+    for _, place in places[:1]:
+        sections.append(policy_section("Which policy serves them best", rows_of(place, "mean_wait_s"), place, beside=best(place)))
+    sections += [slowdowns(arms, "What faults cost", beside=worst(arms))] if arms else []
     legend = [line(called(kind), **ARRIVALS.get(kind, OTHER), markersize=5) for kind in gaps]
-    legend.append(line("gaps of jobs that come by pure chance", QUIET, 1.0, linestyle=DASHED))
-    return Spec(lead, sections, legend, [f"{finding}." for finding in findings if finding])
+    return Spec(lead, sections, [*legend, line("gaps of jobs that come by pure chance", QUIET, 1.0, linestyle=DASHED)])
 
 
 def _those(find: Callable[[Scene], list[T]], scene: Scene) -> list[T]:
@@ -99,8 +81,10 @@ def _gaps(streams: Sequence[Stream]) -> dict[str, np.ndarray]:
     return {kind: np.sort(np.concatenate(every)) for kind, every in gaps.items()}
 
 
-def _came(axes: Axes, gaps: Mapping[str, np.ndarray]) -> None:
+def _came(panel: SmallPanel, gaps: Mapping[str, np.ndarray]) -> None:
     """Draw the share of gaps that is longer than so many mean gaps: a straight line if jobs come by chance."""
+    panel.head("How jobs came")
+    axes = panel.axes
     for kind, every in gaps.items():
         longer = 1 - np.arange(len(every)) / len(every)
         axes.step(every, longer, where="post", color=ARRIVALS.get(kind, OTHER)["color"], linewidth=1.6, zorder=2)
@@ -112,12 +96,13 @@ def _came(axes: Axes, gaps: Mapping[str, np.ndarray]) -> None:
     axes.grid(visible=True)
 
 
-def _waited(axes: Axes, every: Sequence[GroupWaits]) -> None:
+def _waited(panel: SmallPanel, every: Sequence[GroupWaits]) -> None:
     """Draw waits by load for the number of slots of which most is known."""
+    panel.head("How long they waited")
     slots = [waits.validation.fit.servers or 0 for waits in every]
     most = max(sorted(set(slots), reverse=True), key=slots.count)
-    curves(axes, every, most)
-    axes.set(xlabel=f"load of {plural(most, 'slot')}", ylabel="wait ÷ service time")
+    curves(panel.axes, every, most)
+    panel.axes.set(xlabel=f"load of {plural(most, 'slot')}", ylabel="wait ÷ service time")
 
 
 SHOWN = 50  # jobs that one can tell apart beside each other
