@@ -39,9 +39,9 @@ def look_of(at: int) -> tuple[str, str]:
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 
-@picture(-15, "How soon jobs learn, by hyper-parameter", "Which hyper-parameters reach an accuracy soonest, which matter?", REPORTS=JOBS)
+@picture(-25, "How soon jobs learn, by hyper-parameter", REPORTS=JOBS)
 def jobs_hyper(scene: Scene) -> Spec:
-    """Draw a row a combination, the soonest on top, and below them a row an effect."""
+    """Which hyper-parameters reach the accuracy soonest, and which of them matter."""
     results = [(gathered, result) for gathered in scene.streams if (result := _reached(gathered.streams)) is not None]
     if not results:
         raise NothingToDraw("no jobs learn with several hyper-parameters until they reach an accuracy")
@@ -127,9 +127,9 @@ class Course(NamedTuple):
     after: dict[float, Estimate]
 
 
-@picture(-16, "Accuracy with poisoned clients", "What do clients that flip their labels cost, and which server helps?", REPORTS=JOBS)
+@picture(-26, "Accuracy with poisoned clients", REPORTS=JOBS)
 def jobs_poisoning(scene: Scene) -> Spec:
-    """Draw a line a setting, through the accuracy after each round that is known."""
+    """How much accuracy a federated model loses to clients that flip their labels, and which server gives it back."""
     results = [(gathered.run, _courses(gathered.streams)) for gathered in scene.streams]
     results = [(run, courses) for run, courses in results if any(course.setting.poisoned for course in courses)]
     if not results:
@@ -210,9 +210,9 @@ PARTS = {WAITING: FAINT, STARTING: COLOURS[5], COMPUTING: COLOURS[0], AT_WORK: C
 HELD_BACK = {WAITING: "waiting", STARTING: "start-up", LIMITED: "lost to its CPU limit"}
 
 
-@picture(-13, "Where the time of jobs goes", "Do jobs wait, start up, compute or stand at their CPU limit?", REPORTS=JOBS)
+@picture(-23, "Where the time of jobs goes", REPORTS=JOBS)
 def jobs_profile(scene: Scene) -> Spec:
-    """Draw a section a class, a bar a system, the soonest on top."""
+    """Whether jobs wait, start up, compute or are held back by their CPU limit, class by class and system by system."""
     sections, notes, every, there = [], [], [], set()
     for gathered in scene.streams:
         try:
@@ -268,9 +268,9 @@ def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) ->
     axes.grid(axis="x")
 
 
-@picture(-19, "Replicas, and what they bring", "How much faster with more replicas, and is a target met?", REPORTS=JOBS | {"scale"})
+@picture(-29, "Replicas, and what they bring", REPORTS=JOBS | {"scale"})
 def jobs_scaling(scene: Scene) -> Spec:
-    """Draw the scaling curve beside how long jobs of each size ran."""
+    """How much faster jobs run with more replicas, and whether replicas chosen job by job meet a target for jobs of any size."""
     results, refused = [], ["no stream had its replicas chosen job by job"]
     for gathered in scene.streams:
         streams = of_run(gathered.run, in_order(gathered.streams, []))

@@ -70,9 +70,9 @@ def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, label: str, **
     return forest_section(title, rows, label=label, scale=scale, zero=1.0, **settings)
 
 
-@picture(-17, "What faults cost", "How much longer do jobs take under each fault, and what is lost?", REPORTS=FAULTS)
+@picture(-27, "What faults cost", REPORTS=FAULTS)
 def jobs_faults(scene: Scene) -> Spec:
-    """Draw a section a run, a row a fault with what is done against it."""
+    """How much longer jobs took under each fault, how long a stream took to catch up, and what work was lost."""
     arms = arms_of(scene)
     lead = (
         "Response times under a fault over those of the same jobs without it, paired by block: right of 1 is slower. Lines: 95 % intervals "
@@ -147,9 +147,9 @@ YOUNG, DALY = COLOURS[2], COLOURS[1]
 LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
 
 
-@picture(-18, "How often to write a checkpoint", "Which interval costs least, and do Young's and Daly's formulas find it?", REPORTS=FAULTS)
+@picture(-28, "How often to write a checkpoint", REPORTS=FAULTS)
 def jobs_checkpoints(scene: Scene) -> Spec:
-    """Draw a section a fault under which several intervals were tried."""
+    """Which interval between checkpoints costs least under faults, and whether Young's and Daly's formulas find it."""
     reason = "no fault met streams with several intervals between checkpoints"
     result: list[tuple[Run, CheckpointTrial]] = scene.of_streams("trials", lambda trial: any(tried.time for tried in trial.tried), reason)
     lead = (
@@ -215,9 +215,9 @@ LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
 NEXT = 3.0  # by which factor below the smallest loss "none" is drawn
 
 
-@picture(-20, "Training over lines that lose packets", "How much longer is a step, and is it by TCP's law?", REPORTS=NETWORK)
+@picture(-30, "Training over lines that lose packets", REPORTS=NETWORK)
 def jobs_network(scene: Scene) -> Spec:
-    """Draw two panels a line: steps, and what of them is communication."""
+    """How much longer a step takes at which loss, and whether it is TCP's law, its timeouts or something else that decides."""
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (

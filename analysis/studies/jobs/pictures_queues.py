@@ -88,9 +88,9 @@ def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
     return [run for run in scene.runs if run.run_id in units]
 
 
-@picture(-12, "Waits by load, measured and predicted", "Do queueing models foretell how long jobs wait?", REPORTS=JOBS)
+@picture(-22, "Waits by load, measured and predicted", REPORTS=JOBS)
 def jobs_waits(scene: Scene) -> Spec:
-    """Draw a panel of curves a number of slots, and below them a row a setting."""
+    """Whether queueing models foretell how long jobs wait, at which loads and arrivals, and how far they are off."""
     result = waits_of(scene)
     slots = sorted({fit.servers for waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
     named = list(zip(settings(result), result, strict=True))
@@ -169,9 +169,9 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
     return ratio_rows("How far off the model is", drawn, 1 + 2 * margin, "wait, measured ÷ predicted", left=left, heads=heads, **look)
 
 
-@picture(-11, "How long jobs wait, and how many", "Are rare long waits missed by a model whose mean fits?", REPORTS=JOBS)
+@picture(-21, "How long jobs wait, and how many", REPORTS=JOBS)
 def jobs_tail(scene: Scene) -> Spec:
-    """Draw a panel a setting, two beside each other; where much waits there is most to see."""
+    """Whether the tail of the waits is as the model has it, or rare long waits are missed by a mean that fits."""
     result = waits_of(scene)
     panels = list(zip(settings(result), result, strict=True))
     by_load = sorted(panels, key=lambda panel: -(value_of(panel[1].validation.fit.load) or 0.0))
@@ -238,9 +238,9 @@ def steps_of(waits: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return times * scale, np.minimum(longer, longer[0])
 
 
-@picture(-14, "Policies on the same jobs", "Which policy lets jobs wait less, and whom does that cost?", REPORTS=JOBS)
+@picture(-24, "Policies on the same jobs", REPORTS=JOBS)
 def jobs_policies(scene: Scene) -> Spec:
-    """Draw a section an engine and number of slots; in it a group of rows a figure."""
+    """Which policy lets jobs wait less, by how much, and how surely; and whom that costs."""
     result = places_of(scene)
     lead = (
         f"Each figure over that of the same jobs under {joined(place.baseline for _, place in result)} (at 1): left of that is less. "
@@ -309,9 +309,9 @@ class Pair(NamedTuple):
     ratio: float
 
 
-@picture(-8, "Times of jobs, predicted and measured", "How far off were the times that policies chose by?", REPORTS=JOBS)
+@picture(-18, "Times of jobs, predicted and measured", REPORTS=JOBS)
 def jobs_predicted(scene: Scene) -> Spec:
-    """Draw a section a run: a dot a job that was done; the legend has how far off each class is."""
+    """How far off the predicted times were that policies chose by, and of which classes."""
     result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.streams))]
     if not result:
         raise NothingToDraw("no job that was done had a predicted time")

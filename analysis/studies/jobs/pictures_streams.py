@@ -31,9 +31,9 @@ T = TypeVar("T")
 ROUNDING_S = 1e-9
 
 
-@picture(-10, "Cluster jobs at a glance", "How did jobs come and wait, which policy serves them, what do faults cost?", REPORTS=JOBS)
+@picture(-20, "Cluster jobs at a glance", REPORTS=JOBS)
 def jobs_overview(scene: Scene) -> Spec:
-    """Draw a panel for each of four questions that the runs answer; what they do not ask has no place."""
+    """How jobs came, whether models foretell their waits, which policy serves them best, and what faults cost, on one page."""
     every = [stream for gathered in scene.streams for stream in gathered.streams]
     gaps = _gaps(every)
     waits, places, arms = _those(waits_of, scene), _those(places_of, scene), _those(arms_of, scene)
@@ -138,9 +138,9 @@ class Strip(NamedTuple):
         return max((lane + 1 for _, lane in self.placed), default=1)
 
 
-@picture(-9, "Jobs over time", "When were slots busy and queues long, and what did a fault take away?", REPORTS=JOBS)
+@picture(-19, "Jobs over time", REPORTS=JOBS)
 def jobs_over_time(scene: Scene) -> Spec:
-    """Draw a section a stream: all of it as the number that waits, then the time about its longest queue slot by slot."""
+    """How a stream went: when slots were busy and queues long, and what a fault took away."""
     strips = _strips(scene)
     kinds = list(dict.fromkeys(hold.class_ for strip in strips for hold in holds(strip.stream)))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
