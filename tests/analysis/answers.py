@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.__main__ import main
 
@@ -23,6 +24,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     return err.removesuffix("\n")
+
+
+def data(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    """What a command, in words with spaces between them, answers programs."""
+    return json.loads(printed(capsys, *" ".join(map(str, words)).split(), "--json"))
 
 
 def width(page: str) -> int:

@@ -5,10 +5,13 @@ Each was measured on the machine that its name says; here only what was saved is
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
+import shlex
 from contextlib import redirect_stdout
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from statistics import fmean, stdev
@@ -20,6 +23,8 @@ import pytest
 from analysis.__main__ import main
 from analysis.load import load, parsed
 from analysis.studies.jobs.queue_formulas import erlang_c
+from analysis.subcommands import add_parser
+from tests.analysis.answers import printed
 
 HOUSE = Path(__file__).parents[2]
 RUNS = HOUSE / "data" / "runs"
@@ -39,6 +44,17 @@ def jobs(kind: str) -> list[list[dict[str, Any]]]:
     streams = [[dict(job) for job in cell.report["job"]] for cell in run.cells]
     assert streams
     return streams
+
+
+@pytest.mark.parametrize("path", sorted(RUNS.glob(f"cluster-*_{MACHINE}")), ids=lambda path: path.name.split("_")[0])
+def test_an_answer_leads_in_three_lines_and_ends_with_a_command_that_can_be_pasted(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = printed(capsys, "show", path)
+    assert 1 <= len(page.split("\n\n")[0].splitlines()) <= 3
+    *command, name = shlex.split(page.splitlines()[-1])[:5]
+    assert command == ["next:", "python", "-m", "analysis"]
+    parser = argparse.ArgumentParser()
+    add_parser(parser, import_module(f"analysis.commands.{name}"))
+    parser.parse_args(shlex.split(page.splitlines()[-1])[5:])
 
 
 def test_every_run_obeys_the_schema() -> None:

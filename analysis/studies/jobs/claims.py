@@ -27,19 +27,23 @@ def verdict(value: Ratio | None, p: float | None) -> Word:
     return CANT_TELL if p is None or p >= ALPHA else SLOWER if value.value > 1 else FASTER
 
 
+def _rank(word: Word | None) -> float:
+    """Where a word stands: claims, words of a study's own, what nobody can tell, nothing at all."""
+    ranks = {claim.text: at for at, claim in enumerate((*CLAIMS, CANT_TELL, NOT_COMPARABLE))}
+    return len(ranks) if word is None else ranks.get(word.text, len(CLAIMS) - 0.5)
+
+
 def claims_first(rows: Iterable[Row], word: Callable[[Row], Word | None]) -> list[Row]:
-    order = {claim.text: at for at, claim in enumerate(CLAIMS)} | {"": len(CLAIMS) + 1}
-    return sorted(rows, key=lambda row: order.get(said.text if (said := word(row)) else "", len(CLAIMS)))
+    return sorted(rows, key=lambda row: _rank(word(row)))
 
 
 def claimed(verdicts: Iterable[tuple[Word, str]], than: str = "") -> str:
     """Who is what, claims first: `Slower than stock: a, b. Can't tell: c.`"""
-    groups: dict[str, list[str]] = {word.text: [] for word in CLAIMS}
-    for word, name in verdicts:
-        groups.setdefault(word.text, []).append(name)
-    claims = {word.text: than and f" than {than}" for word in (SLOWER, FASTER)}
+    groups: dict[str, list[str]] = {}
+    for word, name in sorted(verdicts, key=lambda verdict: _rank(verdict[0])):
+        groups.setdefault(f"{word.text} than {than}" if than and word in CLAIMS[:2] else word.text, []).append(name)
     comma = "; " if any(", " in name for names in groups.values() for name in names) else ", "
-    return " ".join(f"{word[0].upper()}{word[1:]}{claims.get(word, '')}: {comma.join(names)}." for word, names in groups.items() if names)
+    return " ".join(f"{word[0].upper()}{word[1:]}: {comma.join(names)}." for word, names in groups.items())
 
 
 def leading(lines: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
-from tests.analysis.answers import refusals, width
+from tests.analysis.answers import data, refusals, width
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 
@@ -109,13 +109,8 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
     assert found == snapshot
 
 
-def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
-    assert main(["depend", *words.split(), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, "report arms.json")
+    found = data(capsys, "depend report arms.json")
     arms = {arm["label"]: arm for arm in found["arms"]}
     assert list(arms) == ["no fault", "cpu_hog", "flood", "io_hog", "kill rate_per_s=1"]
     assert [arm["isolation"] for arm in arms.values()] == [None, "not isolated", "not isolated", "isolated", None]
@@ -129,12 +124,12 @@ def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("margin", "word"), [("30%", "isolated"), ("1%", "not isolated")])
 def test_the_margin_is_what_is_asked_for(margin: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, hog = told(capsys, f"report near.json --margin {margin}")["arms"]
+    _, hog = data(capsys, f"depend report near.json --margin {margin}")["arms"]
     assert hog["isolation"] == word
 
 
 def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    drops = {(one["setting"], one["poisoned"]): one["drop"] for one in told(capsys, "report poisoned.json")["poisonings"]}
+    drops = {(one["setting"], one["poisoned"]): one["drop"] for one in data(capsys, "depend report poisoned.json")["poisonings"]}
     assert drops["aggregation=fedavg", 0] is None
     assert drops["aggregation=fedavg", 4]["value"] == pytest.approx(0.2)
     assert drops["aggregation=median", 3]["value"] == pytest.approx(0.15)
@@ -142,16 +137,16 @@ def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[s
 
 def test_intervals_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """5 min and a day, in minutes: 120 and 116.690. What is given takes the place of what was measured."""
-    advice = told(capsys, "checkpoint --cost-s 5 --mtbf-s 1440")["advice"]
+    advice = data(capsys, "depend checkpoint --cost-s 5 --mtbf-s 1440")["advice"]
     assert (advice["young_s"], round(advice["daly_s"], 3)) == (120, 116.69)
-    (trial,) = told(capsys, "checkpoint tried.json")["trials"]
+    (trial,) = data(capsys, "depend checkpoint tried.json")["trials"]
     assert [one["checkpoint_s"] for one in trial["tried"]] == [0.05, 0.2, 0.8]
-    (given,) = told(capsys, "checkpoint tried.json --cost-s 0.08")["trials"]
+    (given,) = data(capsys, "depend checkpoint tried.json --cost-s 0.08")["trials"]
     assert given["advice"]["young_s"] == pytest.approx(2 * trial["advice"]["young_s"])
-    found = told(capsys, "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 5 --intervals-s 60,240")
+    found = data(capsys, "depend simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 5 --intervals-s 60,240")
     assert [round(one["interval_s"], 2) for one in found["intervals"]] == [60, 116.69, 240]
 
 
 def test_lines_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = told(capsys, "network lines.json")["lines"]
+    (line,) = data(capsys, "depend network lines.json")["lines"]
     assert (line["shape"], line["fitted"]) == ("√p", [0.01, 0.03])

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.estimates import FEW, SAME, by_unit, mean, ratio
+from analysis.answer import Word
+from analysis.studies.jobs.claims import CANT_TELL, FASTER, NOT_COMPARABLE, SLOWER, claimed, claims_first, verdict
+from analysis.studies.jobs.estimates import FEW, SAME, Ratio, by_unit, mean, ratio
 from analysis.studies.jobs.records import Fault, Outage
 from analysis.studies.jobs.recovery import (
     ANOTHER,
@@ -241,3 +243,17 @@ def test_what_has_no_interval_says_why(values: list[float], why: str) -> None:
 def test_nothing_is_nothing_and_not_nought() -> None:
     assert mean(by_unit([(("r", 1), None)])) is None
     assert ratio({("r", 1): []}) is None
+
+
+@pytest.mark.parametrize(
+    ("times", "p", "word"),
+    [(2.0, 0.04, SLOWER), (0.5, 0.04, FASTER), (2.0, 0.05, CANT_TELL), (2.0, None, CANT_TELL), (None, None, NOT_COMPARABLE)],
+)
+def test_a_ratio_is_slower_or_faster_only_where_it_is_shown(times: float | None, p: float | None, word: Word) -> None:
+    assert verdict(None if times is None else Ratio(times, 3), p) == word
+
+
+def test_claims_come_first() -> None:
+    verdicts = [(NOT_COMPARABLE, "a"), (CANT_TELL, "b"), (FASTER, "c"), (SLOWER, "d"), (SLOWER, "e")]
+    assert claimed(verdicts, "stock") == "Slower than stock: d, e. Faster than stock: c. Can't tell: b. Not comparable: a."
+    assert [name for _, name in claims_first([(None, "f"), *verdicts], lambda row: row[0])] == ["d", "e", "c", "b", "a", "f"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from analysis.__main__ import main
 from fixtures.studies.jobs.classes import read as read_classes
-from tests.analysis.answers import refusals, width
+from tests.analysis.answers import data, refusals, width
 from tests.analysis.studies.jobs.prediction.made import as_csv, law, rows, streams
 
 if TYPE_CHECKING:
@@ -73,11 +72,6 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     assert out == snapshot
 
 
-def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
-    assert main(["predict", *words.split(), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     asked = (
         "cv few.csv --by run",
@@ -105,7 +99,7 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
 
 
 def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    (one,) = told(capsys, "cv measured.csv --by run --models ridge")["validations"]
+    (one,) = data(capsys, "predict cv measured.csv --by run --models ridge")["validations"]
     assert [model["model"] for model in one["models"]] == ["mean", "ridge"]
     assert one["models"][0]["difference"] is None
     ridge = one["held_out"]["ridge"]
@@ -114,26 +108,26 @@ def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(caps
 
 
 def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    inside, beyond = told(capsys, "show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot")["predictions"]
+    inside, beyond = data(capsys, "predict show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot")["predictions"]
     assert inside["value"] == pytest.approx(law(4, "cold"), rel=0.03)
     assert inside["low"] < inside["value"] < inside["high"]
     assert (inside["beyond"], len(beyond["beyond"])) == ([], 2)
-    found = told(capsys, "show measured.csv --points points.csv")["predictions"]
+    found = data(capsys, "predict show measured.csv --points points.csv")["predictions"]
     assert [one["factors"] for one in found] == [{"batch": 8, "cache": "cold"}, {"batch": 16, "cache": "cold"}]
-    (few,) = told(capsys, "show cold.csv --at batch=4")["predictions"]
+    (few,) = data(capsys, "predict show cold.csv --at batch=4")["predictions"]
     assert (few["low"], few["high"]) == (None, None)
-    inside, unknown = told(capsys, "show streams.json --model work --at class=short work=1 --at class=huge work=1")["predictions"]
+    inside, unknown = data(capsys, "predict show streams.json --model work --at class=short work=1 --at class=huge work=1")["predictions"]
     assert inside["value"] == pytest.approx(1.05, rel=0.05)
     assert (unknown["value"], unknown["low"]) == (None, None)
 
 
 def test_what_a_model_leans_on_most(capsys: pytest.CaptureFixture[str]) -> None:
-    leans = told(capsys, "fit measured.csv")["leans_on"]
+    leans = data(capsys, "predict fit measured.csv")["leans_on"]
     assert leans["batch"] > leans["cache"] > 0.5
 
 
 def test_predicted_times_for_programs_say_how_far_off_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, "service streams.json --model work")
+    found = data(capsys, "predict service streams.json --model work")
     short, long = sorted(found["classes"], key=lambda one: -one["jobs"])
     assert (short["name"], long["name"]) == ("short", "long")
     assert short["off"] < 0.05

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
-from tests.analysis.answers import width
+from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -46,9 +45,7 @@ def additive(batch: str, rate: str, block: int, at: int) -> float | None:
 @pytest.fixture
 def asked(capsys: pytest.CaptureFixture[str]) -> Callable[[Path], dict[str, Any]]:
     def ask(path: Path) -> dict[str, Any]:
-        assert main(["jobs", "hyper", str(path), "--json"]) == 0
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        return dict(data(capsys, "jobs", "hyper", path))
 
     return ask
 

@@ -17,7 +17,7 @@ from analysis.studies.jobs.estimates import called_apart
 from analysis.studies.jobs.profile import PARTS, parts_of
 from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
 from analysis.studies.jobs.scaling import points
-from tests.analysis.answers import width
+from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ HALF, ONE = "job_stream:cores=0.5", "job_stream:cores=1"
 @pytest.fixture
 def profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     def ask(told: Mapping[tuple[str, str, int], Mapping[str, Any]], **more: Any) -> dict[str, Any]:
-        assert main(["jobs", "profile", str(saved(tmp_path, told, **more)), "--json"]) == 0
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        return dict(data(capsys, "jobs", "profile", saved(tmp_path, told, **more)))
 
     return ask
 
@@ -195,8 +193,7 @@ def test_systems_are_called_by_what_differs() -> None:
 def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = {(ONE, "stock", block): report([job(runs=1 + block)]) for block in (1, 2)}
     names = [str(saved(tmp_path, told, name=name)) for name in ("one.json", "copy.json")]
-    assert main(["jobs", "profile", *names, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = data(capsys, "jobs", "profile", *names)
     assert one(found)["runs"] == 2
     assert one(found)["time_s"]["low"] is None
     assert any("a copy" in line for line in found["refused"])
@@ -249,8 +246,7 @@ def test_runs_of_two_machines_are_refused(command: str, kind: str, tmp_path: Pat
 @pytest.mark.parametrize(("command", "kind"), [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))])
 def test_a_copy_changes_nothing_and_is_said(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     renamed = command.endswith("report")
-    assert main([*command.split(), str(run_of(kind)), "--json"]) == 0
-    alone = json.loads(capsys.readouterr().out)
+    alone = data(capsys, *command.split(), run_of(kind))
     assert main([*command.split(), str(run_of(kind)), str(moved(tmp_path, kind, elsewhere=False, renamed=renamed)), "--json"]) == 0
     out, err = capsys.readouterr()
     both = json.loads(out)
@@ -260,12 +256,8 @@ def test_a_copy_changes_nothing_and_is_said(command: str, kind: str, tmp_path: P
 
 
 def test_a_copy_is_no_further_row_to_learn_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["predict", "cv", "--by", "run", "--models", "ridge", "--json"]
-    found = []
-    for names in ([run_of("profile")], [run_of("profile"), moved(tmp_path, "profile", elsewhere=False)]):
-        assert main([*command, *map(str, names)]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    alone, both = found
+    names = run_of("profile"), moved(tmp_path, "profile", elsewhere=False)
+    alone, both = (data(capsys, "predict", "cv", *names[:count], "--by=run", "--models", "ridge") for count in (1, 2))
     assert both["validations"] == alone["validations"]
     assert any("a copy" in line for line in both["table"]["notes"])
 

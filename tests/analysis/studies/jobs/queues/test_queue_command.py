@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.__main__ import main
-from tests.analysis.answers import refusals, width
+from tests.analysis.answers import data, refusals, width
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run, without_rounding
 from tests.synthetic import Made, saved_file
 
@@ -51,11 +51,6 @@ def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
     assert width(out) <= COLUMNS
     assert "\x1b" not in out
     return out
-
-
-def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:
-    assert main(["queue", *words.split(), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -127,27 +122,27 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
 
 
 def test_fits_and_validations_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    (fit,) = told(capsys, "fit run.json")["fits"]
+    (fit,) = data(capsys, "queue fit run.json")["fits"]
     assert (fit["units"]["kind"], len(fit["laws"])) == ("runs", 3)
     assert fit["rate_per_s"]["low"] < 6 < fit["rate_per_s"]["high"]
-    (found,) = told(capsys, "validate run.json --rate 6 --service 0.2")["validations"]
+    (found,) = data(capsys, "queue validate run.json --rate 6 --service 0.2")["validations"]
     assert found["held"][0]["predicted_s"] == pytest.approx(0.1125)
     assert abs(found["held"][0]["z"]) < 3
-    assert told(capsys, "validate closed.json")["validations"][0]["held"] == []
+    assert data(capsys, "queue validate closed.json")["validations"][0]["held"] == []
 
 
 def test_predictions_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    (found,) = told(capsys, "predict --rate 0.8 --service 1 --scv-service 4")["predictions"]
+    (found,) = data(capsys, "queue predict --rate 0.8 --service 1 --scv-service 4")["predictions"]
     waits = {one["queue"]["model"]: one["queue"]["wait_s"] for one in found["models"]}
     assert waits == pytest.approx({"M/M/1": 4, "M/G/1": 10, "G/G/1 Kingman": 10})
-    (found,) = told(capsys, "predict --rate 20 --service 0.2 --servers 2 --room 2")["predictions"]
+    (found,) = data(capsys, "queue predict --rate 20 --service 0.2 --servers 2 --room 2")["predictions"]
     assert found["models"][0]["wait_tails_s"] == {"0.9": 0, "0.99": 0}  # who is let in is served at once
-    two, three = (one["models"][0]["wait_s"] for one in told(capsys, "predict run.json --servers 2,3")["predictions"])
+    two, three = (one["models"][0]["wait_s"] for one in data(capsys, "queue predict run.json --servers 2,3")["predictions"])
     assert two["low"] < 0.1125 < two["high"]
     assert three["value"] < two["low"]
-    first, second = told(capsys, "predict --class 1:0.3:1 --class 2:0.5:1:1 --preemptive")["answers"][0]["classes"]
+    first, second = data(capsys, "queue predict --class 1:0.3:1 --class 2:0.5:1:1 --preemptive")["answers"][0]["classes"]
     assert (first["response_s"], second["response_s"]) == pytest.approx((1 / 0.7, 1 / 0.7 + 0.8 / 0.14))
-    found = told(capsys, "closed --users 2 --demand cpu=1 --demand disk=2")
+    found = data(capsys, "queue closed --users 2 --demand cpu=1 --demand disk=2")
     assert found["answers"][0]["rate_per_s"] == pytest.approx(3 / 7)
 
 

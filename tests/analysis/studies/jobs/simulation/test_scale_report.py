@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pytest
 
 from analysis.__main__ import main
 from control.scaling import Law, choose, time_s
-from tests.analysis.answers import width
+from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ def both(blocks: int = 4, off: float = 0.0) -> Told:
 def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
     def report(told: Told, **more: dict[str, object]) -> dict[str, Any]:
         path = saved(tmp_path, told, params={name: (PARAMS | more)[name] for name, _, _ in told})
-        assert main(["scale", "report", str(path), "--json"]) == 0
-        (found,) = json.loads(capsys.readouterr().out)["reports"]
+        (found,) = data(capsys, "scale", "report", path)["reports"]
         return dict(found)
 
     return report

@@ -16,7 +16,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.studies.jobs.policies import PolicyStudy, arms
 from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
-from tests.analysis.answers import width
+from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.known import known
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
@@ -77,8 +77,7 @@ def saved(folder: Path, *reports: dict[str, Any]) -> Path:
 @pytest.fixture
 def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
     def report(*reports: dict[str, Any]) -> dict[str, Any]:
-        assert main(["schedule", "report", str(saved(tmp_path, *reports)), "--json"]) == 0
-        (place,) = json.loads(capsys.readouterr().out)["places"]
+        (place,) = data(capsys, "schedule", "report", saved(tmp_path, *reports))["places"]
         return dict(place)
 
     return report
@@ -194,8 +193,7 @@ def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Pat
         info["report"] = stream("fifo" if info["tweakset"] == "stock" else "sjf", info["block"])
     path = tmp_path / "run.json"
     path.write_text(json.dumps(run))
-    assert main(["schedule", "report", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = data(capsys, "schedule", "report", path)
     assert [len(place["arms"]) for place in found["places"]] == [1]
     assert len(found["refused"]) == 1
 
@@ -294,8 +292,7 @@ def test_a_policy_under_which_the_queue_grows_is_named(
     page = capsys.readouterr().out
     assert width(page) <= 100
     assert page == snapshot
-    assert main([*asked, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = data(capsys, *asked)
     assert [(one["policy"], one["grows"]) for one in said["policies"]] == [("fifo", True), ("heterogeneous", False)]
     assert said["policies"][1]["against"]["mean_response_s"]["effect"]["low"] > 1
 
