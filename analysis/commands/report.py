@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import shlex
 import sys
@@ -57,12 +56,8 @@ def run(args: argparse.Namespace) -> int:
         return _index(args, runs, command, refused)
     if len(runs) > MOST_RUNS:
         raise Refused(f"{len(runs)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
-    gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
-    try:
-        with damaged(", ".join(one.origin for one in runs), "reported"):
-            page = _page(runs, command, refused)
-    finally:
-        gc.enable()
+    with damaged(", ".join(one.origin for one in runs), "reported"):
+        page = _page(runs, command, refused)
     size = save(page.html, args.output)
     print(_as_json(page, args.output, size, refused) if args.json else _as_text(page, args.output, size))
     return 0

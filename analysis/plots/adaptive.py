@@ -33,7 +33,7 @@ from .marks import (
     scaled,
     ticks,
 )
-from .page import INSIDE, Page, Section, Spec, dot, fill, line
+from .page import Page, Section, Spec, body_width, dot, fill, line
 from .scene import Scene, some
 from .style import AGAIN, BAND, COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, picture
 
@@ -156,7 +156,7 @@ def _bisected(sheet: Page, top: float, bisection: Bisection) -> None:
     colors = dict(zip(keys, SUSPECTS, strict=False))
     # Below, names stand left of the numbers of an axis.
     left = max(room_for(keys, 2.3) + 0.1, room_for([NOBODY, AFTER, *colors], 1.8, SMALL) + 0.6)
-    wide = min(INSIDE - left - 0.05, 0.3 * len(cells))
+    wide = min(body_width() - left - 0.05, 0.3 * len(cells))
     ends, down = (0.5, len(cells) + 0.5), top + STAGES + SPEED
     below = down + KEY_ROW * len(keys) + 0.28
     speed = sheet.axes(left, top + STAGES, wide, SPEED, xlim=ends, xticks=[], most={"y": 4})
@@ -276,7 +276,7 @@ def _look(at: int) -> Style:
 
 def _searched(sheet: Page, top: float, search: Search) -> None:
     scale: Style = {"most": {"x": 10, "y": 8}, "whole": "x", "grid": "y"}
-    axes = sheet.axes(LEFT, top + STAGES, INSIDE - LEFT - 0.05, TALL, xlim=(0.2, len(search.cells) + 0.8), **scale)
+    axes = sheet.axes(LEFT, top + STAGES, body_width() - LEFT - 0.05, TALL, xlim=(0.2, len(search.cells) + 0.8), **scale)
     axes.set(xlabel="cell, in the order they ran", ylabel="cost of a step against stock, %")
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
     _cells(axes, search)

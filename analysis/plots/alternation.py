@@ -19,7 +19,7 @@ from analysis.wording import number, spoken, unsigned
 from .effects import UNTOUCHED, gain_with_interval
 from .labels import arm_labels, minus, room_for, time_unit, width_in
 from .marks import BANDED, Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
-from .page import INSIDE, Page, Section, Spec, dot, fill, line, margin_entry
+from .page import Page, Section, Spec, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 
@@ -105,7 +105,7 @@ def _switched(sheet: Page, top: float, switched: Switched) -> None:
     sheet.text(LEFT, down - 0.03, f"step time, {unit}", va="bottom", fontsize=SMALL, color=QUIET)
     for at, cell in enumerate(cells):
         ends: Style = {"xlim": (0, longest), "ylim": (low - room, high + room)}
-        axes = sheet.axes(LEFT, down, INSIDE - LEFT - 0.05, STRIP, most={"y": 3}, **ends)
+        axes = sheet.axes(LEFT, down, body_width() - LEFT - 0.05, STRIP, most={"y": 3}, **ends)
         _strip(axes, cell, scale, high + room)
         style: Style = {"rotation": 90, "ha": "center", "va": "center", "fontsize": SMALL, "color": QUIET}
         sheet.text(LEFT - 0.48, down + STRIP / 2, f"process {cell.block}", **style)
@@ -156,7 +156,8 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
     value, low, high = ends_of(comparison.primary if comparison else None, 100)
     reach = reach_of(((gain, None, None) for gain in every), max(150 * margin, 0.1), [low, high])
     scale: Style = {"xlim": (0.3, len(every) + 0.7), "ylim": (-reach, reach), "most": {"x": 10, "y": 5}, "whole": "x"}
-    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, GAINS, ylabel="gain, %", xlabel="pair of segments, in the order they ran", **scale)
+    wide = body_width() - LEFT - 0.05
+    axes = sheet.axes(LEFT, top, wide, GAINS, ylabel="gain, %", xlabel="pair of segments, in the order they ran", **scale)
     axes.axhspan(*margin_band(margin), color=BAND, linewidth=0, zorder=0)
     if value is not None and low is not None and high is not None:
         axes.axhspan(low, high, color=BANDED, linewidth=0, zorder=0.5)
@@ -260,7 +261,7 @@ def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[st
     sheet.text(left - 0.1, top - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
         axes.axvline(begin_s, color=FAINT, linewidth=0.8, zorder=0)
-        if (end_s - begin_s) / last_s * (INSIDE - left) > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
+        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
             above(axes, (begin_s + end_s) / 2, f"{at}")
     for at, (arm, lane) in enumerate(strip.lanes.items()):
         foot = at + 0.5

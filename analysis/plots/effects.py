@@ -35,7 +35,7 @@ from .marks import (
     short_gain,
     tile,
 )
-from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line, margin_entry, verdict_entries
+from .page import Entry, Page, Section, Spec, body_width, dot, fill, line, margin_entry, verdict_entries
 from .scene import NothingToDraw, Panel, Scene, called, changes_something, comparison_of, contrasts_of, in_order, measured, panels_of, some
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 
@@ -252,7 +252,7 @@ def parameters(scene: Scene) -> Spec:
         lead += " A copy of stock differs as well (A/A): no set is called." if doubted else " No set was shown to differ."
     titles = [panel.title for panel in panels]
     left = max(room_for([key.name for key in keys], 2.45, SMALL), room_for([*titles, *(key.section for key in keys)], 2.45))
-    column = min(0.55, (INSIDE - left - 1.3) / len(names))
+    column = min(0.55, (body_width() - left - 1.3) / len(names))
     if column < NARROWEST:
         raise NothingToDraw(f"{len(names)} tweak sets are too many columns for one page: nobody could read their names")
     heads = fitted_arms(scene.runs, names, 1.6, SMALL, lines=2 if column > 0.3 else 1)
@@ -317,7 +317,7 @@ def _membership(sheet: Page, top: float, sides: tuple[float, float], axes: Axes,
         middle = top + KEY_ROW * (row + 0.5)
         axes.axhspan(row, row + 1, color=BAND if row % 2 else "white", linewidth=0, zorder=0)
         sheet.text(left - 0.1, middle, shown[key.name], ha="right", va="center", fontsize=SMALL)
-        values = fit(joined(key.values.values()), INSIDE - right, SMALL)
+        values = fit(joined(key.values.values()), body_width() - right, SMALL)
         sheet.text(right, middle, values, va="center", fontsize=SMALL, color=QUIET)
         for place, name in enumerate(names):
             if name in key.values:

@@ -1,4 +1,4 @@
-"""A sheet of paper 7.2 inches wide: what a picture shows stands above it, how and on what it was measured below it.
+"""A sheet of paper, 7.2 inches wide or as wide as a phone: what a picture shows stands above it, how and on what it was measured below it.
 
 Everything is placed in inches from the upper left, so that nothing overlaps whatever the names are and however many rows there are.
 """
@@ -22,7 +22,7 @@ from analysis.wording import blocks_of, gpus_of, spoken, unsigned
 
 from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
-from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
+from .style import BAND, GRID, HEAD, INK, QUIET, SHEET, SMALL, TEXT, TITLE, WIDTH
 from .vector import HEADING
 
 if TYPE_CHECKING:
@@ -30,12 +30,30 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-WIDTH = 7.2
 EDGE = 0.12
 TALLEST = 120.0
-INSIDE = WIDTH - 2 * EDGE
 LINE = 0.16  # of small text
 HEAD_LINE = 0.19
+
+
+def body_width() -> float:
+    """Return the width of the body of the sheet that is being drawn, in inches."""
+    return SHEET.get() - 2 * EDGE
+
+
+def is_narrow() -> bool:
+    """Whether the sheet that is being drawn is for a phone."""
+    return SHEET.get() < WIDTH
+
+
+def abreast(most: int) -> int:
+    """Return how many columns fit on the sheet, where the usual one has `most`."""
+    return max(1, int(most * SHEET.get() / WIDTH))
+
+
+def axis_label(text: str, room_in: float) -> str:
+    """Break what stands below an axis, on a narrow sheet, into lines that fit."""
+    return "\n".join(wrapped(text, room_in + 0.3, SMALL)) if is_narrow() else text
 
 
 class Section(NamedTuple):
@@ -101,6 +119,11 @@ class Page:
     top: float
     height: float
 
+    @property
+    def width(self) -> float:
+        """In inches."""
+        return float(self.figure.get_figwidth())
+
     def axes(
         self,
         left: float,
@@ -118,7 +141,11 @@ class Page:
         `grid` names the axis whose ticks have lines, `most` the largest number of ticks of an axis, `whole` an axis of whole numbers.
         """
         down = self.height - self.top - top - height
-        box = ((EDGE + left) / WIDTH, down / self.height, width / WIDTH, height / self.height)
+        if min(width, height) <= 0:
+            raise NothingToDraw("names and figures leave no room for an axis")
+        if "xlabel" in settings:
+            settings["xlabel"] = axis_label(settings["xlabel"], width)
+        box = ((EDGE + left) / self.width, down / self.height, width / self.width, height / self.height)
         axes: Axes = self.figure.add_axes(box, facecolor="none", **settings)
         if grid:
             axes.grid(axis=grid)  # type: ignore[arg-type]  # x or y
@@ -131,12 +158,12 @@ class Page:
         """Write in the body; the text hangs from (left, top) unless told otherwise."""
         text = "\n".join(map(one_line, text.split("\n")))
         style: dict[str, Any] = {"fontsize": TEXT, "ha": "left", "va": "top"} | settings
-        self.figure.text((EDGE + left) / WIDTH, 1 - (self.top + top) / self.height, text, **style)
+        self.figure.text((EDGE + left) / self.width, 1 - (self.top + top) / self.height, text, **style)
 
     def rule(self, top: float) -> None:
         """Draw a thin line across the body."""
         at = 1 - (self.top + top) / self.height
-        self.figure.add_artist(Line2D([EDGE / WIDTH, 1 - EDGE / WIDTH], [at, at], color=GRID, linewidth=0.7))
+        self.figure.add_artist(Line2D([EDGE / self.width, 1 - EDGE / self.width], [at, at], color=GRID, linewidth=0.7))
 
 
 def page(runs: Iterable[Run], title: str, lead: str, body_in: float, legend: Sequence[Entry] = (), notes: Sequence[str] = ()) -> Page:
@@ -144,17 +171,17 @@ def page(runs: Iterable[Run], title: str, lead: str, body_in: float, legend: Seq
 
     Raises: NothingToDraw, where nobody could read so long a page.
     """
-    head = wrapped(lead, INSIDE, TEXT)
-    title = fit(title, INSIDE, TITLE, weight="bold")
+    head = wrapped(lead, body_width(), TEXT)
+    title = fit(title, body_width(), TITLE, weight="bold")
     places, legend_in = _flow(legend)
-    foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
-    stamp = [text for run in runs for text in wrapped(stamp_of(run), INSIDE, SMALL)]
+    foot = [line for note in notes for line in wrapped(note, body_width(), SMALL)]
+    stamp = [text for run in runs for text in wrapped(stamp_of(run), body_width(), SMALL)]
     legend_top = EDGE + 0.27 + HEAD_LINE * 0.92 * len(head) + 0.06
     top = legend_top + legend_in + 0.04
     height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
     if height > TALLEST:
         raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {height:.0f} inches tall")
-    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white", label=title), top, height)
+    sheet = Page(Figure(figsize=(SHEET.get(), height), facecolor="white", label=title), top, height)
     sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold", gid=HEADING)
     for at, line in enumerate(head):
         sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)
@@ -181,27 +208,31 @@ def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any
     """Return the texts of a section's head, each with its place and look, and the height of the head."""
     if not section.title:
         return [], 0.0
-    shown = fit(section.title, INSIDE, HEAD, weight="bold")
+    shown = fit(section.title, body_width(), HEAD, weight="bold")
     texts: list[tuple[float, float, str, dict[str, Any]]] = [(0.0, 0.07, shown, {"fontsize": HEAD, "fontweight": "bold"})]
     quiet: dict[str, Any] = {"fontsize": SMALL, "color": QUIET}
     down, left = 0.26, width_in(shown, HEAD, "bold") + 0.15
-    if section.beside and width_in(one_line(section.beside), SMALL) <= INSIDE - left:
+    if section.beside and width_in(one_line(section.beside), SMALL) <= body_width() - left:
         texts.append((left, 0.085, section.beside, quiet))
     else:
-        for line in wrapped(section.beside, INSIDE, SMALL):
+        for line in wrapped(section.beside, body_width(), SMALL):
             texts.append((0.0, down, line, quiet))
             down += LINE
     for text in section.lines:
-        for line in wrapped(text, INSIDE, TEXT):
+        for line in wrapped(text, body_width(), TEXT):
             texts.append((0.0, down, line, {}))
             down += HEAD_LINE * 0.92
     return texts, down + 0.04
 
 
-def places(count: int, columns: int, tall: float, *, left: float, gap: float, start: float = 0.0) -> list[tuple[float, float, float]]:
-    """Set small panels in rows of `columns`: left, top and width, inches; `left` of each, and `start` of a row, is for numbers."""
-    wide = (INSIDE - start - columns * left - (columns - 1) * gap - 0.05) / columns
-    return [(start + left + at % columns * (wide + left + gap), at // columns * tall, wide) for at in range(count)]
+def places(count: int, most: int, tall: float, *, left: float, gap: float, start: float = 0.0) -> list[tuple[float, float, float]]:
+    """Set small panels in rows of `most`, on a narrow sheet of fewer: left, top and width, inches.
+
+    `left` of each, and `start` of a row, is for numbers.
+    """
+    row = abreast(most)
+    wide = (body_width() - start - row * left - (row - 1) * gap - 0.05) / row
+    return [(start + left + at % row * (wide + left + gap), at // row * tall, wide) for at in range(count)]
 
 
 class SmallPanel(NamedTuple):
@@ -241,7 +272,7 @@ class SmallPanels(NamedTuple):
 
     def height(self, count: int) -> float:
         """Inches that so many panels need."""
-        return (self.above + self.tall + self.below) * math.ceil(count / self.abreast)
+        return (self.above + self.tall + self.below) * math.ceil(count / abreast(self.abreast))
 
     def draw(
         self,
@@ -255,7 +286,7 @@ class SmallPanels(NamedTuple):
         spots = places(len(items), self.abreast, self.height(1), left=self.left, gap=self.gap, start=self.start)
         for at, (item, (left, down, wide)) in enumerate(zip(items, spots, strict=True)):
             axes = sheet.axes(left, top + down + self.above, wide, self.tall, **settings)
-            yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % self.abreast == 0)
+            yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % abreast(self.abreast) == 0)
 
     def section(
         self, title: str, items: Collection[T], paint: Callable[[SmallPanel, T], object], run: Run | None = None, **settings: Any
@@ -328,7 +359,7 @@ def _flow(legend: Sequence[Entry]) -> tuple[list[tuple[Entry, float, int]], floa
     left, row = 0.0, 0
     for entry in legend:
         wide = 0.34 + width_in(entry.label, SMALL) + 0.14
-        if places and left + wide > INSIDE:
+        if places and left + wide > body_width():
             left, row = 0.0, row + 1
         places.append((entry, left, row))
         left += wide
@@ -337,8 +368,8 @@ def _flow(legend: Sequence[Entry]) -> tuple[list[tuple[Entry, float, int]], floa
 
 def draw_entry(sheet: Page, entry: Entry, left: float, top: float) -> None:
     """Draw one entry of a legend, its middle `top` inches down."""
-    x, y = (EDGE + left) / WIDTH, 1 - (sheet.top + top) / sheet.height
-    wide = 0.26 / WIDTH
+    x, y = (EDGE + left) / sheet.width, 1 - (sheet.top + top) / sheet.height
+    wide = 0.26 / sheet.width
     if entry.patch:
         size = (wide, 0.11 / sheet.height)
         sheet.figure.add_artist(Rectangle((x, y - size[1] / 2), *size, transform=sheet.figure.transFigure, **entry.style))

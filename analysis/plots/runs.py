@@ -16,7 +16,7 @@ from analysis.wording import digits
 from .effects import gain_of
 from .labels import arm_labels, joined, room_for, time_unit
 from .marks import FOOT, ROW, Axes, Style, bars, dots, log_or_linear, names_beside, row_axes, trailing_mean
-from .page import INSIDE, Page, Section, Spec, dot, fill, line
+from .page import Page, Section, Spec, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, comparison_of, measured, panels_of, some
 from .style import AGAIN, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, Look, looks_of, picture
 
@@ -83,7 +83,7 @@ def _strips(
     scale, _ = time_unit([high])
     names_beside(sheet, top, left - TICKS, arm_labels([panel.run], arms).values(), tall + STRIP_GAP, lines=2)
     for row, (arm, cells) in enumerate(arms.items()):
-        axes = sheet.axes(left, top + (tall + STRIP_GAP) * row, INSIDE - left - 0.02, tall)
+        axes = sheet.axes(left, top + (tall + STRIP_GAP) * row, body_width() - left - 0.02, tall)
         axes.set_xlim(0, max(len(cell.wall_s) for cell in every) + 1)
         log_or_linear(axes, "y", low * scale, high * scale, most=2 if tall == STRIP else 5)
         axes.axvspan(0, max(cell.warmup for cell in cells) + 0.5, color=WARM_UP, linewidth=0, zorder=0)
@@ -181,7 +181,7 @@ COLUMNS: tuple[tuple[str, Callable[[Sequence[Cell]], float | None]], ...] = (
 
 def _bars(sheet: Page, top: float, panel: Panel, left: float) -> None:
     names_beside(sheet, top, left, arm_labels([panel.run], panel.arms).values(), lines=2)
-    wide = (INSIDE - left + 0.1) / len(COLUMNS) - 0.1
+    wide = (body_width() - left + 0.1) / len(COLUMNS) - 0.1
     small: Style = {"va": "center", "fontsize": SMALL}
     for place, (label, value_of) in enumerate(COLUMNS):
         start = left + place * (wide + 0.1)

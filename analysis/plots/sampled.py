@@ -14,7 +14,7 @@ from control.names import first_few
 
 from .labels import fitted, fitted_arms, joined
 from .marks import Axes, Style, dots, rounded, trailing_mean
-from .page import INSIDE, Page, Section, Spec, fill, line
+from .page import Page, Section, Spec, body_width, fill, line
 from .scene import Panel, Scene, measured, panels_of, series_key, some
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 
@@ -187,7 +187,7 @@ def _movement(quantity: Quantity, columns: Sequence[SampledColumn]) -> float:
 def _band(sheet: Page, top: float, band: Sequence[SampledColumn], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
     """Draw some workloads side by side, each quantity to one scale."""
     sheet.rule(top + 0.02)
-    wide = (INSIDE - LEFT + GAP) / len(band)
+    wide = (body_width() - LEFT + GAP) / len(band)
     names = fitted([column.panel.title for column in band], wide - GAP, lines=2, weight="bold")
     for place, column in enumerate(band):
         sheet.text(LEFT + wide * place, top + TITLES - 0.05, names[column.panel.title], fontweight="bold", va="bottom", linespacing=1.0)

@@ -21,7 +21,7 @@ from control.names import first_few
 
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, width_in
 from .marks import Axes, Style, above, crossed, ticks
-from .page import INSIDE, Entry, Page, Section, Spec, dot, fill, line
+from .page import Entry, Page, Section, Spec, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, measured, panels_of, some
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 from .vector import set_tooltip
@@ -256,7 +256,7 @@ def _meanwhile(sheet: Page, top: float, rows: Mapping[str, Sequence[tuple[Cell, 
     for at, (label, row) in enumerate(rows.items()):
         limit = row[0][2]
         highest = max(1.3 * (limit or SEEN), *(value for _, value, _ in row))
-        axes = sheet.axes(0.5, top + MEANWHILE * at + 0.18, INSIDE - 0.52, MEANWHILE - 0.22, ylim=(0, highest), most={"y": 2})
+        axes = sheet.axes(0.5, top + MEANWHILE * at + 0.18, body_width() - 0.52, MEANWHILE - 0.22, ylim=(0, highest), most={"y": 2})
         time.ground(axes, last=at == len(rows) - 1, named=False)
         sheet.text(0.5, top + MEANWHILE * at + 0.02, label, fontsize=SMALL, color=QUIET)
         for color, above_limit in ((BAR, False), (WRONG, True)):
@@ -287,7 +287,7 @@ def _order(
 ) -> None:
     name = panel.metric.name
     scale = measure_of(name, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
-    axes = sheet.axes(0.5, top + 0.14, INSIDE - 0.52, 1.15, grid="y")
+    axes = sheet.axes(0.5, top + 0.14, body_width() - 0.52, 1.15, grid="y")
     axes.margins(y=0.12)
     _bands(axes, panel, time)
     time.ground(axes, last=last)
@@ -332,7 +332,7 @@ def _bands(axes: Axes, panel: Panel, time: Timeline) -> None:
         if turn % 2 == 0:
             axes.axvspan(begin, end, color=BAND, zorder=0, linewidth=0)
         text = str(block) if turn else f"block {block}"
-        middle, half = (begin + end) / 2, (0.5 * width_in(text, SMALL) + 0.04) * whole / (INSIDE - 0.52)
+        middle, half = (begin + end) / 2, (0.5 * width_in(text, SMALL) + 0.04) * whole / (body_width() - 0.52)
         if middle - half > free:
             above(axes, middle, text)
             free = middle + half

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from analysis.checks import LEVEL, OTHERS, share_of_others
 from analysis.labels import short_names
 from analysis.terms import Comparison, Run, Verdict
 from analysis.verdict import ONE_RUN
-from analysis.wording import interval, percent, spoken, unsigned
+from analysis.wording import interval, number, percent, spoken, unsigned
 from control.names import undigested
+from control.t_test import TInterval, t_interval
 
+FEWEST = 4  # blocks that show a drift
 # The order in which a reader wants to hear of them.
 VERDICTS: tuple[Verdict, ...] = ("regressed", "improved", "equivalent", "inconclusive", "not comparable")
 
@@ -92,7 +95,7 @@ class Trust:
 
 
 def trust(run: Run, comparisons: Sequence[Comparison]) -> list[Trust]:
-    """Equal arms, other programs, what could be seen, how much was measured; what is not known is left out."""
+    """Equal arms, other programs, drift, what could be seen, how much was measured; what is not known is left out."""
     result = []
     gains = [abs(comparison.primary.gain) for comparison in comparisons if is_control(run, comparison) and comparison.primary]
     if gains:
@@ -102,15 +105,40 @@ def trust(run: Run, comparisons: Sequence[Comparison]) -> list[Trust]:
     shares = [share for cell in run.cells if cell.outcome == "measured" and (share := share_of_others(run, cell)) is not None]
     if shares:
         share = median(shares)
-        result.append(Trust("Other programs used", f"{unsigned(share)} of the CPUs (median)", "good" if share <= OTHERS else "bad"))
+        result.append(Trust("Other programs, median", f"{unsigned(share)} of the CPUs", "good" if share <= OTHERS else "bad"))
+    if drift := _drift(run, comparisons):
+        gain, low, high = map(math.expm1, drift[:3])
+        tone = "good" if abs(gain) <= comparisons[0].margin else "open"
+        result.append(Trust("Drift of the baseline", f"{percent(gain)} [{number(low)}, {number(high)}]", tone))
     seen = sorted(comparison.mde for comparison in comparisons if comparison.mde is not None and not is_control(run, comparison))
     if seen:
         middle, margin = median(seen), max(comparison.margin for comparison in comparisons)
         tone = "good" if middle <= 2 * margin else "open"
-        result.append(Trust("Would have seen", f"{unsigned(middle)} (median), {unsigned(seen[-1])} at worst", tone))
+        result.append(Trust("Would have seen", f"{unsigned(middle)}, at worst {unsigned(seen[-1])}", tone))
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     result.append(Trust("Measured", f"{measured} of {len(run.cells)} cells", "good" if measured == len(run.cells) else "open"))
     return result
+
+
+def _drift(run: Run, comparisons: Sequence[Comparison]) -> TInterval | None:
+    """By how much the baseline's speed changed from the first block to the last, with its 95 % interval, as logs of the ratio.
+
+    By least squares: one line for all workloads, each from its own level. None where fewer than four blocks were paired.
+    """
+    paired = [one for one in comparisons if run.replicated and one.primary and one.primary.design == "paired" and one.pairs >= FEWEST]
+    longest = {(one.study, one.workload): one.primary for one in sorted(paired, key=lambda one: one.pairs)}
+    points: list[tuple[float, float]] = []
+    for effect in filter(None, longest.values()):
+        logs = [math.log(value) * (1 if effect.metric.better == "higher" else -1) for value in effect.values_baseline]
+        level = fmean(logs)
+        points += [(at / (len(logs) - 1) - 0.5, value - level) for at, value in enumerate(logs)]
+    if not points:
+        return None
+    across = math.fsum(x * x for x, _ in points)
+    slope = math.fsum(x * y for x, y in points) / across
+    df = len(points) - len(longest) - 1
+    rest = math.fsum((y - slope * x) ** 2 for x, y in points)
+    return t_interval(slope, math.sqrt(rest / df / across), df)
 
 
 def nothing_compared(run: Run, comparisons: Sequence[Comparison]) -> str:

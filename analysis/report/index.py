@@ -59,10 +59,13 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, command: str, r
     for run in runs:
         path = output.with_name(f"{output.stem}-{''.join(text if text.isalnum() or text in '-_.' else '_' for text in run.run_id)}.html")
         try:
-            line = _line(run, quote(path.name), history, folder)
+            finding = ""
             if not _is_newer(path, run):
                 again = shlex.join(["python", "-m", "analysis", "report", run.origin, "--output", str(path)])
-                save(page_of([run], again).html, path)
+                report = page_of([run], again)
+                save(report.html, path)
+                finding = next((told.answer for told in report.views[0].told), "")
+            line = _line(run, quote(path.name), history, folder, finding)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of a damaged file
             missing.append(f"{run.origin}: cannot be reported ({type(error).__name__}: {error})")
             continue
@@ -115,7 +118,7 @@ def _is_newer(path: Path, run: Run) -> bool:
         return False
 
 
-def _line(run: Run, href: str, history: History | None, folder: Path) -> RunEntry:
+def _line(run: Run, href: str, history: History | None, folder: Path, finding: str) -> RunEntry:
     comparisons = without_guards(compare(run))
     changes = [change for change in history.changes if change.first.run_id == run.run_id] if history else []
     return RunEntry(
@@ -126,7 +129,7 @@ def _line(run: Run, href: str, history: History | None, folder: Path) -> RunEntr
         question=question_of([run]),
         counts=counts_of(run),
         verdicts=counted(comparisons),
-        nothing="" if comparisons else _finding(run),
+        nothing="" if comparisons else finding or _finding(run),
         # What moves one metric of a workload mostly moves the other.
         changes=list(
             {change.series.name: (change.verdict, f"{change.series.name} {number(change.gain)} %") for change in changes}.values()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gc
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +23,8 @@ from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.plots.style import NARROW, svg, written
 from analysis.plots.style import Picture as Module
-from analysis.plots.style import svg, written
 from analysis.render import csv, markdown
 from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
@@ -31,7 +33,7 @@ from analysis.wording import plan_command, spoken, unsigned
 from control.names import undigested
 
 from . import csv_files
-from .answers import counted, joined
+from .answers import VERDICTS, WorkloadAnswer, counted, joined
 from .saving import GENERATOR
 from .verdicts import VerdictTable, tables
 from .view import View, ViewText, view_of
@@ -41,11 +43,8 @@ if TYPE_CHECKING:
 
 
 TEMPLATES = Path(__file__).with_name("templates")
-SECTIONS = (
-    ("keys", "Which key"),
-    ("verdicts", "Verdicts"),
-    ("pictures", "Pictures"),
-    ("appendix", "Appendix"),
+SECTIONS = (("keys", "Which key"), ("verdicts", "Verdicts"), ("pictures", "Pictures"), ("appendix", "Appendix"))
+APPENDIX = (
     ("tweaks", "Kernel settings"),
     ("order", "Cells and warnings"),
     ("machine", "Machine"),
@@ -86,6 +85,14 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
 
     `command` is what makes this page again; `refused` are files that were named and could not be read.
     """
+    gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
+    try:
+        return _page_of(runs, command, refused)
+    finally:
+        gc.enable()
+
+
+def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     scene = scene_of(runs)
     drawn = pictures_of(scene)
     states = {picture.name: picture.missing for picture in drawn}
@@ -104,11 +111,13 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
+    lead = next((picture for picture in drawn if picture.leads), None)
+    leading = next((picture for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), None)
     absent = set() if any(view.keys for view in views) else {"keys"}
     answers = [one for view in views for one in view.answers]
     judged = "open" if between or not told or answers else ""
-    if judged and told and not between and not any(one.differs for one in answers):
-        judged = "folded"  # the study's own answer is the page's
+    if judged and not between and (leading == lead or (told and not any(one.differs for one in answers))):
+        judged = "folded"  # what leads the page says it, the picture of all contrasts or the study's own answer
     absent |= set() if judged else {"verdicts"}
     html = render(
         "page.html",
@@ -118,8 +127,10 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         next=_next(runs, comparisons),
         rules_met=_rules_met(views),
         sections=[
-            *told,
-            *(entry for entry in SECTIONS if entry[0] not in absent),
+            *((*entry, False) for entry in told),
+            *([(f"picture-{lead.name}", lead.title if lead is leading else "In a picture", False)] if lead else []),
+            *((*entry, False) for entry in SECTIONS if entry[0] not in absent),
+            *((*entry, True) for entry in APPENDIX),
         ],
         told=told,
         judged=judged,
@@ -127,10 +138,9 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         between=between,
         refused=refused,
         pictures=drawn,
-        lead=next((picture for picture in drawn if picture.leads), None),
-        leading=next(
-            (f"picture-{picture.name}" for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), "pictures"
-        ),
+        lead=lead,
+        leading=f"picture-{leading.name}" if leading else "pictures",
+        counts=_counts(answers),
         changes=machine.differences(runs),
         margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
         summary=as_html.render(replace(arms, findings=[], legend=()), 3),
@@ -147,9 +157,14 @@ def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
     return plan_command(comparisons[0].margin, runs[0].origin)
 
 
+def _counts(answers: Sequence[WorkloadAnswer]) -> str:
+    words = [word for one in answers for word, count in one.verdicts.items() for _ in range(count)]
+    return ", ".join(f"{words.count(word)} {spoken(word)}" for word in VERDICTS if word in words)
+
+
 def _rules_met(views: Sequence[View]) -> str:
-    states = [rule.state for view in views for rule in view.rules]
-    return f"{states.count('met')} of {len(states)} met" if states else ""
+    states = [rule.state for view in views for rule in view.rules if rule.state != "not applicable"]
+    return f"{states.count('met')} of {len(states)} that apply are met" if states else ""
 
 
 def _told(run: Run) -> list[ViewText]:
@@ -161,13 +176,16 @@ def _told(run: Run) -> list[ViewText]:
             continue
         try:
             answer = study.answer(run)
-            # An answer without findings says them in its first sections.
+            # An answer without findings says them in its first sections; one without a title in its first finding.
             words = () if answer.findings else tuple(takewhile(_is_text, answer.sections))
-            findings = as_html.render(replace(answer, sections=words, legend=()), 4)
+            title, said = answer.title, answer.findings
+            if said and not title:
+                title, said = said[0].text, said[1:]
+            findings = as_html.render(replace(answer, findings=said, sections=words, legend=()), 4)
             first, *others = answer.sections[len(words) :] or [Section()]
             tables, more = (as_html.render(Answer("", sections=part), 4) for part in ([first], others))
             more += as_html.render(Answer("", legend=answer.legend))
-            result.append(ViewText(name, study.TITLE, answer.title, findings, tables, more))
+            result.append(ViewText(name, study.TITLE, title, findings, tables, more))
         except Refused as reason:
             result.append(ViewText(name, study.TITLE, str(reason)))
     return result
@@ -190,6 +208,7 @@ def render(template: str, **values: object) -> str:
     return _environment().get_template(template).render(**frame, **values)
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -207,7 +226,7 @@ def _environment() -> Environment:
 
 def _visible(value: object) -> object:
     """Show control and direction characters of a foreign text by their escapes: they could make a reader see other words."""
-    if not isinstance(value, str) or isinstance(value, Markup):
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return "".join(text if text.isprintable() or text in "\n\u00a0" else text.encode("unicode_escape").decode("ascii") for text in value)
 
@@ -259,28 +278,43 @@ HEAVY_BYTES = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: `markup` for the page, or `missing`, the reason why there is none; `leads` if it may stand at the top."""
+    """One picture: `markup` for the page, or `missing`, the reason why there is none; `narrow` is the same for phones.
+
+    `leads` if it stands at the top of the page.
+    """
 
     name: str
     title: str
     answers: str
-    leads: bool
+    leads: bool = False
     markup: Markup | None = None
+    narrow: Markup | None = None
     missing: str | None = None
 
 
 def pictures_of(scene: Scene) -> list[Picture]:
-    """Draw everything that can be drawn of a scene, in the order a reader wants it."""
-    result = []
+    """Draw everything that can be drawn of a scene, in the order a reader wants it; what answers first leads, on any screen."""
+    result: list[Picture] = []
     for name, module in fitting(scene.runs).items():
         try:
             figure = module.draw(scene)
             title = str(figure.get_label())
-            markup = _embedded(figure, name, title, f"{module.ANSWERS} {_effects_text(scene, module)}{_shown(scene)}")
-            result.append(Picture(name, title, module.ANSWERS, module.leads, markup))
+            description = f"{module.ANSWERS} {_effects_text(scene, module)}{_shown(scene)}"
+            leads = module.leads and not any(picture.leads for picture in result)
+            narrow = _narrow(scene, module, title, description) if leads else None
+            markup = _embedded(figure, f"p{len(result)}", title, description)
+            result.append(Picture(name, title, module.ANSWERS, leads, markup, narrow))
         except NothingToDraw as reason:
-            result.append(Picture(name, module.TITLE, module.ANSWERS, leads=False, missing=str(reason).rstrip(".")))
+            result.append(Picture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip(".")))
     return result
+
+
+def _narrow(scene: Scene, module: Module, title: str, description: str) -> Markup | None:
+    """Draw a picture for a phone; None where it needs a wider sheet."""
+    try:
+        return _embedded(module.draw(scene, NARROW), "narrow", title, description)
+    except NothingToDraw:
+        return None
 
 
 def _effects_text(scene: Scene, module: Module) -> str:

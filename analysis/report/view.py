@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analysis import machine
 from analysis.checks import warnings_of
+from analysis.compare_answer import answer_of
 from analysis.render import html as as_html
 from analysis.terms import Cell, Comparison, Design, Run
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
@@ -96,6 +97,7 @@ class View:
     origin: str
     machine: str
     counts: str
+    headline: str
     answers: Sequence[WorkloadAnswer]
     keys: Sequence[KeyFinding]
     keys_html: Markup | str
@@ -136,6 +138,7 @@ def view_of(
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [comparison for comparison in comparisons if is_control(run, comparison)]
     doubted = list(dict.fromkeys(effect.observed.workload for effect in effects if effect.again_fails))
+    judged = [comparison for comparison in comparisons if comparison not in controls]
     differing = {*doubted, *(comparison.workload for comparison in controls if comparison.verdict == "not comparable")}
     facts: dict[str, list[Fact]] = {}
     for fact in machine.facts(run):
@@ -146,6 +149,7 @@ def view_of(
         origin=run.origin,
         machine=machine_of(run),
         counts=counts_of(run),
+        headline="" if told or effects or not judged else answer_of(judged, [run]).title,
         # Where the control differs, counts of verdicts on the sets of a design would say more than can be trusted.
         answers=answers(run, [one for one in comparisons if not (effects and one.workload in differing)]),
         keys=[KeyFinding.of(effect) for effect in effects],

@@ -125,7 +125,7 @@ const choose = (row) => {
     const its = own.filter((mark) => mark.dataset.says.startsWith(`${name}:`) || mark.dataset.says.startsWith(`${name},`));
     its.forEach((mark) => mark.classList.add("chosen"));
     if (its.length) picture.querySelector("svg").classList.add("chosen");
-    if (its.length) places.push([picture.getAttribute("aria-label"), () => picture]);
+    if (its.length && getComputedStyle(picture).display !== "none") places.push([picture.getAttribute("aria-label"), () => picture]);
   }
   const cells = [...document.querySelectorAll("table.cells tbody tr")].filter(
     (one) => `${one.cells[3].textContent} · ${one.cells[2].textContent}` === name,
@@ -141,6 +141,7 @@ const choose = (row) => {
 for (const row of document.querySelectorAll("tr[data-mark]")) {
   row.addEventListener("click", (event) => {
     const link = event.target.closest("a");
+    if (event.target.closest("summary")) return;
     if (link?.classList.contains("self") || String(getSelection())) return;
     if (!link || !row.classList.contains("chosen")) choose(row); // a link leads to the picture as well
   });

@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from analysis.plots.marks import ticks
-from analysis.plots.page import INSIDE, Entry, Page, Section, SmallPanel, SmallPanels, Spec
+from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, body_width
 from analysis.plots.scene import NothingToDraw, some
 from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
 
@@ -98,7 +98,7 @@ def _metrics(table: CellTable) -> list[str]:
 
 def _maps(sheet: Page, top: float, table: CellTable, odd: set[Size], broken: set[Size]) -> None:
     metrics, (blocks, threads) = _metrics(table), _sides(table)
-    wide = (INSIDE - GRID_LEFT - GRID_GAP * (len(metrics) - 1)) / len(metrics)
+    wide = (body_width() - GRID_LEFT - GRID_GAP * (len(metrics) - 1)) / len(metrics)
     points = SMALL if wide / len(threads) > 0.27 else SMALL - 1.5
     for at, metric in enumerate(metrics):
         left = GRID_LEFT + at * (wide + GRID_GAP)

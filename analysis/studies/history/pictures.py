@@ -12,7 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
 from analysis.plots.labels import direction, measure_of, minus, width_in
 from analysis.plots.marks import above, beyond
-from analysis.plots.page import INSIDE, Page, Section, Spec, dot, line
+from analysis.plots.page import Page, Section, Spec, body_width, dot, line
 from analysis.plots.scene import some
 from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
 from analysis.plots.vector import set_tooltip
@@ -104,7 +104,7 @@ def _panel(sheet: Page, top: float, judged: JudgedSeries, scale: float, history:
     low, high = float(tame.min()) - room, float(tame.max()) + room
     first, last = _day(history.first_utc), _day(history.last_utc)
     ends = (first - (edge := 0.015 * (last - first) or 0.5), last + edge)
-    axes = sheet.axes(LEFT, top + LABELS, INSIDE - LEFT - 0.04, TALL, grid="y", most={"y": 4}, ylim=(low, high), xlim=ends)
+    axes = sheet.axes(LEFT, top + LABELS, body_width() - LEFT - 0.04, TALL, grid="y", most={"y": 4}, ylim=(low, high), xlim=ends)
     inside = (heights >= low) & (heights <= high)
     many = len(heights) > MANY
     style: dict[str, Any] = {"color": AGAIN, "markeredgewidth": 0, "zorder": 1, "markersize": 2.6 if many else 4.5}
@@ -125,7 +125,7 @@ def _panel(sheet: Page, top: float, judged: JudgedSeries, scale: float, history:
 def _mark_changes(axes: Axes, changes: Sequence[LevelChange], times: np.ndarray) -> None:
     """Draw a line between the last run before and the first after, its size above: with its date where all labels find room in two rows."""
     first, last = axes.get_xlim()
-    wide = INSIDE - LEFT
+    wide = body_width() - LEFT
     places = [float(times[change.found.index - 1 : change.found.index + 1].mean()) for change in changes]
     sizes = [minus(percent(change.gain)) for change in changes]
     dates = [f" on {change.first.started_utc[:10]}{', known' if change.acknowledged else ''}" for change in changes]

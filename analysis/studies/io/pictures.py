@@ -300,7 +300,7 @@ def io_format_cache(scene: Scene) -> Spec:
     sections = []
     for part, result in rows:
         drawn = partial(_sides, sides=[_formats(analysis, looks) for analysis in result])
-        sections.append(part.section(SIDES.height(1), drawn, lines=list(map(_interaction, result))))
+        sections.append(part.section(SIDES.height(len(result)), drawn, lines=list(map(_interaction, result))))
     note = "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
     return Spec(lead, sections, legend, [note])
 

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.plots import marks
 from analysis.plots.labels import minus, room_for
 from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
-from analysis.plots.page import INSIDE, Page, Section, SmallPanels, Spec, dot, fill, line
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, is_narrow, line
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Refused, Run
@@ -115,6 +115,7 @@ def _changes(result: Hyper, run: Run) -> Section:
     return marks.forest_section("What each change does", rows, run=run, label=marks.FASTER_AXIS, reach=reach, **look)
 
 
+BESIDE = 0.38  # inches that the words on a line take
 SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
 ROUND = "accuracy_round_"  # of a job's result, with the number of the round
 
@@ -138,7 +139,10 @@ def jobs_poisoning(scene: Scene) -> Spec:
         "Accuracy on images that no client has, round by round, by what the server makes of its clients' models. Marks: means over blocks "
         "with 95 % intervals. What ends lower than without poison was lost to it."
     )
-    sections = [Section(run_title(scene, run), TALL + 0.5, partial(_learned, courses=courses), run=run) for run, courses in results]
+    sections = [
+        Section(run_title(scene, run), TALL + 0.5 + BESIDE * len(courses) * is_narrow(), partial(_learned, courses=courses), run=run)
+        for run, courses in results
+    ]
     gaps = any(len(course.after) < max(course.after) for _, courses in results for course in courses)
     notes = ["Dashed: the saved run has only the rounds with marks; what lies between them is not known."] if gaps else []
     return Spec(lead, sections, notes=notes, title=_cost(results[0][1]))
@@ -185,7 +189,8 @@ def _cost(courses: Sequence[Course]) -> str:
 def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
     rounds = sorted({at for course in courses for at in course.after})
     end = rounds[-1]
-    axes = sheet.axes(LEFT, top + 0.1, 2.9, TALL, xlim=(1 - 0.06 * end, 1.06 * end), ylabel="accuracy, %", xlabel="after round")
+    wide = min(2.9, body_width() - LEFT - 0.1)
+    axes = sheet.axes(LEFT, top + 0.1, wide, TALL, xlim=(1 - 0.06 * end, 1.06 * end), ylabel="accuracy, %", xlabel="after round")
     marks.ticks(axes, "x", [at for at in rounds if len(rounds) < 13 or at in {1, end} or at % 5 == 0])
     for at, course in enumerate(courses):
         color, marker = look_of(at + 1 if course.setting.poisoned else 0)
@@ -193,16 +198,16 @@ def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
         marks.lines(axes, [(place, ends_of(accuracy, 100)) for place, accuracy in course.after.items()], style)
     axes.grid(axis="y")
     low, high = axes.get_ylim()
-    down = -math.inf
+    left, down = (0.0, TALL + 0.35) if is_narrow() else (LEFT + wide + 0.1, -math.inf)
     for at, (server, one, after) in enumerate(courses):
         clients = _params(one).get("clients")
         who = f"{one.poisoned:g}{f' of {clients}' if clients else ''} poisoned" if one.poisoned else "no poison"
         lost = f", lost {figure(one.drop, 100)} points" if one.drop is not None else ""
         name, text = ", ".join(filter(None, (who, server))), f"{figure(one.accuracy, 100)} %{lost}"
-        down = max(down + 0.38, 0.1 + TALL * (high - 100 * after[end].value) / (high - low))
+        down = max(down + BESIDE, 0.1 + TALL * (high - 100 * after[end].value) / (high - low))
         style = {"fontweight": "bold", "color": look_of(at + 1 if one.poisoned else 0)[0]}
-        sheet.text(LEFT + 3.0, top + down - 0.01, name, va="bottom", **style)
-        sheet.text(LEFT + 3.0, top + down + 0.01, text, va="top", fontsize=SMALL, color=QUIET)
+        sheet.text(left, top + down - 0.01, name, va="bottom", **style)
+        sheet.text(left, top + down + 0.01, text, va="top", fontsize=SMALL, color=QUIET)
 
 
 # Of which colour a part of a job's time is, from its submission on.
@@ -260,10 +265,10 @@ def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) ->
             axes.plot([row.response_s.low * scale, row.response_s.high * scale], [at, at], color=INK, linewidth=1.2)
         share = "" if row.share is None else f" {100 * row.share.value:.0f} %"
         middle = top + marks.HEADS + 0.28 * (at + 0.5)
-        sheet.text(INSIDE - right + 0.12, middle, figure(row.time_s, scale), va="center", fontsize=SMALL)
-        sheet.text(INSIDE, middle, row.bottleneck + share, ha="right", va="center", fontsize=SMALL)
-    sheet.text(INSIDE - right + 0.12, top, f"in its slots, {short} [95 %]", fontsize=SMALL, color=QUIET)
-    sheet.text(INSIDE, top, "largest part", ha="right", fontsize=SMALL, color=QUIET)
+        sheet.text(body_width() - right + 0.12, middle, figure(row.time_s, scale), va="center", fontsize=SMALL)
+        sheet.text(body_width(), middle, row.bottleneck + share, ha="right", va="center", fontsize=SMALL)
+    sheet.text(body_width() - right + 0.12, top, f"in its slots, {short} [95 %]", fontsize=SMALL, color=QUIET)
+    sheet.text(body_width(), top, "largest part", ha="right", fontsize=SMALL, color=QUIET)
     axes.set_xlim(0, None)
     axes.grid(axis="x")
 

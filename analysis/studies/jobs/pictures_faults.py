@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.plots.labels import room_for
 from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, interval, known, lines, log_or_linear, ticks
-from analysis.plots.page import INSIDE, Page, Section, SmallPanels, Spec, fill, line, verdict_entries
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, INK, QUIET, picture
 from analysis.terms import Run
@@ -65,7 +65,7 @@ def run_title(scene: Scene, run: Run) -> str:
 def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, label: str, **settings: Any) -> Section:
     """Make a section of ratios around the line at 1; all intervals are in view, and from 1 ÷ `least` to `least`."""
     ends = known(mark.ends for row in rows for mark in row.marks)
-    most = int(2 * (INSIDE - settings["left"] - settings["right"]))  # a tick each half inch
+    most = int(2 * (body_width() - settings["left"] - settings["right"]))  # a tick each half inch
     scale = partial(log_or_linear, which="x", low=min([1 / least, *ends]), high=max([least, *ends]), most=most)
     return forest_section(title, rows, label=label, scale=scale, zero=1.0, **settings)
 
@@ -184,7 +184,9 @@ def _choices(trial: CheckpointTrial) -> list[float]:
 
 def _trial(sheet: Page, top: float, trial: CheckpointTrial) -> None:
     """Draw measured times, Daly's curve, and the intervals that formulas and measurements choose."""
-    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, TALL, xlabel="seconds of work between checkpoints", ylabel="time ÷ useful time")
+    axes = sheet.axes(
+        LEFT, top, body_width() - LEFT - 0.05, TALL, xlabel="seconds of work between checkpoints", ylabel="time ÷ useful time"
+    )
     tried = [(tried.checkpoint_s, ends_of(tried.time)) for tried in trial.tried if tried.time is not None]
     levels, choices = [at for at, _ in tried if at > 0], _choices(trial)
     low, high = min([*levels, *choices], default=1.0) / 1.3, max([*levels, *choices], default=1.0) * 1.3

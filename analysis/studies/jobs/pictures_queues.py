@@ -14,7 +14,7 @@ import numpy as np
 from analysis.plots import marks
 from analysis.plots.labels import fitted, joined, room_for
 from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
-from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
+from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
@@ -354,7 +354,7 @@ def off_by(pairs: Sequence[Pair]) -> str:
 def _predictions(sheet: Page, top: float, pairs: Sequence[Pair], colours: Mapping[str, str]) -> None:
     scale, short = unit([median(pair.predicted_s for pair in pairs)])
     times, ratios = [pair.predicted_s * scale for pair in pairs], [pair.ratio for pair in pairs]
-    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, 2.3, xlabel=f"predicted, {short}", ylabel="measured ÷ predicted")
+    axes = sheet.axes(LEFT, top, body_width() - LEFT - 0.05, 2.3, xlabel=f"predicted, {short}", ylabel="measured ÷ predicted")
     axes.axhspan(1 / NEAR, NEAR, color=BAND, linewidth=0, zorder=0)
     axes.axhline(1.0, color=INK, linewidth=0.9, zorder=1)
     for kind, color in colours.items():

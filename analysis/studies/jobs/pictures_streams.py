@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.plots.labels import joined
 from analysis.plots.marks import Style, ticks
-from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line
+from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, body_width, dot, fill, line
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
 
@@ -209,7 +209,7 @@ def window(stream: Stream, attempts: int, until_s: float) -> tuple[float, float]
 
 
 def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -> None:
-    wide = INSIDE - LEFT - 0.05
+    wide = body_width() - LEFT - 0.05
     times, counts = waiting(strip.stream)
     most = 1.1 * max(1.0, float(counts.max(initial=0)))
     whole = sheet.axes(LEFT, top, wide, STRIP, xlim=(0, strip.until_s or 1.0), ylim=(0, most), ylabel="waiting")

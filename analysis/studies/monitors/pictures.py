@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from analysis.labels import short_names
 from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import VERDICTS, Mark, MarkRow, Style, ends_of, forest_section, interval, margin_band, round_ticks, ticks
-from analysis.plots.page import INSIDE, Page, Section, Spec, dot, fill, verdict_entries
+from analysis.plots.page import Page, Section, Spec, body_width, dot, fill, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, picture
 from analysis.terms import Run
@@ -156,7 +156,7 @@ def _own(sheet: Page, top: float, part: MonitorPart, looks: dict[str, Style]) ->
     strip: Style = {"xlim": (-1, len(inside)), "xticks": [], "xlabel": "inside:\nno process of its own"}
     scale: Style = {"xscale": "log", "xlim": (low, high), "xlabel": "CPU time of the monitor itself, % of one core"}
     left = LEFT
-    for places, settings, wide in ((inside, strip, STRIP), (beside, scale, INSIDE - LEFT - 0.05 - (STRIP + GAP) * bool(inside))):
+    for places, settings, wide in ((inside, strip, STRIP), (beside, scale, body_width() - LEFT - 0.05 - (STRIP + GAP) * bool(inside))):
         if not places:
             continue
         axes = sheet.axes(left, top, wide, TALL, **settings)

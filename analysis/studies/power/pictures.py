@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, in_words, interval, margin_band, rounded
-from analysis.plots.page import INSIDE, Page, Section, SmallPanel, SmallPanels, Spec, dot, fill, line, verdict_entries
+from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.stats.estimate import Estimate
@@ -150,10 +150,10 @@ def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list
 
 
 def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float) -> None:
-    wide = (INSIDE - left - GAP - 0.1) / 2
+    wide = (body_width() - left - GAP - 0.1) / 2
     rates = [MarkRow(row.name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
     label = "images/s, % more than the baseline"
-    forest(sheet, top, rates, left=left, right=INSIDE - left - wide, label=label, reach=reach, band=margin_band(margin))
+    forest(sheet, top, rates, left=left, right=body_width() - left - wide, label=label, reach=reach, band=margin_band(margin))
     known = [Mark(ends_of(row.above, 100), HOLDS[row.holds]) if row.above and row.holds in HOLDS else None for row in rows]
     above = [MarkRow("", [mark] if mark else [], tall=LINE) for mark in known]
     label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)

@@ -127,7 +127,7 @@ def test_of_a_study_that_pairs_them_itself_only_its_file_is_named() -> None:
 def test_each_row_of_the_table_has_the_verdict_of_compare_and_its_reason(everything: Page) -> None:
     wanted = compare(read())
     tables = everything.html.split('<table class="verdicts"')[1:]
-    name = r'role="rowheader"><a href="[^"]+">([^<]+)</a> <a class="self"[^>]+></a>(?:<small>.*?</small>)?</th>'
+    name = r'role="rowheader"><a href="[^"]+">([^<]+)</a> <a class="self"[^>]+></a>(?: <small>.*?</small>)?</th>'
     row = name + r'<td role="cell"><span class="chip ([a-z-]+)">'
     found = [pair for table in tables for pair in re.findall(row, table)]
     assert found == [(one.tweakset, one.verdict.replace(" ", "-")) for one in wanted]
