@@ -281,6 +281,8 @@ def row_axes(
     names_beside(sheet, top, left, names, row_in, lines)
     rows: Style = {"ylim": (len(names) - 0.5, -0.5), "yticks": []}
     axes = sheet.axes(left, top, body_width() - left - right, row_in * len(names), **rows, **settings)
+    if is_narrow():
+        rounded(axes, x=4)
     axes.spines["left"].set_visible(False)
     return axes
 

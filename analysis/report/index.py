@@ -14,7 +14,7 @@ from markupsafe import Markup
 from analysis import studies
 from analysis.compare import compare
 from analysis.plots.scene import NothingToDraw
-from analysis.plots.style import svg
+from analysis.plots.style import NARROW, WIDTH, sheet, svg
 from analysis.render import html as as_html
 from analysis.studies.history import pictures as history_picture
 from analysis.studies.history.answer import answer
@@ -24,7 +24,7 @@ from analysis.verdict import without_guards
 from analysis.wording import number
 
 from .answers import counted
-from .page import page_of, question_of, render
+from .page import Picture, page_of, question_of, render
 from .saving import save
 from .view import counts_of, machine_of
 
@@ -92,12 +92,16 @@ def _history(runs: Sequence[Run], refused: list[str]) -> History | None:
         return None
 
 
-def _picture(history: History) -> Markup | None:
-    try:
-        figure = history_picture.draw(history)
-    except NothingToDraw:
-        return None
-    return Markup(svg(figure, "history", history_picture.TITLE, history_picture.ANSWERS))  # noqa: S704  # what draws has escaped every text
+def _picture(history: History) -> Picture | None:
+    drawn = []
+    for width, name in ((WIDTH, "history"), (NARROW, "narrow")):
+        try:
+            with sheet(width):
+                markup = svg(history_picture.draw(history), name, history_picture.TITLE, history_picture.ANSWERS)
+        except NothingToDraw:
+            return None
+        drawn.append(Markup(markup))  # noqa: S704  # what draws has escaped every text
+    return Picture("history", history_picture.TITLE, history_picture.ANSWERS, markup=drawn[0], narrow=drawn[1])
 
 
 def _finding(run: Run) -> str:

@@ -68,14 +68,16 @@ window.look = {
       .filter(([contrast]) => contrast < 4.5)
       .map(([contrast, element]) => `${contrast.toFixed(2)}: ${named(element)}`);
   },
-  // Every picture is there, large enough to be read, and says what it shows.
+  // How large the letters of every picture are, in pixels, whether it is seen as a whole, and what it says that it shows.
   pictures() {
     return visible(".picture > *").map((picture) => {
       const box = picture.getBoundingClientRect();
       const ids = (picture.getAttribute("aria-labelledby") || "").split(" ").filter(Boolean);
       const alternative = picture.getAttribute("alt") ?? ids.map((id) => document.getElementById(id).textContent).join(" ");
       const drawn = picture.tagName === "IMG" ? picture.naturalWidth > 0 : picture.querySelectorAll("path, use, text").length > 5;
-      return { width: box.width, height: box.height, drawn, alternative };
+      const sizes = [...picture.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
+      const letters = sizes.length ? (Math.min(...sizes) * box.width) / picture.viewBox.baseVal.width : box.width / 64;
+      return { whole: picture.parentElement.scrollWidth <= picture.parentElement.clientWidth + 1, letters, drawn, alternative };
     });
   },
 };
