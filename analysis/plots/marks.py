@@ -352,7 +352,7 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
         return
     room = (high / low) ** 0.06
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low / room, high * room)})
-    ticks(axes, which, round_ticks(low / room, high * room, most))
+    ticks(axes, which, round_ticks(low / room, high * room, max(2, most)))
 
 
 def short_gain(gain: float, room_in: float) -> str:

@@ -272,7 +272,7 @@ def test_those_who_hear_the_page_find_headings_tables_and_pictures(browser: Brow
         # Shown as cards at this width, and a table all the same.
         first = page.get_by_role("table").first
         assert first.get_by_role("rowheader").count() == first.get_by_role("row").count()
-        assert page.get_by_role("img").count() == page.locator(".picture").count()
+        assert page.get_by_role("img").count() == page.locator(".picture:visible").count()
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def test_a_link_opens_what_is_folded(fresh: Page) -> None:
 def test_a_mark_that_is_pointed_at_says_what_it_is(fresh: Page) -> None:
     says = fresh.locator("#says")
     assert not says.is_visible()
-    fresh.hover("#picture-leaderboard [data-says] >> nth=0")
+    fresh.hover("#picture-leaderboard .wide [data-says] >> nth=0")
     assert re.fullmatch(r"[\w-]+ · \w+: [+−][\d.]+ \[.+\] % against .+, \w+, \d+ of \d+ blocks, p .+", says.inner_text())
     fresh.hover("h1")
     assert not says.is_visible()
@@ -337,7 +337,7 @@ def test_a_mark_that_is_pointed_at_says_what_it_is(fresh: Page) -> None:
 
 @needs_browser
 def test_a_keyboard_goes_from_mark_to_mark_and_is_told_each(fresh: Page) -> None:
-    fresh.focus("#picture-leaderboard .picture")
+    fresh.focus("#picture-leaderboard .wide")
     told = []
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft"):
         fresh.keyboard.press(key)
@@ -353,7 +353,7 @@ def test_a_row_leads_to_its_marks_and_its_cells(fresh: Page) -> None:
     name = row.get_attribute("data-mark") or ""
     row.get_by_role("link").first.click()
     assert fresh.locator("tr.chosen[data-mark]").count() == 1
-    assert fresh.locator("#picture-leaderboard [data-says].chosen").count() == 1
+    assert fresh.locator("#picture-leaderboard .wide [data-says].chosen").count() == 1
     fresh.get_by_role("button", name=re.compile(r"\d+ cells")).click()
     cell = fresh.locator("table.cells tr.chosen >> nth=0")
     assert cell.is_visible()
