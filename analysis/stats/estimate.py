@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from analysis.terms import NotComparable
+from analysis.terms import Effect, NotComparable
 from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
 from .adjust import holm
 from .effect import ROUNDING, interval, moments
 
 FEWEST_CHANGES = 2
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,17 @@ def change_in(changes: Sequence[float], *, log: bool) -> Estimate:
 def differences(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int, float]:
     """What changed in each block that has both."""
     return {block: after[block] - before[block] for block in sorted(before.keys() & after.keys())}
+
+
+def contrast(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
+    """Take a contrast inside each block that holds all of its cells; the other blocks do not count for it."""
+    return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
+
+
+def cost_of(effect: Effect) -> Change:
+    """Turn a gain into what is paid more: to do 1/1.25 of the work a second is to pay 25 % more, and a gain of -1 costs without end."""
+    value, low, high = (1 / (1 + gain) - 1 if gain > -1 else math.inf for gain in (effect.gain, effect.high, effect.low))
+    return Change(effect.n_baseline, value=value, low=low, high=high, p=effect.p)
 
 
 OneEstimate = TypeVar("OneEstimate", bound=Estimate)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.stats.adjust import holm
-from analysis.stats.estimate import Change, Estimate, Mean, adjusted, change_in, change_of, differences, mean_of
+from analysis.stats.estimate import Change, Estimate, Mean, adjusted, change_in, change_of, contrast, differences, mean_of
 from analysis.stats.linear import Cells, FactorModel, VariationSource, why_lost
 from analysis.terms import AGAIN, STOCK, NotComparable
 from control.t_test import ALPHA
@@ -268,10 +268,10 @@ def values(question: Question, blocks: Blocks) -> list[float]:
     if not whole:
         raise NotComparable(f"nothing else alike was measured at all its levels in {FEWEST_BLOCKS} blocks")
     weights = {point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}
-    complete = [block for block in blocks if block.keys() >= weights.keys()]
-    if len(complete) < FEWEST_BLOCKS:
-        raise NotComparable(f"{len(complete)} blocks hold all that it takes, and at least {FEWEST_BLOCKS} are needed")
-    return [math.fsum(weight * block[point] for point, weight in weights.items()) for block in complete]
+    result = contrast(weights, blocks)
+    if len(result) < FEWEST_BLOCKS:
+        raise NotComparable(f"{len(result)} blocks hold all that it takes, and at least {FEWEST_BLOCKS} are needed")
+    return result
 
 
 def _step(name: str, levels: Point, question: Question, blocks: Blocks, log: bool, among: int) -> EffectStep:  # noqa: FBT001  # what one is made of

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.stats.effect import ROUNDING, moments
+from analysis.stats.estimate import contrast as within_blocks
 from analysis.stats.linear import FEWEST_CELLS, coded_levels, fit, independent, rss
 from analysis.terms import NotComparable, Refused
 from control.names import first_few
@@ -35,7 +36,6 @@ ERROR = (
     "each effect's own, the scatter of its block-by-block differences as `compare` takes them, blocks − 1 df; variation and means pool "
     "block × tweak set, as if all scattered alike"
 )
-Key = TypeVar("Key")
 # Weight by point: what is added and what is taken off.
 Weights = dict[str, float]
 
@@ -125,18 +125,13 @@ def _by_block(frame: Frame) -> list[dict[str, float]]:
     return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in result.values()]
 
 
-def differences(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
-    """Take a contrast inside each block that holds all of its cells; the other blocks do not count for it."""
-    return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
-
-
 def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], data: Observed) -> tuple[float, float, int]:
     """A contrast's mean over the blocks that hold all of its tweak sets, its standard error, and how many such blocks there are.
 
     Raises: NotComparable, where they are too few, or do not differ at all.
     """
     weights = {name: weight for name, weight in contrast.weights.items() if weight}
-    result = differences(weights, blocks)
+    result = within_blocks(weights, blocks)
     count = len(result)
     if count < FEWEST_CELLS:
         raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_CELLS} are needed")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.compare import Options, compare
-from analysis.stats.estimate import mean_of
+from analysis.stats.estimate import cost_of, mean_of
 from analysis.switched import outlasting, outlasts
 from analysis.terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, Verdict
 from analysis.wording import probability, unsigned
@@ -296,16 +296,12 @@ def _judge(comparison: Comparison, state: Control) -> tuple[Verdict, str, str]:
 
 
 def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFigure | None:
-    """Turn a gain into an overhead: to do 1/1.25 of the work a second is to pay 25 % more."""
     if effect is None:
         return None
-    value, low, high = (_cost(gain) for gain in (effect.gain, effect.high, effect.low))
-    return OverheadFigure(value, low, high, effect.n_baseline, effect.p, p_adjusted, effect.p_equivalent)
-
-
-def _cost(gain: float) -> float:
-    """What is paid more where so much is gained: a gain of -0.2 costs a quarter more, and one of -1 more than can be written."""
-    return 1 / (1 + gain) - 1 if gain > -1 else math.inf
+    one = cost_of(effect)
+    return OverheadFigure(
+        one.n, value=one.value, low=one.low, high=one.high, p=one.p, p_adjusted=p_adjusted, p_equivalent=effect.p_equivalent
+    )
 
 
 def _paid_inside(cell: Cell, metric: Metric) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from analysis.stats.estimate import Change
 from analysis.terms import Verdict
 from analysis.wording import LARGEST
 
@@ -28,16 +29,10 @@ def percent(fraction: float, decimals: int | None = None) -> str:
     return f"{round(fraction * 100, places) + 0.0:+.{places}f}"
 
 
-@dataclass(frozen=True, slots=True)
-class OverheadFigure:
-    """An overhead with its 95 % interval over `n` blocks; `p` is two-sided, `p_adjusted` Holm's where a family was adjusted."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverheadFigure(Change):
+    """An overhead with its 95 % interval over `n` blocks; `p_equivalent` is that of its lying outside the margin."""
 
-    value: float
-    low: float
-    high: float
-    n: int
-    p: float
-    p_adjusted: float | None = None
     p_equivalent: float | None = None
 
     @property

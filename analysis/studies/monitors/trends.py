@@ -112,7 +112,7 @@ def position(cells: Sequence[MonitoredCell], values: Values, none: str) -> Posit
         return None
     slope, low, high, p = t_interval(float(fitted.beta[-1]), error, fitted.df)
     moved = float(np.abs(np.expm1(fitted.beta[len(blocks) : -1]) - np.expm1(without.beta[len(blocks) :])).max())
-    figure = OverheadFigure(math.expm1(slope), math.expm1(low), math.expm1(high), len(cells), p)
+    figure = OverheadFigure(len(cells), value=math.expm1(slope), low=math.expm1(low), high=math.expm1(high), p=p)
     shown = f"{figure.amount} {figure.ends} from first place to last, p {probability(p)}, {len(cells)} cells"
     tells = f"with place in the model no overhead moves by more than {100 * moved:.2f} %"
     verb = "matters" if p < ALPHA else "is not shown to matter"

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
-from analysis.stats.estimate import FEWEST_CHANGES, Estimate, Mean, change_in, differences, mean_of
-from analysis.terms import AGAIN, STOCK, Cell, Comparison, Effect, Metric, Outcome, Run, Study, TweakSet, Workload
+from analysis.stats.estimate import FEWEST_CHANGES, Estimate, Mean, change_in, cost_of, differences, mean_of
+from analysis.terms import AGAIN, STOCK, Cell, Comparison, Metric, Outcome, Run, Study, TweakSet, Workload
 from control.t_test import LARGEST_LOG
 
 from .cells import FIRST, RESPONSES, THROUGHPUT, PowerNames, figures_of
@@ -66,16 +66,10 @@ def ratio(comparison: Comparison, name: str) -> Estimate:
     )
     if effect is None:
         return Estimate(comparison.pairs, missing=comparison.reason or f"no {name} in the blocks of both")
-    value, low, high = _as_ratio(effect)
-    return Estimate(effect.n_baseline, value, low, high, effect.p, comparison.p_adjusted if name == THROUGHPUT else None)
-
-
-def _as_ratio(effect: Effect) -> tuple[float, float, float]:
-    """Turn a gain into a ratio less 1: to gain in a latency is to have a smaller one."""
-    if effect.metric.better == "higher":
-        return effect.gain, effect.low, effect.high
-    value, low, high = (1 / (1 + gain) - 1 if gain > -1 else math.inf for gain in (effect.gain, effect.high, effect.low))
-    return value, low, high
+    p_adjusted = comparison.p_adjusted if name == THROUGHPUT else None
+    if effect.metric.better == "lower":
+        return replace(cost_of(effect), p_adjusted=p_adjusted)
+    return Estimate(effect.n_baseline, effect.gain, effect.low, effect.high, effect.p, p_adjusted)
 
 
 def difference(base: Mapping[int, float], other: Mapping[int, float], *, log: bool = False) -> Estimate:

@@ -49,13 +49,13 @@ def test_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_dear_and_cheap_monitors_are_both_read() -> None:
-    assert OverheadFigure(0.0012, -0.0004, 0.0028, 20, 0.1).cell == "+0.12 [-0.04, 0.28]"
-    assert OverheadFigure(0.603, 0.58, 0.62, 20, 0.0).cell == "+60.3 [58.0, 62.0]"
+    assert OverheadFigure(value=0.0012, low=-0.0004, high=0.0028, p=0.1).cell == "+0.12 [-0.04, 0.28]"
+    assert OverheadFigure(value=0.603, low=0.58, high=0.62, p=0.0).cell == "+60.3 [58.0, 62.0]"
 
 
 @given(st.floats(-0.99, 1e6), st.floats(0, 1), st.floats(0, 1))
 def test_any_figure_fits_its_column(value: float, below: float, above: float) -> None:
-    assert len(OverheadFigure(value, max(-0.9999, value - below), value + above, 20, 0.5).cell) <= 30
+    assert len(OverheadFigure(value=value, low=max(-0.9999, value - below), high=value + above, p=0.5).cell) <= 30
 
 
 def test_loud_where_the_a_a_differs() -> None:
