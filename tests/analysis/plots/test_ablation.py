@@ -15,8 +15,8 @@ from matplotlib.patches import Rectangle
 from analysis.load import from_json
 from analysis.plots import key_effects, pictures, run_order
 from analysis.plots.labels import arm_labels
+from analysis.plots.runs import outlying_cells, timeline_of
 from analysis.plots.scene import Scene, scene_of
-from analysis.plots.timeline import outlying_cells, timeline_of
 from analysis.terms import Cell
 from tests import made_designs as designs
 from tests.analysis.plots.reading import faults, points, said

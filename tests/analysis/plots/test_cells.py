@@ -11,8 +11,8 @@ import pytest
 
 from analysis.load import from_json
 from analysis.plots import run_order, steps
+from analysis.plots.runs import timeline_of
 from analysis.plots.scene import Scene, scene_of
-from analysis.plots.timeline import timeline_of
 from analysis.terms import Cell, Run
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.synthetic import STOCK, Made, saved_run
