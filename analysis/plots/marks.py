@@ -345,6 +345,7 @@ def margin_band(margin: float) -> tuple[float, float]:
 
 def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float, most: int = 6) -> None:
     """Scale one axis for positive values from `low` to `high`, logarithmic where they span much, with about `most` ticks."""
+    most = max(2, most)
     if high / low <= MUCH:
         room = 0.08 * (high - low) or 0.1 * high
         axes.set(**{f"{which}lim": (low - room, high + room)})
@@ -352,7 +353,7 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
         return
     room = (high / low) ** 0.06
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low / room, high * room)})
-    ticks(axes, which, round_ticks(low / room, high * room, max(2, most)))
+    ticks(axes, which, round_ticks(low / room, high * room, most))
 
 
 def short_gain(gain: float, room_in: float) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EDGE = 0.12
-TALLEST = 120.0
+TALLEST, LEAST = 120.0, 0.6  # inches that a sheet is high, and that an axis of a narrow one is wide
 LINE = 0.16  # of small text
 HEAD_LINE = 0.19
 
@@ -141,7 +141,7 @@ class Page:
         `grid` names the axis whose ticks have lines, `most` the largest number of ticks of an axis, `whole` an axis of whole numbers.
         """
         down = self.height - self.top - top - height
-        if min(width, height) <= 0:
+        if is_narrow() and width < LEAST:
             raise NothingToDraw("names and figures leave no room for an axis")
         if "xlabel" in settings:
             settings["xlabel"] = axis_label(settings["xlabel"], width)
