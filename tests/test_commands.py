@@ -67,7 +67,7 @@ def test_list_says_more_of_what_is_named(call: Callable[..., Done]) -> None:
     assert [line for line in done.lines("thp-always") if "thp-never" in line] == []
 
 
-def test_list_takes_the_path_of_a_manifest(tmp_path: Path) -> None:
+def test_list_takes_the_path_of_a_manifest(call: Callable[..., Done], tmp_path: Path) -> None:
     """One of one's own, with settings for which it gives no reason; of a path of the catalogue it says what it says of the name."""
     own = tmp_path / "own.yaml"
     own.write_text(Path("data/tweaks/memory-reclaim.yaml").read_text().replace("reason.deeptweak/vm.swappiness", "other/reason"))
