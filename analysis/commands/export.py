@@ -1,4 +1,4 @@
-"""Write a run's figures for another tool that keeps or watches them: one figure for each workload under each tweak set.
+"""Write a run's cells as a table, a row a cell, or its figures for another tool: one figure for each workload under each tweak set.
 
 A figure is the mean over blocks of the study's primary metric. With three blocks or more its 95 % interval (Student's t over blocks) goes
 with it where the format has a place for one. Verdicts are not exported: they rest on pairs of blocks, which these formats do not have.
@@ -13,15 +13,18 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from analysis.answer import Answer, Column, Table
 from analysis.load import find, load
+from analysis.render.csv import render
 from analysis.stats.effect import interval
 from analysis.subcommands import option, signature
 from analysis.terms import Metric, Refused, Run
 
 GROUP = "tool"
-HELP = "figures for Bencher, github-action-benchmark, Otava"
+HELP = "cells as CSV; figures for Bencher, github-action-benchmark, Otava"
 EXAMPLE = """\
 examples:
+  python -m analysis export .benchmarks/*/*.json --to=csv > cells.csv              a row a cell; pandas.read_csv("cells.csv")
   python -m analysis export .benchmarks/*/0001_exp1.json --to=bmf > bmf.json       bencher run --adapter json --file bmf.json
   python -m analysis export .benchmarks/*/0001_exp1.json --to=github-action > figures.json      tool: customSmallerIsBetter
   python -m analysis export .benchmarks/*/*.json --to=otava > history.csv          a row a run, a column a figure
@@ -29,7 +32,8 @@ examples:
 A report to read is `report`; Markdown of any answer is its `--markdown`.
 Exit code 0: written. 2: bad usage, or a run cannot be used.
 """
-FORMATS = ("bmf", "github-action", "otava")
+FORMATS = ("csv", "bmf", "github-action", "otava")
+CELL = ("study", "workload", "tweakset", "block", "order", "node", "outcome", "reason")
 FEWEST = 3  # blocks of an interval
 NS = 1e9
 
@@ -46,13 +50,13 @@ class ExportedFigure(NamedTuple):
 
 @signature
 def run(
-    runs: list[str] = option("RUN", "saved runs; more than one for otava alone", nargs="+"),
+    runs: list[str] = option("RUN", "saved runs; more than one for csv and otava alone", nargs="+"),
     *,
-    to: str = option("", "Bencher's metric format, github-action-benchmark's JSON, Otava's CSV", required=True, choices=FORMATS),
+    to: str = option("", "cells as CSV, Bencher's metrics, github-action-benchmark's JSON, Otava's CSV", required=True, choices=FORMATS),
 ) -> int:
     loaded = [load(path) for path in find(runs)]
-    if to == "otava":
-        print(otava(loaded), end="")
+    if to in ("csv", "otava"):
+        print(otava(loaded) if to == "otava" else render(Answer("cells", rows=cells(loaded))), end="")
         return 0
     if len(loaded) != 1:
         raise Refused(f"--to={to}: takes one run, not {len(loaded)}.")
@@ -64,6 +68,23 @@ def run(
 
 
 arguments = run.arguments
+
+
+def cells(runs: Sequence[Run]) -> Table:
+    """A row a cell: what it was, its metrics, `param.*` of its workload, `telemetry.*` over its measured steps; units are in the names."""
+    parts: list[list[dict[str, object]]] = [
+        [
+            {"run": run.run_id, **{name: getattr(cell, name) for name in CELL}},
+            dict(cell.metrics),
+            {f"param.{name}": value for name, value in run.workloads[cell.workload].params.items()},
+            {f"telemetry.{name}": value for name, value in cell.telemetry.items()},
+        ]
+        for run in runs
+        for cell in run.cells
+    ]
+    names = list(dict.fromkeys(name for same in zip(*parts, strict=True) for part in same for name in part))
+    rows = [{name: value for part in row for name, value in part.items()} for row in parts]
+    return Table([Column(name, name) for name in names], [[row.get(name) for name in names] for row in rows])
 
 
 def figures(run: Run) -> Iterator[ExportedFigure]:

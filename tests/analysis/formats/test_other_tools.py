@@ -93,6 +93,20 @@ def test_what_another_tool_measured_can_be_compared_and_gated(tmp_path: Path, ca
     assert main(["gate", *both, "--max-regression=3%"]) == 3
 
 
+def test_a_frame_has_a_row_a_cell_with_what_its_run_knows_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs of two studies in one: what one of them has not is missing there."""
+    paths = [TURNS, TURNS.with_name("io_readahead_2026-11-22_amd-epyc-2cpu.json")]
+    assert main(["export", *map(str, paths), "--to=csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    turns, reads = map(load, paths)
+    assert [row["run"] for row in rows] == [run.run_id for run in (turns, reads) for _ in run.cells]
+    for cell, row in zip(turns.cells, rows, strict=False):
+        assert (row["workload"], row["tweakset"], row["block"]) == (cell.workload, cell.tweakset, str(cell.block))
+        assert {name: float(row[name]) for name in cell.metrics} == cell.metrics
+        assert {name: float(row[f"telemetry.{name}"]) for name in cell.telemetry} == cell.telemetry
+    assert [bool(row["param.read_threads"]) for row in rows] == [False] * len(turns.cells) + [True] * len(reads.cells)
+
+
 def test_bencher_gets_nanoseconds_with_an_interval_over_blocks() -> None:
     found = {one.name: one for one in export.figures(load(TURNS))}
     told = export.bmf(list(found.values()))["cnn_train malloc-keep-memory"]["latency"]
