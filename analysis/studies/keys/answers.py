@@ -140,9 +140,9 @@ def _terms(effects: Effects) -> Table:
     columns = [
         Column(f"tweak set − {against}" if against else "effect", left=True),
         *([Column("q", write=digits)] if coded else []),
-        Column(_head(effects), write=_effect),
+        Column(_head(effects)),
         Column("share", write=size, spare=1),
-        Column("p adj.", write=_p),
+        Column("p adj."),
         Column("MDE", write=size if log else lambda value: digits(value, 3)),
         Column("verdict", left=True),
     ]
@@ -150,9 +150,9 @@ def _terms(effects: Effects) -> Table:
         [
             term.label if against else _label(term, effects),
             *([term.coefficient] if coded else []),
-            term,
+            Word(_effect(term)),
             term.share,
-            term if term.p_adjusted is not None else None,
+            Word(_p(term)) if term.p_adjusted is not None else None,
             term.mde,
             Word(term.verdict, TONES.get(term.verdict, "strong")),
         ]
