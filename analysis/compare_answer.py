@@ -22,7 +22,7 @@ from .checks import LEVEL, disturbances, warnings_of
 from .labels import amount, headline, label_of, provenance, shorten
 from .switched import outlasts
 from .verdict import unseen, without_guards
-from .wording import SPOKEN, number, plan_command, probability, size, spoken, unsigned
+from .wording import SPOKEN, bracket, number, plan_command, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run
@@ -334,7 +334,7 @@ def _interval(gain: Gain) -> str:
 
 
 def _gain(gain: Gain) -> str:
-    return f"{number(gain.value)} [{number(gain.low).lstrip('+')}, {number(gain.high).lstrip('+')}]"
+    return f"{number(gain.value)}{bracket(gain.low, gain.high)}"
 
 
 def _baseline(comparison: Comparison) -> str | None:

@@ -90,6 +90,15 @@ def number(fraction: float, decimals: int = 1) -> str:
     return f"{rounded + 0.0:+.{decimals}f}"  # the sum turns -0.0 into 0.0
 
 
+def bare(fraction: float) -> str:
+    return number(fraction).lstrip("+")
+
+
+def bracket(low: float | None, high: float | None, write: Callable[[float], str] = bare) -> str:
+    """Write an interval behind its value: ` [1.2, 3.4]`; nothing where there is none."""
+    return "" if low is None or high is None else f" [{write(low)}, {write(high)}]"
+
+
 def speed(fraction: float) -> str:
     return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}"
 

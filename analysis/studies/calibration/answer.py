@@ -10,7 +10,7 @@ from analysis.answer import Answer, Column, Line, Section, Table
 from analysis.labels import machine_of
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
 from analysis.terms import Effect
-from analysis.wording import number, unsigned
+from analysis.wording import bracket, number, unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
 
 from .peers import RULES
@@ -199,4 +199,4 @@ def _share(share: float) -> str:
 
 
 def _effect(effect: Effect) -> str:
-    return f"{number(effect.gain)} [{number(effect.low).lstrip('+')}, {number(effect.high).lstrip('+')}]"
+    return f"{number(effect.gain)}{bracket(effect.low, effect.high)}"

@@ -19,7 +19,7 @@ from analysis import marked_yaml
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
 from analysis.labels import label_of
 from analysis.stats.changepoint import SHORTEST, without_outliers
-from analysis.wording import number
+from analysis.wording import bracket, number
 
 if TYPE_CHECKING:
     from analysis.marked_yaml import Value
@@ -157,7 +157,7 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
 def _gain(change: LevelChange) -> str:
     metric = change.series.metric.name
     label = "" if metric == "throughput_samples_per_s" else f"{label_of(metric)} "
-    return f"{label}{number(change.gain)} [{number(change.low).lstrip('+')}, {number(change.high).lstrip('+')}]"
+    return f"{label}{number(change.gain)}{bracket(change.low, change.high)}"
 
 
 def _label(mark: ChangeMark) -> str:

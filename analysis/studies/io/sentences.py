@@ -16,7 +16,7 @@ from analysis.answer import Line, Word
 from analysis.stats.adjust import holm
 from analysis.stats.estimate import FEWEST_CHANGES, Change, Estimate, change_of, differences
 from analysis.terms import AGAIN, STOCK, NotComparable
-from analysis.wording import digits, number, percent, probability, unsigned
+from analysis.wording import bracket, digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .factors import SETS, common, configuration, level_name, level_of, scale_of
@@ -150,8 +150,7 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     means = {name: mean_of([cell.responses[RATE] for cell in cells], [cell.run.block for cell in cells]) for name, cells in groups.items()}
     best = max(means, key=lambda name: means[name].value or 0.0)
     mean = means[best]
-    interval = "" if mean.low is None or mean.high is None else f" [{digits(mean.low, 3)}, {digits(mean.high, 3)}]"
-    rate = f"{digits(mean.value or 0.0, 3)} samples/s{interval}"
+    rate = f"{digits(mean.value or 0.0, 3)} samples/s{bracket(mean.low, mean.high, lambda end: digits(end, 3))}"
     if len(groups) == 1:
         return f"{rate}; nothing was measured beside it."
     blocks = {name: block_means(cells, RATE) for name, cells in groups.items()}

@@ -12,7 +12,7 @@ from analysis.checks import partial, warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
 from analysis.terms import Run
-from analysis.wording import digits, number, probability, size, unsigned
+from analysis.wording import bare, bracket, digits, number, probability, size, unsigned
 from control.names import first_few
 
 from .sentence import ADJUSTED
@@ -187,14 +187,8 @@ def _stock(effects: Effects) -> str:
 
 def _effect(term: Term) -> str:
     if term.gain is not None:
-        ends = "" if term.gain_low is None or term.gain_high is None else f" [{_bare(term.gain_low)}, {_bare(term.gain_high)}]"
-        return number(term.gain) + ends
-    ends = "" if term.low is None or term.high is None else f" [{digits(term.low)}, {digits(term.high)}]"
-    return digits(term.effect) + ends
-
-
-def _bare(value: float) -> str:
-    return number(value).lstrip("+")
+        return number(term.gain) + bracket(term.gain_low, term.gain_high)
+    return digits(term.effect) + bracket(term.low, term.high, digits)
 
 
 def _aliases(effects: Effects) -> Iterator[Line]:
@@ -247,7 +241,7 @@ def _levels(effects: Effects) -> Table:
 
 
 def _ends(level: Level) -> str:
-    return f"[{digits(level.low or 0.0)}, {digits(level.high or 0.0)}]"
+    return bracket(level.low, level.high, digits).lstrip()
 
 
 def _lines(effects: Effects) -> Iterator[Line]:
@@ -311,7 +305,7 @@ def _candidates(run: Run) -> list[Section]:
 def _candidate(record: Mapping[str, object], fresh: Mapping[str, float]) -> list[str]:
     levels, expected = record["levels"], record["predicted"]
     text = ", ".join(f"{name}={level}" for name, level in levels.items() if level is not None) if isinstance(levels, dict) else ""
-    ends = ", ".join(_bare(gain(fresh[end])) for end in ("high", "low"))
+    ends = ", ".join(bare(gain(fresh[end])) for end in ("high", "low"))
     promised = number(gain(expected)) if isinstance(expected, float) else ""
     return [str(record["name"]), text, str(fresh["blocks"]), f"{number(gain(fresh['change']))} [{ends}]", promised]
 

@@ -10,7 +10,7 @@ from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
 from analysis.labels import headline, provenance
 from analysis.stats.estimate import Estimate
 from analysis.terms import Run
-from analysis.wording import digits, number, percent, probability, unsigned
+from analysis.wording import bracket, digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .cells import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, RULE, THROUGHPUT, WHOLE_102, WORST
@@ -49,19 +49,13 @@ def shown(against: Estimate, what: str = "") -> str:
     """Write a difference in a sentence: `+3.2 % [2.0, 4.4] images/s (Holm p 0.002, 20 blocks)`."""
     if against.value is None:
         return against.missing or "unknown"
-    ends = (
-        "" if against.low is None or against.high is None else f" [{number(against.low).lstrip('+')}, {number(against.high).lstrip('+')}]"
-    )
     p = "" if against.p_adjusted is None else f"Holm p {probability(against.p_adjusted)}, "
-    return f"{percent(against.value)}{ends}{f' {what}' if what else ''} ({p}{against.n} blocks)"
+    return f"{percent(against.value)}{bracket(against.low, against.high)}{f' {what}' if what else ''} ({p}{against.n} blocks)"
 
 
 def share(mean: Mean | None) -> str:
     """Write a share of time in percent with its interval: `4.2 [3.1, 5.3]`."""
-    if mean is None:
-        return ""
-    ends = "" if mean.low is None or mean.high is None else f" [{100 * mean.low:.1f}, {100 * mean.high:.1f}]"
-    return f"{100 * mean.value:.1f}{ends}"
+    return "" if mean is None else f"{100 * mean.value:.1f}{bracket(mean.low, mean.high, lambda end: f'{100 * end:.1f}')}"
 
 
 def value(mean: Mean | None, most: int = 4) -> str:
@@ -365,7 +359,7 @@ def _difference(rate: Estimate | None, none: str) -> str:
 
 
 def _interval(rate: Estimate) -> str:
-    return "" if rate.low is None or rate.high is None else f"[{number(rate.low)}, {number(rate.high)}]"
+    return bracket(rate.low, rate.high, number).lstrip()
 
 
 def _rest(arms: Sequence[MeasuredAlgorithm], side: PowerSide) -> Table | None:
