@@ -1,4 +1,7 @@
-"""The reference pages, made of the code: `python -m docs.generate` writes docs/reference/ (a test fails where a page is stale)."""
+"""Pages made of the code, pictures made of saved runs: `python -m docs.generate` writes docs/reference/ and docs/pictures/.
+
+A test fails where a page is stale. Pictures are drawn anew when how they are drawn changes; letters are as wide as the machine's fonts.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import argparse
 import json as jsonlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -28,9 +31,43 @@ from fixtures.tweaks.manifest import notes, parse, text_of
 if TYPE_CHECKING:
     import pytest
 
+    from analysis.plots.scene import Scene
+
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).with_name("reference")
+PICTURES = Path(__file__).with_name("pictures")
+# The pictures of docs/pictures.md, by the saved runs (data/runs) that show them best.
+
+JOBS = "cluster-{}_2026-11-22_amd-epyc-2cpu"
+SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("turns_2026-11-25_amd-epyc-2cpu",): ("leaderboard",),
+    ("2026-11-21_gate_amd-epyc-2cpu",): ("convergence", "run_order", "steps", "distribution"),
+    ("gpu-training_2026-11-26_nvidia-h200",): ("energy", "sensitivity", "telemetry"),
+    ("container-malloc_2026-11-23_amd-epyc-2cpu",): ("forest",),
+    ("turns-aa_2026-11-25_amd-epyc-2cpu",): ("turns",),
+    ("ablation_2026-11-21_amd-epyc-2cpu",): ("key_effects", "parameters"),
+    ("monitoring-all_2026-11-22_amd-epyc-2cpu",): ("overhead_forest",),
+    ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_whole_steady", "io_bottleneck", "io_format_cache", "io_tweaks"),
+    ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_pareto", "power_predicted"),
+    tuple(map(JOBS.format, ("queueing", "scheduling", "faults", "checkpoints"))): ("jobs_overview",),
+    **{
+        (JOBS.format(run),): tuple(f"jobs_{name}" for name in names.split())
+        for run, names in {
+            "checkpoints": "checkpoints",
+            "faults": "faults",
+            "hyper": "hyper profile",
+            "neighbours": "over_time tail",
+            "network": "network",
+            "poisoning": "poisoning",
+            "queueing": "waits",
+            "scaling": "scaling predicted",
+            "scheduling": "policies",
+        }.items()
+    },
+}
+# Which no saved run has, or none that is small.
+MADE_UP = ("bisection", "trials", "switching", "half_normal", "main_effects", "interactions", "io_processes")
 RECORDS = {
     "A comparison, of `compare --json`": Comparison,
     "An effect of a comparison": Effect,
@@ -356,7 +393,45 @@ def schema_text() -> str:
     return jsonlib.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
 
 
+def draw() -> None:
+    """Every picture once."""
+    from analysis.load import load
+    from analysis.plots import pictures
+    from analysis.plots.scene import scene_of
+    from analysis.plots.style import written
+
+    scenes = {names: scene_of([load(ROOT / f"data/runs/{run}.json") for run in runs]) for runs, names in SHOWN.items()}
+    for names, scene in {**scenes, **made_up()}.items():
+        for name in names:
+            (PICTURES / f"{name}.svg").write_bytes(written(pictures()[name].draw(scene), "svg"))
+
+
+def made_up() -> dict[tuple[str, ...], Scene]:
+    """Scenes of `MADE_UP`, as the pictures' tests make them."""
+    from analysis.load import from_json
+    from analysis.plots.scene import scene_of
+    from tests import made_designs as designs
+    from tests.analysis.plots import test_adaptive as adaptive
+    from tests.analysis.plots import test_io_pictures as io
+    from tests.made_io import saved_io
+
+    gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}
+    keys = designs.Keys(gains, together={("vm.dirty_ratio", "vm.swappiness"): 0.05})
+    return {
+        ("bisection",): adaptive.bisected(adaptive.TRIED, adaptive.MOVED),
+        ("trials",): adaptive.searched(24),
+        ("switching",): adaptive.switched(arms=(adaptive.THP,), processes=2, pairs=6, stalled=0.0),
+        ("half_normal", "main_effects", "interactions"): scene_of(
+            [from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]
+        ),
+        ("io_processes",): scene_of(
+            [from_json(saved_io(replace(io.MADE, factors={"format": ("raw", "png"), "processes": (1, 2, 4)})), "made up")]
+        ),
+    }
+
+
 if __name__ == "__main__":
+    draw()
     SCHEMA.write_text(schema_text(), encoding="utf-8")
     for file in PAGES:
         (FOLDER / file).write_text(page(file), encoding="utf-8")
