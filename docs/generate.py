@@ -42,10 +42,11 @@ PICTURES = Path(__file__).with_name("pictures")
 JOBS = "cluster-{}_2026-11-22_amd-epyc-2cpu"
 SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("turns_2026-11-25_amd-epyc-2cpu",): ("leaderboard",),
-    ("2026-11-21_gate_amd-epyc-2cpu",): ("convergence", "run_order", "steps", "distribution"),
+    ("2026-11-21_gate_amd-epyc-2cpu",): ("convergence", "steps", "distribution"),
     ("gpu-training_2026-11-26_nvidia-h200",): ("energy", "sensitivity", "telemetry"),
     ("container-malloc_2026-11-23_amd-epyc-2cpu",): ("forest",),
     ("turns-aa_2026-11-25_amd-epyc-2cpu",): ("turns",),
+    ("switch_2026-11-21_amd-epyc-2cpu",): ("run_order",),
     ("ablation_2026-11-21_amd-epyc-2cpu",): ("key_effects", "parameters"),
     ("monitoring-all_2026-11-22_amd-epyc-2cpu",): ("overhead_forest",),
     ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_whole_steady", "io_bottleneck", "io_format_cache", "io_tweaks"),
@@ -56,10 +57,11 @@ SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
         for run, names in {
             "checkpoints": "checkpoints",
             "faults": "faults",
-            "hyper": "hyper profile",
+            "hyper": "hyper",
             "neighbours": "over_time tail",
             "network": "network",
             "poisoning": "poisoning",
+            "profile": "profile",
             "queueing": "waits",
             "scaling": "scaling predicted",
             "scheduling": "policies",
