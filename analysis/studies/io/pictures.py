@@ -18,6 +18,7 @@ from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN as GREY
 from analysis.plots.style import DASHES, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import AGAIN, STOCK, Run
+from analysis.wording import spoken
 
 from .effects import Analysis, IoContrast, analyse, contrasts, means
 from .factors import common, configuration, describe_common
@@ -355,8 +356,8 @@ def io_tweaks(scene: Scene) -> Spec:
     reach = 1.1 * max(abs(_ratio(end)) for one in drawn for end in (one.low, one.high, 0.02))
     rows = [(run, _tweak_rows(every, idle)) for run, every, idle in groups]
     left = max(room_for([text for _, of in rows for row in of for text in (row.name, row.small)], 2.7), 1.2)
-    label, heads = "samples/s against stock, %", [("change [95 %], %", 0.0)]
-    settings: Style = {"left": left, "right": 1.95, "label": label, "heads": heads, "scale": partial(_percents, reach=reach)}
+    label, heads = "samples/s against stock, %", [("change [95 %], %", 0.12), ("verdict", 0.0)]
+    settings: Style = {"left": left, "right": 2.75, "label": label, "heads": heads, "scale": partial(_percents, reach=reach)}
     title = "run {}" if len(groups) > 1 else ""
     sections = [forest_section(title.format(run.run_id if run else ""), of, run=run, **settings) for run, of in rows]
     return Spec(lead, sections, legend, notes)
@@ -378,7 +379,8 @@ def _tweak_rows(every: Sequence[IoContrast], idle: set[str]) -> list[MarkRow]:
             look |= {"markerfacecolor": look["color"]} if one.shown else {}
             ends = f"[{100 * (one.low or 0.0):.1f}, {100 * (one.high or 0.0):.1f}]"
             text = minus(f"{one.cache} {amount(RATE, '', one.value or 0.0)} {ends}".replace("_", " ").strip())
-            marks.append(Mark((_ratio(one.value), _ratio(one.low), _ratio(one.high)), look, (text,), bold=one.shown))
+            verdict = spoken("inconclusive" if not one.shown else "improved" if (one.value or 0.0) > 0 else "regressed")
+            marks.append(Mark((_ratio(one.value), _ratio(one.low), _ratio(one.high)), look, (text, verdict), bold=one.shown))
         new = name not in names
         small = " · ".join(filter(None, (rest, quiet if new else "")))
         tall, color = LINE * max(len(marks), 1 + new) + 0.08, QUIET if quiet else INK
@@ -408,6 +410,6 @@ def ticks_of(reach: float) -> list[int]:
     kept = [0]
     for tick in sorted(PERCENTS, key=lambda number: -abs(_ratio(number / 100))):
         at = _ratio(tick / 100)
-        if abs(at) <= reach and all(abs(at - _ratio(other / 100)) > reach / 4 for other in kept):
+        if abs(at) <= reach and all(abs(at - _ratio(other / 100)) > reach / 2.5 for other in kept):
             kept.append(tick)
     return sorted(kept)

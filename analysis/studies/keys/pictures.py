@@ -341,7 +341,7 @@ def _normal(sheet: Page, top: float, part: KeyPart) -> None:
     # Named is what is beyond the margin of one effect, the largest where none is; on the side of its mark where there is room.
     there = [at for at, name in enumerate(names) if name]
     named = [at for at in there if sizes[at] > one][-MOST_NAMES:] or there[-1:]
-    shown = fitted([names[at] for at in named], 2.3, SMALL, lines=1)
+    shown = fitted([names[at] for at in named], min(2.3, panel.wide / 2 - 0.5), SMALL, lines=1)
     lowest = math.inf
     for at in reversed(named):
         size, text = float(sizes[at]), f"{shown[names[at]]} {minus(f'{values[at]:+.3g}' if part.raw else f'{values[at]:+.1f}')}"

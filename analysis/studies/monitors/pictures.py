@@ -58,7 +58,7 @@ def overhead_forest(scene: Scene) -> Spec:
     notes = ["Verdicts stand on Holm's p over all arms of the study, and are not given where none and none again differ."]
     notes += [f"{arm.label} ({title}): {arm.said}." for title, arm in every if arm.base and arm.cpu is None]
     left = room_for((f"{arm.label}, n {arm.n}" for arm in watched), 1.9)
-    heads = [("CPU +% [95 %]", 0.12), ("own, %", 1.5), ("verdict", 0)]
+    heads = [("CPU +% [95 %]", 0.12), ("own, %", 1.45), ("verdict", 0)]
     sections = []
     for run, title, overhead in parts:
         arms = [arm for arm in overhead.arms if arm.cpu is not None]
@@ -69,7 +69,7 @@ def overhead_forest(scene: Scene) -> Spec:
             "zero": None,
             "scale": partial(_percents, arms=arms, margin=overhead.margin),
         }
-        sections.append(forest_section(title, rows, "", lines, run, left=left, right=3.0, heads=heads, **axis))
+        sections.append(forest_section(title, rows, "", lines, run, left=left, right=3.25, heads=heads, **axis))
     return Spec(lead, sections, legend, notes)
 
 

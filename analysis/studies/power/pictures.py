@@ -200,8 +200,10 @@ def power_trace(scene: Scene) -> Spec:
     notes += [f"{hidden} more tasks are not drawn: those with most changes of the cap are, then the first."] if hidden else []
     looks, sections = _looks(parts), []
     for part, group in (every[at] for at in kept):
-        draw = partial(_task, of=_read(part, group), looks=looks)
-        sections.append(Section(part.title(group.title, parts), TRACES.height(len(_read(part, group))), draw, part.drawn, run=part.run))
+        of = _read(part, group)
+        traces = TRACES._replace(abreast=min(TRACES.abreast, max(2, len(of))))
+        draw = partial(_task, of=of, traces=traces, looks=looks)
+        sections.append(Section(part.title(group.title, parts), traces.height(len(of)), draw, part.drawn, run=part.run))
     return Spec(lead, sections, legend, notes)
 
 
@@ -212,12 +214,11 @@ def _read(part: PowerPart, group: Group) -> dict[str, list[Capped]]:
     return {name: own for name, own in every.items() if any(row.power_mean is not None for cell in own for row in cell.iterations)}
 
 
-def _task(sheet: Page, top: float, of: Mapping[str, list[Capped]], looks: Mapping[str, Look]) -> None:
+def _task(sheet: Page, top: float, of: Mapping[str, list[Capped]], traces: SmallPanels, looks: Mapping[str, Look]) -> None:
     rows = [row for cells in of.values() for cell in cells for row in cell.iterations]
     highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
     lowest = 0.94 * min(value for row in rows for value in (row.cap, row.power_mean or row.cap))
     across = (-0.5, max(row.number for row in rows) + 0.5)
-    traces = TRACES._replace(abreast=min(TRACES.abreast, max(2, len(of))))
     for name, panel in traces.draw(sheet, top, of, xlim=across, ylim=(lowest, highest)):
         color, first = looks[name].color, of[name][0].iterations
         panel.head(name, back=0.3, color=color)
