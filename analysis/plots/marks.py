@@ -182,7 +182,10 @@ def forest(
     axes.grid(axis="x")
     axes.set_xlabel(axis_label(label, wide))
     places = [left + wide + offset for _, offset in heads[:-1]] + [body_width()] * bool(heads)
-    for (head, _), place in zip(heads, places, strict=True):
+    shown = [(head, place) for (head, _), place in zip(heads, places, strict=True)]
+    if over and len(shown) > 1 and places[-2] + width_in(shown[-2][0] + shown[-1][0], SMALL) > body_width() - 0.1:
+        del shown[-1]  # what stands below it stands over its row, and is a word
+    for head, place in shown:
         sheet.text(place, top, head, ha="right" if place == body_width() else "left", fontsize=SMALL, color=QUIET)
     down = 0.0
     for row in rows:

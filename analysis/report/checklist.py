@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -289,9 +289,7 @@ def intervals_are_given(subject: Subject) -> Answer:
 
 
 def normality_is_checked(subject: Subject) -> Answer:
-    """Rule 6: normality is not assumed but looked at, by Shapiro and Wilk's test of each comparison's log ratios, Holm-adjusted."""
-    from scipy.stats import shapiro
-
+    """Rule 6: normality is not assumed but looked at, by Shapiro and Francia's test of each comparison's log ratios, Holm-adjusted."""
     if not subject.compared:
         return "not applicable", subject.nothing
     tested: list[tuple[str, float]] = []
@@ -299,16 +297,31 @@ def normality_is_checked(subject: Subject) -> Answer:
         gains = log_gains(effect.metric, *paired_values(subject.run, comparison, effect.metric))
         if len(gains) < 3:
             return "not met", f"too few blocks to look at the distribution of {comparison.workload} × {comparison.tweakset}."
-        tested.append((f"{comparison.workload} × {comparison.tweakset}", float(shapiro(gains).pvalue)))
+        tested.append((f"{comparison.workload} × {comparison.tweakset}", _normal_p(gains)))
     adjusted = holm([p for _, p in tested])
     odd = [f"{name} (p {probability(p)})" for (name, _), p in zip(tested, adjusted, strict=True) if p < ALPHA]
     if odd:
         return "not met", f"the block ratios are not normal for {', '.join(odd)}: the t interval there is doubtful, look at the raw points."
     blocks = min(effect.n_baseline for _, effect in subject.compared)
-    text = (
-        f"Shapiro-Wilk on the log ratios of {len(tested)} comparisons finds no departure (smallest adjusted p {probability(min(adjusted))})"
-    )
+    least = probability(min(adjusted))
+    text = f"Shapiro-Francia on the log ratios of {len(tested)} comparisons finds no departure (smallest adjusted p {least})"
     return "met", f"{text}; with {blocks} blocks only gross ones would show."
+
+
+def _normal_p(values: Sequence[float]) -> float:
+    """Return the p of values being normal: Shapiro and Francia's W' with Royston's approximation (The Statistician 42, 1993).
+
+    It has the power of Shapiro and Wilk's W, which only scipy.stats has: to load that takes an eighth of a report's time.
+    """
+    import numpy as np
+    from scipy.special import ndtr, ndtri
+
+    count = len(values)
+    scores = ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
+    short = 1 - np.corrcoef(np.sort(values), scores)[0, 1] ** 2
+    log = math.log(count)
+    mean, sd = -1.2725 + 1.0521 * (math.log(log) - log), 1.0308 - 0.26758 * (math.log(log) + 2 / log)
+    return float(ndtr((mean - math.log(max(short, 1e-300))) / sd))
 
 
 def comparison_is_sound(subject: Subject) -> Answer:

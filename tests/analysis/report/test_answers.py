@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from analysis.compare import compare
 from analysis.load import from_json, load
-from analysis.report.answers import answers, control, nothing_compared
+from analysis.report.answers import answers, control, nothing_compared, trust
 from analysis.terms import Comparison
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.deeptweak_like import SYSCTLS, Like, directory
@@ -78,3 +81,14 @@ def test_what_is_said_where_no_tweak_set_was_compared(tmp_path: Path, snapshot: 
         "one run each": [one.sentence for one in answers(foreign, compare(foreign))],
     }
     assert found == snapshot
+
+
+@pytest.mark.parametrize(("drift", "low", "high", "tone"), [(0.0, -2.0, 2.0, "good"), (0.05, -12.0, -7.0, "open")])
+def test_the_baselines_drift_is_told_with_its_interval(drift: float, low: float, high: float, tone: str) -> None:
+    """Times that go from 5 % below to 5 % above their level are a speed that falls by 1 - 0.95/1.05 = 9.5 %."""
+    run = read(Made(arms=(STOCK, AGAIN, FASTER), blocks=20, run_cv=0.005, step_cv=0.005, drift=drift))
+    (told,) = (one for one in trust(run, compare(run)) if one.name == "Drift of the baseline")
+    gain, begin, end = (float(text) for text in re.findall(r"[-+]\d+\.\d", told.says))
+    assert low < begin < gain < end < high
+    assert (begin < 0 < end) == (drift == 0)
+    assert told.tone == tone

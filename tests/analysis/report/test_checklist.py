@@ -146,7 +146,7 @@ def test_a_broken_rule_says_what_broke_it(snapshot: SnapshotAssertion) -> None:
 
 
 def test_6_among_many_comparisons_one_in_twenty_may_look_odd() -> None:
-    """Of 41 well-behaved ones Shapiro and Wilk call two or so not normal at 5 %; Holm's adjustment knows how many were asked."""
+    """Of 41 well-behaved ones Shapiro and Francia call two or so not normal at 5 %; Holm's adjustment knows how many were asked."""
     arms = [Arm(f"idle-{at}", requested=SWAPPINESS) for at in range(40)]
     told = rule(6, of(Made(arms=(STOCK, AGAIN, *arms), blocks=8, steps=3)))
     assert told.state == "met"
