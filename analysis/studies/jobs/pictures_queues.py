@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
@@ -116,7 +115,7 @@ def jobs_waits(scene: Scene) -> Spec:
 
     sections = [panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"), _off(rows)]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for waits in result)]
-    notes.append(re.sub(r"(\w+)(?=: )", lambda word: words.get(word[0], word[0]), RULE))
+    notes.append(RULE)
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
     notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for waits in result) else []
     return Spec(lead, sections, legend, notes, off(result), runs_of(scene, (stream for waits in result for stream in waits.streams)))

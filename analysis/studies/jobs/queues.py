@@ -37,8 +37,8 @@ ROUNDING = 1e-9
 SETTLED = 20  # times over which a queue forgets that it began empty
 Word = Literal["agrees", "differs", "open", "not judged"]
 RULE = (
-    "agrees: the interval of measured ÷ predicted lies within the margin around 1. differs: it lies beyond 1 and not within the margin. "
-    "open: neither is shown; in runs too short to settle, only waits that are too long differ. Each setting is judged by itself."
+    "same: the interval of measured ÷ predicted lies within the margin around 1. slower, faster: it lies beyond 1, not within the margin. "
+    "can't tell: neither is shown; in runs too short to settle, only waits that are too long are slower. Each setting is judged by itself."
 )
 OF_EACH = "no verdict on all jobs together: some go before others; each priority has its own."
 
@@ -373,7 +373,7 @@ def validated(validations: Sequence[WaitValidation], refused: Sequence[str], *, 
         title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
         findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
         sections=several if brief and several else [*several, *sections],
-        legend=[("agrees", RULE)],
+        legend=[("verdict", RULE)],
         data={"rule": RULE, "validations": [{**asdict(validation), "fit": document(validation.fit)} for validation in validations]},
         refused=refused,
     )
