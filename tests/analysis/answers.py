@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.__main__ import main
 
 if TYPE_CHECKING:
     import pytest
+
+
+Value = TypeVar("Value")
+
+
+def known(value: Value | None) -> Value:
+    """What a test takes to be there."""
+    assert value is not None
+    return value
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:

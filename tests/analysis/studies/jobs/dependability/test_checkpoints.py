@@ -27,9 +27,9 @@ from analysis.studies.jobs.checkpoints import (
 )
 from analysis.studies.jobs.records import Attempt, Stream, streams
 from analysis.terms import Refused
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
-from tests.analysis.studies.jobs.known import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

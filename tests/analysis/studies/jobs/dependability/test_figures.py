@@ -26,8 +26,8 @@ from analysis.studies.jobs.recovery import (
     shared,
     totals,
 )
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
-from tests.analysis.studies.jobs.known import known
 
 
 def test_useful_time_is_what_is_left_without_lost_work_and_checkpoints() -> None:

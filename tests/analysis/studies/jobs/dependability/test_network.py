@@ -27,8 +27,8 @@ from analysis.studies.jobs.network import (
     window,
 )
 from analysis.studies.jobs.network import lines as judged
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
-from tests.analysis.studies.jobs.known import known
 
 SENT, MSS, RTT_S, COMPUTE_S, CLEAN_S = 2.2e6, 1448.0, 0.02, 0.03, 0.01
 

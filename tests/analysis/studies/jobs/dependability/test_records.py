@@ -15,9 +15,9 @@ from analysis.studies.jobs.checkpoint_plans import CheckpointPlan, _failures, jo
 from analysis.studies.jobs.checkpoints import time_per_work, trials
 from analysis.studies.jobs.records import Fault, Outage, Stream, streams
 from analysis.studies.jobs.recovery import after, shared, totals
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
-from tests.analysis.studies.jobs.known import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

@@ -11,8 +11,8 @@ import pytest
 from analysis.render import text
 from analysis.studies.jobs.faults import LOST, arms, poisonings, reported, spared, twin_of
 from analysis.studies.jobs.records import Fault, Outage, Stream
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
-from tests.analysis.studies.jobs.known import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

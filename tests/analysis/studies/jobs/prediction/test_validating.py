@@ -28,7 +28,7 @@ from analysis.studies.jobs.prediction.validation import (
     wilson,
 )
 from control.t_test import t_quantile
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.prediction.made import made_table, rows
 
 NAN = math.nan

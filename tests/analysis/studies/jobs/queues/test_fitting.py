@@ -17,7 +17,7 @@ from analysis.studies.jobs.queue_times import columns
 from analysis.studies.jobs.queues import chosen, predicted
 from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Refused
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, constant, heavy, rows
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analysis.studies.jobs.queue_fits import little_sentence as said
 from analysis.studies.jobs.queue_times import Columns, LawPart, Little, columns, cycles, little, most_held
 from analysis.studies.jobs.records import Job, Stream
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

@@ -18,7 +18,7 @@ from analysis.studies.jobs.queue_formulas import Inputs, non_preemptive
 from analysis.studies.jobs.queue_times import columns, cycles, little
 from analysis.studies.jobs.queues import WaitValidation, _word, prioritised, validate
 from analysis.studies.jobs.records import Job, Stream, distinct
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 

@@ -11,7 +11,7 @@ from analysis.studies.jobs.queue_fits import Fit, fit
 from analysis.studies.jobs.queue_formulas import Inputs
 from analysis.studies.jobs.queues import ModelCheck, WaitValidation, validate
 from analysis.studies.jobs.records import Job, Stream
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, heavy
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 

@@ -17,8 +17,7 @@ from analysis.__main__ import main
 from analysis.studies.jobs import scaling as study
 from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
-from tests.analysis.answers import width
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known, width
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming
 from tests.synthetic import Made, saved_run
 

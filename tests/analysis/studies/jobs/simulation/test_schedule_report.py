@@ -16,8 +16,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.studies.jobs.policies import PolicyStudy, arms
 from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
-from tests.analysis.answers import data, width
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import data, known, width
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 

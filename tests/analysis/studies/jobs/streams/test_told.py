@@ -16,7 +16,7 @@ from analysis.report.page import page_of
 from analysis.studies.jobs.streams import Gathered, gather
 from analysis.terms import Run
 from fixtures import studies
-from tests.analysis.studies.jobs.known import known
+from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
 from tests.analysis.studies.jobs.streams.made_runs import Report, faulty_run, queueing_run, run_of, scheduling_run
 
