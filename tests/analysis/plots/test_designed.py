@@ -13,6 +13,7 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, half_normal, interactions, key_effects, main_effects, pictures
 from analysis.plots.scene import scene_of
+from analysis.plots.style import NARROW, WIDTH
 from analysis.studies.keys import pictures as keys_pictures
 from tests import made_designs as designs
 from tests import made_effects as made
@@ -73,7 +74,8 @@ def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
     ],
 )
 def test_nothing_is_cut_and_nothing_lies_over_anything_else(name: str, effects: Sequence[Effects]) -> None:
-    assert faults(pictures()[name].draw(scene_with(*effects))) == []
+    for width in (WIDTH, NARROW):
+        assert faults(pictures()[name].draw(scene_with(*effects), width), width) == []
 
 
 def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it() -> None:
