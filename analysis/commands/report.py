@@ -97,12 +97,13 @@ def _as_text(page: Page, path: Path, size: int) -> str:
     drawn = sum(reason is None for reason in page.pictures.values())
     lines = [f"{path}: {size / 1000:.0f} kB, {drawn} picture{'s' if drawn != 1 else ''}"]
     for view in page.views:
-        lines_of_view = [
-            f"  {answer.workload}: {', '.join(f'{count} {spoken(word)}' for word, count in answer.verdicts.items())}"
+        found = [*(part.answer for part in view.told if part.answer), *filter(None, [view.headline])]
+        found += [
+            f"{answer.workload}: {', '.join(f'{count} {spoken(word)}' for word, count in answer.verdicts.items())}"
             for answer in view.answers
         ]
-        lines += [f"{view.name}:", *lines_of_view] if lines_of_view else [f"{view.name}: {view.nothing}"]
-        lines += [f"  {key.workload}, {key.profile}: {key.sentence}" for key in view.keys]
+        found += [f"{key.workload}, {key.profile}: {key.sentence}" for key in view.keys]
+        lines += [f"{Path(view.origin).name}:", *(f"  {line}" for line in found or [view.nothing])]
     if page.between:
         words = ", ".join(f"{count} {spoken(word)}" for word, count in page.between.verdicts.items())
         lines.append(f"between the runs: {page.between.refused or words}")

@@ -73,14 +73,14 @@ def answer(sources: Sources, files: Mapping[str, str] | None = None, *, brief: b
 
 
 def _of_grid(findings: Findings, *, brief: bool) -> Answer:
-    first, *rest = heading(findings)
     ignored = findings.grid.ignored
     more = [f"and {len(ignored) - LINES} lines more"] if len(ignored) > LINES else []
     main = main_sentences(findings)
     others = [sentence for sentence in sentences(findings) if sentence not in main]
+    title, *rest = [*main, *heading(findings)]
     return Answer(
-        first,
-        findings=[*map(Line, main), *(Line(text, tone="quiet") for text in rest)],
+        title,
+        findings=[Line(text, tone="" if text in main else "quiet") for text in rest],
         sections=[
             Section("", bullets(others)),
             *(Section("", [table]) for metric in (SMACT, SMOCC) for table in _matrices(findings.over, metric)),

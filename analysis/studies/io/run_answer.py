@@ -75,10 +75,11 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     if not study.cells:
         return Answer("No run with epochs: nothing can be said.", warnings=left_out(study), data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
-    title = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
+    what = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
+    title, *others = [*findings(study), f"{what}{'; all: ' + study.alike if study.alike else ''}."]
     return Answer(
-        f"{title}{'; all: ' + study.alike if study.alike else ''}",
-        bullets(findings(study)),
+        title,
+        [*bullets(others[:-1]), *(Line(line, tone="quiet") for line in others[-1:])],
         [_runs(study, brief=brief), *_tweak_table(study), *([] if brief else _details(study))],
         [] if brief else left_out(study),
         LEGEND,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from analysis.answer import Line, Word
@@ -94,13 +94,16 @@ def change_text(response: str, unit: str, change: Estimate) -> str:
 
 
 def findings(study: IoStudy) -> list[str]:
-    """Return lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
+    """Return lines that stand by themselves, what the run compares first: the fastest in each state of the cache, engines, tweak sets."""
     if not study.cells:
         return []
     plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
     engines = [judged.run.engine for judged in plain]
     base = "torch" if "torch" in engines else next(iter(engines), "")  # ours, where it was measured
-    return [*_fastest([judged for judged in plain if judged.run.engine == base]), *_engines(plain, base), *_tweak_sets(study)]
+    states = _states([judged for judged in plain if judged.run.engine == base])
+    compared = any(len(groups) > 1 for groups in states.values())  # else tweak sets are what the run is about
+    lines = [_fastest(states), _engines(plain, base), _tweak_sets(study)]
+    return list(chain.from_iterable(lines if compared else reversed(lines)))
 
 
 def basis(study: IoStudy) -> list[str]:
@@ -120,12 +123,16 @@ def basis(study: IoStudy) -> list[str]:
     return lines
 
 
-def _fastest(cells: Sequence[JudgedResponse]) -> list[str]:
+def _states(cells: Sequence[JudgedResponse]) -> dict[tuple[str, ...], dict[str, list[JudgedResponse]]]:
+    """Configurations by name, of each state of what is no choice."""
     states: dict[tuple[str, ...], list[JudgedResponse]] = defaultdict(list)
     for cell in cells:
         if cell.value(RATE) is not None:
             states[_state(cell.run)].append(cell)
-    every = {state: by_name(members) for state, members in states.items()}
+    return {state: by_name(members) for state, members in states.items()}
+
+
+def _fastest(every: Mapping[tuple[str, ...], dict[str, list[JudgedResponse]]]) -> list[str]:
     chosen = {state: groups for state, groups in every.items() if len(groups) > 1} or every
     lines = []
     for state, groups in list(chosen.items())[:MOST_STATES]:
@@ -152,7 +159,7 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     mean = means[best]
     rate = f"{digits(mean.value or 0.0, 3)} samples/s{bracket(mean.low, mean.high, lambda end: digits(end, 3))}"
     if len(groups) == 1:
-        return f"{rate}; nothing was measured beside it."
+        return f"{rate}."
     blocks = {name: block_means(cells, RATE) for name, cells in groups.items()}
     pairs = {frozenset(pair): change for pair in combinations(groups, 2) if (change := _paired(RATE, *(blocks[name] for name in pair)))}
     adjusted = dict(zip(pairs, holm([change.p for change in pairs.values()]), strict=True))
