@@ -51,9 +51,13 @@ def leading(lines: Sequence[str]) -> list[str]:
     return [*lines[:3]] if len(lines) <= 3 else [*lines[:2], f"And {len(lines) - 2} more, below."]
 
 
-def faster(effect: Effect | None, unknown: str, name: str) -> str:
-    """Write a gain over something named: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`; `unknown` is why there is none."""
+def faster(effect: Effect | None, unknown: str, name: str, p: float | None = None) -> str:
+    """Write a gain over something named: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`; `unknown` is why there is none.
+
+    `p` is the adjusted one, where there are several gains.
+    """
     if effect is None:
         return f"before {name} {unknown}"
-    gain = f"{100 * effect.gain:+.1f} % [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(effect.p)}"
-    return f"faster than {name}, {gain}" if effect.low > 0 else f"can't tell it from {name} ({gain})"
+    p = effect.p if p is None else p
+    gain = f"{100 * effect.gain:+.1f} % [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(p)}"
+    return f"faster than {name}, {gain}" if effect.gain > 0 and p < ALPHA else f"can't tell it from {name} ({gain})"

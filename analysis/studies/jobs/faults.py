@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.labels import shorten
+from analysis.stats.estimate import change_in
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
@@ -31,6 +32,7 @@ from .estimates import (
     by_unit,
     constants,
     figure,
+    holm_by_key,
     mean,
     names,
     number,
@@ -299,7 +301,7 @@ class Poisoning:
     """One setting with so many poisoned clients.
 
     `drop` is the accuracy that was lost against the same setting without poisoned clients, or where there is none, against `clean`, another
-    setting without; a fraction, None where no block has either.
+    setting without; a fraction, None where no block has either. Its `p` is after Holm over all settings.
     """
 
     condition: str
@@ -309,6 +311,7 @@ class Poisoning:
     accuracy: Figure | None
     drop: Figure | None
     clean: str = ""
+    p: float | None = None
 
 
 def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poisoning]:
@@ -329,11 +332,13 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
                 setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED)
                 units = settings.setdefault((condition, setting), {}).setdefault(level, {})
                 units.setdefault(stream.unit, []).append(job.result[result])
-    return [
+    found = [
         _poisoning(condition, setting, level, units, _clean(settings, condition, setting))
         for (condition, setting), by_level in settings.items()
         for level, units in sorted(by_level.items())
     ]
+    p = holm_by_key({place: of.p for place, of in enumerate(found) if of.p is not None})
+    return [replace(of, p=p.get(place)) for place, of in enumerate(found)]
 
 
 def _params(class_: Mapping[str, object]) -> dict[str, object]:
@@ -351,8 +356,9 @@ def _clean(settings: Mapping[tuple[str, str], Mapping[float, Accuracies]], condi
 
 def _poisoning(condition: str, setting: str, level: float, units: Accuracies, against: tuple[str, Accuracies]) -> Poisoning:
     name, clean = against
-    drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean}
-    return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), mean(drops) if level else None, name)
+    drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean and level}
+    p = change_in([drop for (drop,) in drops.values()], log=False).p
+    return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), mean(drops), name, p)
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
@@ -405,14 +411,15 @@ def _word(arm: FaultArm) -> Word:
 def _lost_accuracy(poisonings: Sequence[Poisoning]) -> str:
     """What poisoned clients cost where an interval says so."""
     costs = {(of.setting or of.condition): of.drop for of in poisonings if of.poisoned and of.drop is not None}
-    names = [(_worse(drop), f"{name} ({figure(drop, 100)} points lost)") for name, drop in costs.items()]
+    p = {(of.setting or of.condition): of.p for of in poisonings}
+    names = [(_worse(drop, p[name]), f"{name} ({figure(drop, 100)} points lost)") for name, drop in costs.items()]
     return f"Accuracy with poisoned clients. {claimed(names)}" if names else ""
 
 
-def _worse(drop: Figure) -> Word:
-    if drop.low is None or drop.high is None or drop.low <= 0 <= drop.high:
+def _worse(drop: Figure, p: float | None) -> Word:
+    if p is None or p >= ALPHA:
         return CANT_TELL
-    return Word("worse", "bad") if drop.low > 0 else Word("better", "good")
+    return Word("worse", "bad") if drop.value > 0 else Word("better", "good")
 
 
 def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
 from analysis.terms import Effect, Refused
+from control.t_test import ALPHA
 
 from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, claimed, claims_first, faster
-from .estimates import Figure, average, called_apart, figure, gain, number, over_runs, value_of
+from .estimates import Figure, average, called_apart, figure, gain, holm_by_key, number, over_runs, value_of
 
 if TYPE_CHECKING:
     from .records import Job, Stream, Times, Unit
@@ -70,7 +71,10 @@ class ClassProfile:
 
 @dataclass(frozen=True, slots=True)
 class BestSystem:
-    """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where `why` says."""
+    """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where `why` says.
+
+    `p` is the gain's, after Holm over the classes.
+    """
 
     class_: str
     system: str
@@ -78,6 +82,7 @@ class BestSystem:
     effect: Effect | None
     cheapest: str
     why: str = ""
+    p: float | None = None
 
 
 def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
@@ -89,7 +94,9 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSys
     if not rows:
         raise Refused("No job was done in its first attempt with all its times: nothing can be profiled.")
     rows.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
-    return rows, [_best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)]
+    best = {class_: _best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)}
+    adjusted = holm_by_key({class_: system.effect.p for class_, system in best.items() if system.effect is not None})
+    return rows, [replace(system, p=adjusted.get(class_)) for class_, system in best.items()]
 
 
 def _row(class_: str, system: str, streams: Sequence[Stream]) -> ClassProfile | None:
@@ -218,7 +225,7 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
 
 
 def _word(best: BestSystem) -> Word:
-    return FASTER if best.effect is not None and best.effect.low > 0 else CANT_TELL if best.next else NOT_COMPARABLE
+    return FASTER if best.p is not None and best.p < ALPHA else CANT_TELL if best.next else NOT_COMPARABLE
 
 
 def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:
@@ -245,7 +252,7 @@ def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, s
         others = "jobs wait for others of the stream, which are as many as its slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if best.next:
-        yield f"Soonest on {names[best.system]}; {faster(best.effect, best.why, names[best.next])}."
+        yield f"Soonest on {names[best.system]}; {faster(best.effect, best.why, names[best.next], best.p)}."
     if best.cheapest and best.next and best.cheapest != best.system:
         yield f"Fewest core seconds a job: {names[best.cheapest]}."
     yield from (

@@ -8,7 +8,7 @@ together. In the data of answers effects are gains as fractions, of the choice f
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -20,15 +20,17 @@ from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word,
 from analysis.formats.fields import Fields
 from analysis.load import find, load, load_each, parsed, read_each
 from analysis.stats.effect import interval, paired_effect
+from analysis.stats.estimate import change_in
 from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
 from analysis.wording import digits, probability
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
 from control.scheduling.policies import Job as WaitingJob
+from control.t_test import ALPHA
 
 from . import csv_file
 from .claims import CANT_TELL, NOT_COMPARABLE, leading
-from .estimates import FEWEST, Figure, as_number, average_of_known, figure, inverse, plural, share
+from .estimates import FEWEST, Figure, as_number, average_of_known, figure, holm_by_key, inverse, plural, share
 from .records import Stream, in_order, of_one_machine, streams, tells_of_jobs
 from .simulation import Coming, TimesLaw, errors, play, uniform
 
@@ -131,7 +133,8 @@ def _scaled(ran_s: Floats, response_s: Floats, replicas: Floats, target_s: float
 class ScalingArm:
     """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
 
-    `node_seconds` is the choice's gain in node-seconds over this one. None for the choice itself, and where seeds do not differ.
+    Its `p` is after Holm over the ways of scaling, None where it is the same in all seeds. `node_seconds` is the choice's gain in
+    node-seconds over this one. None for the choice itself, and where seeds do not differ.
     """
 
     name: str
@@ -139,12 +142,21 @@ class ScalingArm:
     seeds: tuple[ScaledStream, ...]
     more_within: tuple[float, float, float] | None = None
     node_seconds: Effect | None = None
+    p: float | None = None
 
     def mean(self, name: str) -> float:
         return float(np.mean([getattr(seed, name) for seed in self.seeds]))
 
 
-def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
+def compared(arms: Sequence[ScalingArm], unlike: Container[str] = ()) -> tuple[ScalingArm, ...]:
+    """Hold the first, the choice, against each of the others that met the same jobs."""
+    chosen, *others = arms
+    result = [arm if arm.name in unlike else _against(chosen, arm) for arm in others]
+    p = holm_by_key({arm.name: arm.p for arm in result if arm.p is not None})
+    return (chosen, *(replace(arm, p=p.get(arm.name)) for arm in result))
+
+
+def _against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
     if len(chosen.seeds) < FEWEST:
         return other
     more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
@@ -153,7 +165,7 @@ def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
         effect = paired_effect(NODE_SECONDS, before, after, 0.0)
     except NotComparable:  # sizes and times that never vary
         effect = None
-    return replace(other, more_within=interval(more), node_seconds=effect)
+    return replace(other, more_within=interval(more), node_seconds=effect, p=change_in(more, log=False).p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +271,7 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
         lost=sum(len(stream.record.jobs) - len(jobs) for name in order for stream, jobs in zip(paired[name], done[name], strict=True)),
-        arms=(arms[0], *(arm if arm.name in unlike else against(arms[0], arm) for arm in arms[1:])),
+        arms=compared(arms, unlike),
         reachable=average_of_known(stream.reachable for stream in paired[ELASTIC]),
         off=average_of_known(map(_off, paired[ELASTIC])),
         profile_node_s=average_of_known(stream.profile_node_s for stream in paired[ELASTIC]),
@@ -334,8 +346,8 @@ def _word(arm: ScalingArm) -> Word | None:
         return None
     if arm.more_within is None:
         return CANT_TELL if len(arm.seeds) < FEWEST else NOT_COMPARABLE
-    _, low, high = arm.more_within
-    return Word("more", "good") if low > 0 else Word("fewer", "bad") if high < 0 else CANT_TELL
+    more = arm.more_within[0] if arm.p is None or arm.p < ALPHA else 0.0
+    return Word("more", "good") if more > 0 else Word("fewer", "bad") if more < 0 else CANT_TELL
 
 
 def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
@@ -450,7 +462,7 @@ def evaluate(study: ScalingStudy) -> ScalingResult:
             replicas[name].append(float(chosen.mean()))
     arms = [ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()]
     mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in LAW}
-    return ScalingResult((arms[0], *(against(arms[0], arm) for arm in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
+    return ScalingResult(compared(arms), gap_s, float(np.mean(reachable)), mean_law)
 
 
 def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
