@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy.stats
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import chdtri, ndtr, ndtri
 
 from control.t_test import ALPHA, POWER, detectable_errors
 
@@ -50,7 +49,7 @@ def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
 
 def spread_interval(log_sd: float, df: int) -> tuple[float, float]:
     """95 % interval of a standard deviation estimated with `df` degrees of freedom (chi-square)."""
-    low, high = scipy.stats.chi2.ppf([(1 + LEVEL) / 2, (1 - LEVEL) / 2], df)
+    low, high = chdtri(df, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return log_sd * math.sqrt(df / low), log_sd * math.sqrt(df / high)
 
 

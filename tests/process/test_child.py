@@ -56,6 +56,22 @@ def test_what_it_leaves_behind_goes_with_it_in_its_session_or_with_its_mark(star
     until(lambda: not alive(pid))
 
 
+def test_one_that_is_loading_its_program_at_the_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel shows no environment from exec on until the new one stands: here for the first look."""
+    looks: list[int] = []
+
+    def environment(pid: int) -> bytes:
+        looks.extend([pid] * (pid == late))
+        return b"" if looks == [pid] else read(pid)
+
+    with Child(sh("setsid sleep 900 & echo $!"), stdout=PIPE, mark="DEEPTWEAK_TEST=2") as process:
+        late, read = int(process.stdout.readline()) if process.stdout else 0, proc.environment
+        until(lambda: proc.stat(f"/proc/{late}").name == "sleep")
+        monkeypatch.setattr(proc, "environment", environment)
+    assert len(looks) > 1
+    until(lambda: not alive(late))
+
+
 def test_one_that_is_started_while_we_are_interrupted_is_not_left_behind() -> None:
     us, before = os.getpid(), proc.children()
     with pytest.raises(KeyboardInterrupt):

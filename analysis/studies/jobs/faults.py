@@ -12,12 +12,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.labels import shorten
-from analysis.stats.estimate import change_in
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
@@ -26,13 +24,10 @@ from .estimates import (
     Figure,
     Ratio,
     adjusted,
-    as_number,
-    average,
     by_fault,
     by_unit,
     constants,
     figure,
-    holm_by_key,
     mean,
     names,
     number,
@@ -41,6 +36,7 @@ from .estimates import (
     ratio,
     value_of,
 )
+from .poisoning import lost_accuracy, poisonings, section
 from .recovery import After, Totals, after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
@@ -72,7 +68,6 @@ MOST = 0.9  # of the faults must have a recovery time for a mean of them
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 FIFO, POLICY = "fifo", "policy="
 LOST = "other jobs were lost than under fifo: not compared."
-POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,71 +291,6 @@ def _policy(condition: str) -> tuple[str, str]:
     return policy, ":".join(part for part in parts if not part.startswith(POLICY))
 
 
-@dataclass(frozen=True, slots=True)
-class Poisoning:
-    """One setting with so many poisoned clients.
-
-    `drop` is the accuracy that was lost against the same setting without poisoned clients, or where there is none, against `clean`, another
-    setting without; a fraction, None where no block has either. Its `p` is after Holm over all settings.
-    """
-
-    condition: str
-    setting: str
-    poisoned: float
-    jobs: int
-    accuracy: Figure | None
-    drop: Figure | None
-    clean: str = ""
-    p: float | None = None
-
-
-def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poisoning]:
-    """Return every setting of the jobs whose accuracy and number of poisoned clients are known; the clean ones first in each.
-
-    `result` is what jobs call the accuracy that is meant: the last, by default.
-    """
-    settings: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
-    for stream in streams:
-        classes = {str(class_.get("name")): _params(class_) for class_ in stream.classes}
-        parts = stream.condition.split(":")
-        condition = ":".join(part for part in parts if not part.startswith((f"{POISONED}=", "classes=")))
-        levels = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
-        for job in stream.jobs:
-            params = classes.get(job.class_, {})
-            level = as_number(levels[0] if levels else params.get(POISONED))
-            if job.done and result in job.result and level is not None:
-                setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED)
-                units = settings.setdefault((condition, setting), {}).setdefault(level, {})
-                units.setdefault(stream.unit, []).append(job.result[result])
-    found = [
-        _poisoning(condition, setting, level, units, _clean(settings, condition, setting))
-        for (condition, setting), by_level in settings.items()
-        for level, units in sorted(by_level.items())
-    ]
-    p = holm_by_key({place: of.p for place, of in enumerate(found) if of.p is not None})
-    return [replace(of, p=p.get(place)) for place, of in enumerate(found)]
-
-
-def _params(class_: Mapping[str, object]) -> dict[str, object]:
-    params = class_.get("params")
-    default = {POISONED: 0} if class_.get("kind") == FEDERATED else {}  # its default need not be recorded
-    return {**default, **(params if isinstance(params, dict) else {})}
-
-
-def _clean(settings: Mapping[tuple[str, str], Mapping[float, Accuracies]], condition: str, setting: str) -> tuple[str, Accuracies]:
-    """Return what a setting is compared with: its own jobs without poisoned clients, or those of the first setting that has some."""
-    clean = {other: levels[0.0] for (where, other), levels in settings.items() if where == condition and 0.0 in levels}
-    name = setting if setting in clean else next(iter(clean), "")
-    return name, clean.get(name, {})
-
-
-def _poisoning(condition: str, setting: str, level: float, units: Accuracies, against: tuple[str, Accuracies]) -> Poisoning:
-    name, clean = against
-    drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean and level}
-    p = change_in([drop for (drop,) in drops.values()], log=False).p
-    return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), mean(drops), name, p)
-
-
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
     """Return what each fault cost, condition by condition, the policies under it, and what poisoned clients cost."""
     of_faults, policies, accuracies = arms(streams, margin), spared(streams), poisonings(streams)
@@ -371,9 +301,9 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
         for condition, title in titles.items()
     ]
     sections += [_spared_jobs(policies)] if policies else []
-    sections += [_accuracies(accuracies)] if accuracies else []
+    sections += [section(accuracies)] if accuracies else []
     none = "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
-    poison = _lost_accuracy(accuracies)
+    poison = lost_accuracy(accuracies)
     title = (
         _summary(of_faults)
         if faulty
@@ -406,20 +336,6 @@ def _word(arm: FaultArm) -> Word:
         return Word("fewer jobs", "open")
     word = verdict(arm.slowdown, arm.p)
     return SAME_TIME if word is CANT_TELL and arm.isolation == "isolated" else word
-
-
-def _lost_accuracy(poisonings: Sequence[Poisoning]) -> str:
-    """What poisoned clients cost where an interval says so."""
-    costs = {(of.setting or of.condition): of.drop for of in poisonings if of.poisoned and of.drop is not None}
-    p = {(of.setting or of.condition): of.p for of in poisonings}
-    names = [(_worse(drop, p[name]), f"{name} ({figure(drop, 100)} points lost)") for name, drop in costs.items()]
-    return f"Accuracy with poisoned clients. {claimed(names)}" if names else ""
-
-
-def _worse(drop: Figure, p: float | None) -> Word:
-    if p is None or p >= ALPHA:
-        return CANT_TELL
-    return Word("worse", "bad") if drop.value > 0 else Word("better", "good")
 
 
 def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
@@ -486,20 +402,3 @@ def _findings(arm: FaultArm) -> Iterator[str]:
     if arm.fault and arm.slowdown is not None and arm.slowdown.why:
         yield f"{arm.slowdown.why}."
     yield from arm.notes
-
-
-def _accuracies(poisonings: Sequence[Poisoning]) -> Section:
-    columns: Columns = [
-        (Column("setting", left=True), lambda setting: setting.setting or setting.condition),
-        (Column("poisoned", write="{:g}".format), lambda setting: setting.poisoned),
-        (Column("jobs"), lambda setting: setting.jobs),
-        (Column("accuracy\n% [95 %]", "accuracy", partial(figure, scale=100)), lambda setting: setting.accuracy),
-        (Column("lost, points\n[95 %]", "lost", partial(figure, scale=100)), lambda setting: setting.drop if setting.poisoned else None),
-    ]
-    lines = [
-        f"what has no clean run of its own is compared with {clean}."
-        for clean in dict.fromkeys(setting.clean for setting in poisonings if setting.clean not in {"", setting.setting})
-    ]
-    if any(setting.poisoned and setting.drop is None for setting in poisonings):
-        lines.append("no loss of accuracy where no block has the same without poisoned clients.")
-    return Section("Accuracy of federated runs", [table_of(columns, sorted(poisonings, key=lambda of: not of.drop)), *bullets(lines)])

@@ -22,9 +22,9 @@ from control.scaling import TOLERANCE, time_s
 
 from .estimates import Figure as Estimate
 from .estimates import called_apart, figure, inverse, mean, unit
-from .faults import Poisoning, poisonings
 from .hyper import Hyper, hyper
 from .pictures_faults import JOBS, LEFT, run_title
+from .poisoning import Poisoning, poisonings
 from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
 from .records import Stream, Unit, in_order
 from .scaling import MeasuredStream, TargetReport, of_run, reports

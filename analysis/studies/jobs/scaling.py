@@ -150,15 +150,13 @@ class ScalingArm:
 
 def compared(arms: Sequence[ScalingArm], unlike: Container[str] = ()) -> tuple[ScalingArm, ...]:
     """Hold the first, the choice, against each of the others that met the same jobs."""
-    chosen, *others = arms
-    result = [arm if arm.name in unlike else _against(chosen, arm) for arm in others]
+    chosen = arms[0]
+    result = [arm if arm.name in unlike or len(chosen.seeds) < FEWEST else _against(chosen, arm) for arm in arms[1:]]
     p = holm_by_key({arm.name: arm.p for arm in result if arm.p is not None})
     return (chosen, *(replace(arm, p=p.get(arm.name)) for arm in result))
 
 
 def _against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
-    if len(chosen.seeds) < FEWEST:
-        return other
     more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
     before, after = ([seed.node_s_per_job for seed in arm.seeds] for arm in (other, chosen))
     try:
@@ -221,10 +219,10 @@ def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
     rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
     result = []
     for stream in streams:
-        if not rows[stream.name]:
+        if not (scale := rows[stream.name]):
             result.append(MeasuredStream(stream))
             continue
-        about = Fields(rows[stream.name][0], stream.origin, f"cell {stream.name}, report.scale")
+        about = Fields(scale[0], stream.origin, f"cell {stream.name}, report.scale")
         laws = {name: law_of(inner.fields("law").value, inner.place) for name, inner in about.items("laws")}
         reachable, node_s = about.up_to("reachable", 1.0), about.positive("profile_node_s")
         result.append(MeasuredStream(stream, about.positive("target_s"), laws, reachable, node_s))
@@ -294,34 +292,33 @@ def fitted(names: Sequence[str]) -> Answer:
     for line in left_out:
         print("left out:", line, file=sys.stderr)
     fits = [replace(fit, held_out=held_out(jobs, fit)) for fit in fits_of(jobs)]
-    best = fits[0]
+    best, sections = fits[0], []
     off = f"points {best.spread:.1%} off (sd)" if best.held_out is None else f"{best.held_out:.1%} off where left out of the fit"
     columns: Columns = [
         (Column("", "parameter", left=True), lambda row: row[0]),
         (Column("value", write=digits), lambda row: row[1]),
         (Column("95 %", "interval"), lambda row: f"{digits(row[2][0], 3)} to {digits(row[2][1], 3)}"),
     ]
-    sections = []
     for fit in fits:
         error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
         rows = [(name, value, fit.intervals[name]) for name, value in asdict(fit.law).items() if name in fit.intervals]
         title = f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}"
         sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
-    formula = Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")
-    return Answer(f"{NAMES[best.name]} fits {best.points} jobs best, {off}.", [formula], sections, data={"fits": fits})
+    formula = [Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")]
+    return Answer(f"{NAMES[best.name]} fits {best.points} jobs best, {off}.", formula, sections, data={"fits": fits})
 
 
 def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
     chosen = [choose(law, work, target_s, most) for work in sizes]
-    fit = sum(choice.within for choice in chosen)
     columns: Columns = [
         (Column("size", "work", "{:g}".format, left=True), lambda choice: choice.work),
         (Column("replicas"), lambda choice: choice.replicas),
         (Column("predicted s", "predicted_s", digits), lambda choice: choice.predicted_s),
         (Column("within 10 %", "within", left=True), lambda choice: "yes" if choice.within else f"no: {choice.why}"),
     ]
+    fit = f"{sum(choice.within for choice in chosen)} of {plural(len(chosen), 'size')}"
     return Answer(
-        f"{fit} of {plural(len(chosen), 'size')} can run for {target_s:g} s ±10 %, with the replicas that come nearest.",
+        f"{fit} can run for {target_s:g} s ±10 %, with the replicas that come nearest.",
         sections=[Section("", [table_of(columns, chosen)])],
         data={"law": law, "target_s": target_s, "choices": chosen},
     )
@@ -334,8 +331,8 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
     for report in result:
         where = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %"
         lines.append(_found(report.arms, f" ({where})" if len(result) > 1 else ""))
-        measured = Line(f"MEASURED: {where}; {report.runs} streams.")
-        sections.append(Section("", [measured, *_tables(report.arms), *bullets(_report_lines(report))]))
+        head = Line(f"MEASURED: {where}; {report.runs} streams.")
+        sections.append(Section("", [head, *_tables(report.arms), *bullets(_report_lines(report))]))
     title, *more = leading(lines)
     return Answer(title, [*map(Line, more)], sections, (), LEGEND, data={"simulated": False, "reports": result}, refused=refused)
 
@@ -346,14 +343,14 @@ def _word(arm: ScalingArm) -> Word | None:
         return None
     if arm.more_within is None:
         return CANT_TELL if len(arm.seeds) < FEWEST else NOT_COMPARABLE
-    more = arm.more_within[0] if arm.p is None or arm.p < ALPHA else 0.0
+    more = (arm.p is None or arm.p < ALPHA) * arm.more_within[0]
     return Word("more", "good") if more > 0 else Word("fewer", "bad") if more < 0 else CANT_TELL
 
 
 def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
     chosen, *others = arms
     verdicts = [((_word(arm) or CANT_TELL).text, f"{arm.name} ({share(arm.mean('within'), 1)})") for arm in others]
-    names = {word: ", ".join(name for its, name in verdicts if its == word) for word in dict.fromkeys(word for word, _ in verdicts)}
+    names = {word: ", ".join(name for its, name in verdicts if its == word) for word, _ in verdicts}
     claims = "".join(f", {word} than with {names.pop(word)}" for word in ("more", "fewer") if word in names)
     rest = "".join(f" {word[0].upper()}{word[1:]}: {their}." for word, their in names.items())
     return f"Replicas {chosen.name}{where}: {share(chosen.mean('within'), 1)} of the jobs run for the target{claims}.{rest}"
@@ -363,8 +360,8 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
         yield f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas that fits."
     if report.off is not None:
-        early, late = f"{report.early:.1%} of them took less than the band", f"{report.late:.1%} more"
-        yield f"It was {report.off:.1%} off on average over its jobs; {early}, {late}."
+        off = f"It was {report.off:.1%} off on average over its jobs"
+        yield f"{off}; {report.early:.1%} of them took less than the band, {report.late:.1%} more."
     if report.profile_node_s is not None:
         yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds a stream."
     if report.runs < FEWEST:
@@ -381,24 +378,17 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
 
 def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
     """The ways of scaling, and what the choice for each has more of than each; those with another word than can't tell first."""
-
-    def points(arm: ScalingArm) -> Figure | None:
-        if arm.more_within is None:
-            return None
-        more, low, high = arm.more_within
-        return Figure(100 * more, 100 * low, 100 * high)
-
-    def seconds(arm: ScalingArm) -> Figure | None:
-        return None if arm.node_seconds is None else Figure(*inverse(arm.node_seconds))
-
     columns: Columns = [
         (Column("replicas", left=True), lambda arm: arm.name),
         (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.replicas),
         (Column("within", "within", partial(share, decimals=1)), lambda arm: arm.mean("within")),
         (Column("choice\nhas", "verdict", left=True), _word),
-        (Column("points more\n[95 %]", "points", figure), points),
+        (
+            Column("points more\n[95 %]", "points", figure),
+            lambda arm: arm.more_within and Figure(*(100 * x for x in arm.more_within)),
+        ),
         (Column("node s\na job", "node_s_per_job", digits), lambda arm: arm.mean("node_s_per_job")),
-        (Column("choice takes\ntimes [95 %]", "node_seconds", figure), seconds),
+        (Column("choice takes\ntimes [95 %]", "node_seconds", figure), lambda arm: arm.node_seconds and Figure(*inverse(arm.node_seconds))),
         (Column("p", write=probability, spare=1), lambda arm: arm.node_seconds and arm.node_seconds.p),
     ]
     waits: Columns = [
@@ -446,10 +436,9 @@ def evaluate(study: ScalingStudy) -> ScalingResult:
         raise Refused(f"load {study.load:g}: unstable from 1 on, the queue grows for as long as jobs come; say one above 0 and below 1.")
     if study.target_s <= study.law.startup_s:
         raise Refused(f"A target of {study.target_s:g} s: starting alone takes {study.law.startup_s:g} s.")
-    gap_s = _gap_s(study)
     scaled: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
     replicas: dict[str, list[float]] = {name: [] for name in scaled}
-    laws, reachable = [], []
+    gap_s, laws, reachable = _gap_s(study), [], []
     for seed in range(1, study.seeds + 1):
         numbers = uniform(seed, study.jobs, PURPOSES)
         submit_s = np.cumsum(TimesLaw(gap_s).times_s(numbers["gaps"]))
@@ -460,20 +449,19 @@ def evaluate(study: ScalingStudy) -> ScalingResult:
         for name, chosen in _ways(study, laws[-1], work).items():
             scaled[name].append(_played(study, submit_s, chosen, time_s(study.law, work, chosen) * off))
             replicas[name].append(float(chosen.mean()))
-    arms = [ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()]
+    arms = compared([ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()])
     mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in LAW}
-    return ScalingResult(compared(arms), gap_s, float(np.mean(reachable)), mean_law)
+    return ScalingResult(arms, gap_s, float(np.mean(reachable)), mean_law)
 
 
 def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
     def number(size: float) -> float:
         return float(choose(law, size, study.target_s, study.most).replicas)
 
-    largest = float(np.max(work[:100]))
     return {
         ELASTIC: np.array([number(own) for own in work.tolist()]),
         STATIC: np.full(work.shape, number(1.0)),
-        LARGEST: np.full(work.shape, number(largest)),
+        LARGEST: np.full(work.shape, number(float(np.max(work[:100])))),
     }
 
 
@@ -508,5 +496,5 @@ def simulated(study: ScalingStudy) -> Answer:
         f"SIMULATED: {study.nodes} nodes, {jobs}. Time: {takes}; the law that chooses is fitted to 45 jobs at most of a profile.",
         f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.",
     ]
-    data = {"simulated": True, "asked": study, **asdict(result)}
-    return Answer(_found(result.arms), sections=[Section("", [*map(Line, lines), *_tables(result.arms)])], legend=LEGEND, data=data)
+    sections = [Section("", [*map(Line, lines), *_tables(result.arms)])]
+    return Answer(_found(result.arms), sections=sections, legend=LEGEND, data={"simulated": True, "asked": study, **asdict(result)})

@@ -23,6 +23,7 @@ from .estimates import plural
 from .faults import FaultArm, arms
 from .hyper import hyper
 from .network import LossyLine, cells_of_run, lines
+from .poisoning import poisonings
 from .policies import Place, places, played_streams
 from .queue_fits import fit
 from .queue_formulas import Inputs
@@ -101,7 +102,7 @@ def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[s
         yield "scale report", lambda: scaling.reported(scaling.of_run(run, in_order(every, refused)), refused)
     if trials := checkpoints.trials(every):
         yield "depend checkpoint", lambda: checkpoints.advised(None, checkpoints.with_advice(trials), refused)
-    if any(stream.fault for stream in every) or any(setting.poisoned for setting in faults.poisonings(every)):
+    if any(stream.fault for stream in every) or any(setting.poisoned for setting in poisonings(every)):
         yield "depend report", lambda: faults.reported(every, MARGIN, refused)
     if _learns(every):
         yield "jobs hyper", lambda: hyper.answer(in_order(every, refused), refused)

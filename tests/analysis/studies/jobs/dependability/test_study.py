@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.render import text
-from analysis.studies.jobs.faults import LOST, arms, poisonings, reported, spared, twin_of
+from analysis.studies.jobs.faults import LOST, arms, reported, spared, twin_of
+from analysis.studies.jobs.poisoning import poisonings
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
