@@ -12,7 +12,7 @@ from analysis.stats.estimate import change_in
 from control.t_test import ALPHA
 
 from .claims import CANT_TELL, claimed
-from .estimates import Figure, as_number, average, figure, holm_by_key, mean
+from .estimates import FEWEST, Figure, as_number, average, figure, holm_by_key, mean
 
 if TYPE_CHECKING:
     from .records import Stream, Unit
@@ -83,7 +83,7 @@ def _clean(settings: Mapping[tuple[str, str], Mapping[float, Accuracies]], condi
 def _poisoning(condition: str, setting: str, level: float, units: Accuracies, against: tuple[str, Accuracies]) -> Poisoning:
     name, clean = against
     drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean and level}
-    p = change_in([drop for (drop,) in drops.values()], log=False).p
+    p = change_in([drop for (drop,) in drops.values()], log=False).p if len(drops) >= FEWEST else None
     return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), mean(drops), name, p)
 
 

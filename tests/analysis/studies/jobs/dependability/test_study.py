@@ -10,7 +10,7 @@ import pytest
 
 from analysis.render import text
 from analysis.studies.jobs.faults import LOST, arms, reported, spared, twin_of
-from analysis.studies.jobs.poisoning import poisonings
+from analysis.studies.jobs.poisoning import lost_accuracy, poisonings
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
@@ -176,6 +176,17 @@ def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
     assert known(poisoned.drop).value == pytest.approx(0.2)
     assert known(poisoned.drop).low == pytest.approx(0.2 - 4.302653 * 0.1 / 3**0.5)
     assert poisoned.clean == poisoned.setting == "aggregation=fedavg, clients=10"
+
+
+def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:
+    """10, 20 and 30 points: t = 0.2 / (0.1/√3) = 3.46 on 2, p 0.074; 19, 20 and 21 points: t = 34.6, p 0.0008, times 2 by Holm."""
+    streams = [learned(at, "federated", (0.9,), aggregation="fedavg") for at in (1, 2, 3)]
+    streams += [learned(at, "poisoned", (0.9 - at / 10,), aggregation="fedavg", poisoned=4) for at in (1, 2, 3)]
+    streams += [learned(at, "median", (0.68 + at / 100,), aggregation="median", poisoned=4) for at in (1, 2, 3)]
+    _, wide, narrow = poisonings(streams)
+    assert (wide.p, narrow.p) == pytest.approx((0.0742, 2 * 0.00083), rel=0.01)
+    assert "Worse: aggregation=median, clients=10 (20.0 " in lost_accuracy([wide, narrow])
+    assert [one.p for one in poisonings([*streams[:2], *streams[3:5]])] == [None, None]
 
 
 def test_poisoned_clients_may_be_a_parameter_of_the_workload() -> None:

@@ -124,6 +124,17 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
     assert (best["system"], best["next"]) == (ONE, HALF)
     assert best["effect"]["low"] > 0.9
     assert best["effect"]["n_candidate"] == 4
+    assert best["p"] == best["effect"]["p"] < 0.05
+
+
+def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None:
+    """ONE is twice as fast, evenly in class a and more unevenly in b: the smaller p counts twice, the larger once."""
+    one = {at: [job(at, runs=at * (1 + off * at)) | {"class": class_} for class_, off in (("a", 0.01), ("b", 0.1))] for at in (1, 2, 3, 4)}
+    half = {at: [job(at, runs=2 * at) | {"class": class_} for class_ in "ab"] for at in one}
+    told = {(system, "stock", at): report(jobs) for system, runs in ((ONE, one), (HALF, half)) for at, jobs in runs.items()}
+    a, b = profiled(told)["best"]
+    assert a["effect"]["p"] < b["effect"]["p"]
+    assert (a["p"], b["p"]) == pytest.approx((2 * a["effect"]["p"], max(b["effect"]["p"], 2 * a["effect"]["p"])))
 
 
 def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:

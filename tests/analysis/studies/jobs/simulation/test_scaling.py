@@ -14,6 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
+from analysis.stats.adjust import holm
+from analysis.stats.estimate import change_in
 from analysis.studies.jobs import scaling as study
 from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
@@ -118,6 +120,8 @@ def test_jobs_of_any_size_take_equally_long_where_a_number_of_replicas_exists() 
     assert chosen.mean("within") > 0.85 * found.reachable > 0.5 > static.mean("within")
     assert static.more_within is not None
     assert static.more_within[1] > 0.5  # the interval's lower end, fractions of all jobs
+    ps = [change_in([a.within - b.within for a, b in zip(chosen.seeds, arm.seeds, strict=True)], log=False).p for arm in (static, largest)]
+    assert [static.p, largest.p] == pytest.approx(holm([known(p) for p in ps]))
     assert known(largest.node_seconds).low > 0  # fewer node-seconds than the most for all
     assert chosen.mean("within_waited") < chosen.mean("within")  # waits spoil more than they mend
 
