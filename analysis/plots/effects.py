@@ -111,12 +111,12 @@ def leaderboard(scene: Scene) -> Spec:
     rows = []
     for comparison in shown:
         name, workload = names[comparison.tweakset], short.get(comparison.workload, comparison.workload)
-        mark = _mark(comparison, "changes nothing" if comparison.untouched else spoken(comparison.verdict))
+        mark = _mark(comparison, spoken(comparison.verdict))
         rows.append(MarkRow(f"{name} · {workload}" if several else name, [mark], color=QUIET if comparison.untouched else INK, tall=0.25))
     bases = dict.fromkeys(" + ".join(guard.baseline_arms) or guard.baseline for guard in without_guards(shown) or shown)
     lead = (
         f"Right of 0 is faster than {' or '.join(bases)}, left of it slower. Lines: 95 % intervals of the gain in each workload's primary "
-        "metric."
+        "metric." + " Rows in grey change nothing: 0 is their true gain." * any(comparison.untouched for comparison in shown)
     )
     legend = [
         *verdict_entries(VERDICTS, {comparison.verdict for comparison in shown}),
