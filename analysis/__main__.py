@@ -25,6 +25,7 @@ from .terms import Refused
 from .wording import suggestion
 
 USAGE_ERROR = 2
+INTERRUPTED = 130
 PROGRAM = "python -m analysis"
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
@@ -65,6 +66,9 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
     except BrokenPipeError:  # the reader (head, less) has seen enough
         silence(sys.stdout)
         code = 0
+    except KeyboardInterrupt:
+        complain("interrupted.")
+        code = INTERRUPTED
     except Refused as error:
         code = _failed(str(error).replace(PROGRAM, program))
     except ModuleNotFoundError as error:

@@ -40,6 +40,7 @@ UNITS = {
     "switched": "pairs of segments inside processes, or processes where there are five or more.",
     "two-sample": "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs.",
 }
+DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
 METRICS = {
     "throughput_samples_per_s": ("throughput", "samples / total time, stalls included: what the user got."),
     "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md)."),
@@ -190,7 +191,8 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
     guards = [comparison for comparison in comparisons if (comparison.guard or comparison.untouched) and comparison.primary]
     failed = [undigested(guard.workload) for guard in guards if guard.verdict == "not comparable"]
     if failed:
-        return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: nothing is concluded there."], []
+        end = "nothing is concluded there" if any(guard.guard for guard in guards if guard.verdict == "not comparable") else DOUBT
+        return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: {end}."], []
     gains = [(abs(guard.primary.gain), undigested(guard.workload)) for guard in guards if guard.primary and guard.primary.p >= LEVEL]
     if not guards or len(gains) < len(guards):  # a warning says that
         return [], []

@@ -183,9 +183,18 @@ READERS: dict[str, Callable[[Fields, str], object]] = {
     "tuple[str, ...]": Fields.texts,
     "Mapping[str, object]": Fields.optional_mapping,
     "Better": lambda part, name: part.one_of(name, get_args(Better)),
-    "Metric": lambda part, name: part.fields(name).record(Metric),
+    "Metric": lambda part, name: _metric(part.fields(name)),
     "tuple[Setting, ...]": lambda part, name: tuple(setting.record(Setting) for setting in part.each(name)),
 }
+
+
+def _metric(part: Fields) -> Metric:
+    """Of what is computed from steps here, the file does not say which way is better."""
+    metric: Metric = part.record(Metric)
+    better = "higher" if metric.name.startswith("throughput_") else "lower" if metric.name.startswith(("step_time_", "cpu_s_")) else None
+    if metric.better != (better or metric.better):
+        part.refuse(f"says that {metric.name} is better {metric.better}; it is {better}")
+    return metric
 
 
 def _shown(value: object) -> str:

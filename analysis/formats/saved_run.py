@@ -48,6 +48,7 @@ def from_json(saved: object, origin: str) -> Run:
     source = ours.optional_fields("imported_from")
     known_names = ({*studies}, {*workloads}, {*tweaksets})
     cells: dict[CellKey, Cell] = {}
+    ids: set[str] = set()
     for part in ours.each("cells"):
         key = _key(part)
         undescribed = [name for name, known in zip(key, known_names, strict=False) if name not in known]
@@ -58,6 +59,9 @@ def from_json(saved: object, origin: str) -> Run:
         if not 1 <= key[3] <= studies[key[0]].blocks:
             part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}")
         cell = saved_cell.read(part, key, records.get(key), imported=imported)
+        if cell.id in ids:
+            part.refuse(f"has the id {cell.id!r} of another cell")
+        ids.add(cell.id)
         for figures in studies_of_runs.hooks("with_figures"):
             cell = figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
         cells[key] = cell

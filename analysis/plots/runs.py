@@ -117,6 +117,8 @@ def run_order(scene: Scene) -> Spec:
 
 
 MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
+DAY_S, LATEST_S = 86400, 4e9  # of a clock that is right: before 2096
+MOST_PAUSES = 6  # whose names have room
 FEW_TICKS, STEPS_S = 7, (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
@@ -155,7 +157,8 @@ class Timeline(NamedTuple):
         for left, right, text in self.pauses:
             axes.axvspan(left, right, facecolor="white", edgecolor=FAINT, linewidth=0.6, zorder=0.3)
             style: Style = {"ha": "center", "va": "center", "rotation": 90, "fontsize": SMALL, "color": QUIET}
-            axes.text((left + right) / 2, 0.5, text if named else "", transform=axes.get_xaxis_transform(), **style)
+            name = text if named and len(self.pauses) <= MOST_PAUSES else ""
+            axes.text((left + right) / 2, 0.5, name, transform=axes.get_xaxis_transform(), **style)
 
 
 def timeline_of(run: Run) -> Timeline:
@@ -165,8 +168,10 @@ def timeline_of(run: Run) -> Timeline:
     """
     cells = sorted(run.cells, key=lambda cell: cell.order)
     try:
-        starts = {cell.id: datetime.fromisoformat(cell.started_utc).timestamp() for cell in cells if cell.started_utc}
+        starts = {cell.id: _seconds(cell.started_utc) for cell in cells if cell.started_utc}
     except ValueError:
+        starts = {}
+    if any(start + (cell.duration_s or 0.0) > LATEST_S for cell in cells if (start := starts.get(cell.id)) is not None):
         starts = {}
     if any(cell.outcome == "measured" and not (cell.id in starts and cell.duration_s) for cell in cells):
         spans = {cell.id: (cell.order - 0.5, cell.order + 0.5) for cell in cells}
@@ -191,10 +196,10 @@ def timeline_of(run: Run) -> Timeline:
 
     last = place(stretches[-1][1])
     step = next((step for step in STEPS_S if last / step <= FEW_TICKS), math.ceil(last / FEW_TICKS))
-    form = "%H:%M" if step >= 60 else "%H:%M:%S"
+    form = f"{'%-d %b ' if stretches[-1][1] - first > DAY_S else ''}{'%H:%M' if step >= 60 else '%H:%M:%S'}"
     places: dict[float, str] = {}
     for begin, end in stretches:
-        for at in range(math.ceil(begin / step) * step, math.floor(end) + 1, step):
+        for at in range(math.ceil(begin / step) * step, math.floor(end) + 1, step) or [begin]:
             if place(at) <= 0.96 * last and (not places or place(at) - max(places) > 0.7 * step):  # else it is cut, or over another
                 places[place(at)] = f"{datetime.fromtimestamp(at, UTC):{form}}"
     pauses = [(place(before), place(after), f"pause {duration(after - before)}") for before, after in breaks]
@@ -202,6 +207,12 @@ def timeline_of(run: Run) -> Timeline:
     shown = {name: (place(begin), place(end)) for name, (begin, end) in timed.items()}
     others = _joined([shown[cell.id] for cell in cells if disturbed(run, cell)], 0.002 * busy_s)
     return Timeline(shown, places, pauses, f"time, UTC ({days})", others)
+
+
+def _seconds(started_utc: str) -> float:
+    """Since 1970. Raises: ValueError, for what is no time."""
+    time = datetime.fromisoformat(started_utc)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _joined(spans: Iterable[tuple[float, float]], gap: float) -> list[tuple[float, float]]:

@@ -28,7 +28,9 @@ def render(answer: Answer) -> str:
             out.write("\n")
         wide = [any(isinstance(row[place], Interval) for _, table in tables for row in table.rows) for place in range(len(names))]
         titled = any(title for title, _ in tables)
-        writer.writerow([*["section"] * titled, *(name for place, name in enumerate(names) for name in _names(name, wide=wide[place]))])
+        writer.writerow(
+            [*["section"] * titled, *(one for at, name in enumerate(names) for one in _names(_safe(name, FORMULA[:1]), wide=wide[at]))]
+        )
         for title, table in tables:
             for row in table.rows:
                 values = [value for place, one in enumerate(row) for value in _values(one, wide=wide[place])]
@@ -36,7 +38,7 @@ def render(answer: Answer) -> str:
     return out.getvalue()
 
 
-def _names(name: str, *, wide: bool) -> list[str]:
+def _names(name: object, *, wide: bool) -> list[object]:
     return [name, f"{name}_low", f"{name}_high"] if wide else [name]
 
 
@@ -47,10 +49,10 @@ def _values(value: object, *, wide: bool) -> list[object]:
     return [_safe(text), *[""] * (2 * wide)]
 
 
-def _safe(value: object) -> object:
+def _safe(value: object, formula: tuple[str, ...] = FORMULA) -> object:
     if value is None:
         return ""
     if not isinstance(value, str):
         return value
     text = one_line(value, SENTENCE)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if text.startswith(formula) else text

@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 from analysis.checks import LEVEL, OTHERS, share_of_others
 from analysis.labels import short_names
+from analysis.stats.effect import ROUNDING
 from analysis.terms import Comparison, Run, Verdict
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, number, percent, spoken, unsigned
@@ -108,7 +109,7 @@ def trust(run: Run, comparisons: Sequence[Comparison]) -> list[Trust]:
         result.append(Trust("Other programs, median", f"{unsigned(share)} of the CPUs", "good" if share <= OTHERS else "bad"))
     if drift := _drift(run, comparisons):
         gain, low, high = map(math.expm1, drift[:3])
-        tone = "good" if abs(gain) <= comparisons[0].margin else "open"
+        tone = "good" if max(abs(low), abs(high)) <= comparisons[0].margin else "open"
         result.append(Trust("Drift of the baseline", f"{percent(gain)} [{number(low)}, {number(high)}]", tone))
     seen = sorted(comparison.mde for comparison in comparisons if comparison.mde is not None and not is_control(run, comparison))
     if seen:
@@ -123,7 +124,7 @@ def trust(run: Run, comparisons: Sequence[Comparison]) -> list[Trust]:
 def _drift(run: Run, comparisons: Sequence[Comparison]) -> TInterval | None:
     """By how much the baseline's speed changed from the first block to the last, with its 95 % interval, as logs of the ratio.
 
-    By least squares: one line for all workloads, each from its own level. None where fewer than four blocks were paired.
+    By least squares: one line for all workloads, each from its own level. None where fewer than four blocks were paired, or nothing varied.
     """
     paired = [one for one in comparisons if run.replicated and one.primary and one.primary.design == "paired" and one.pairs >= FEWEST]
     longest = {(one.study, one.workload): one.primary for one in sorted(paired, key=lambda one: one.pairs)}
@@ -138,7 +139,7 @@ def _drift(run: Run, comparisons: Sequence[Comparison]) -> TInterval | None:
     slope = math.fsum(x * y for x, y in points) / across
     df = len(points) - len(longest) - 1
     rest = math.fsum((y - slope * x) ** 2 for x, y in points)
-    return t_interval(slope, math.sqrt(rest / df / across), df)
+    return t_interval(slope, math.sqrt(rest / df / across), df) if rest > ROUNDING**2 else None
 
 
 def nothing_compared(run: Run, comparisons: Sequence[Comparison]) -> str:

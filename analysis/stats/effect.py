@@ -39,8 +39,10 @@ def paired_effect(
     Where the number of blocks is `sequential`, that is, followed from what they showed, the standard error is widened for that
     (`control.stopping`).
 
-    Raises: NotComparable, where the blocks do not differ at all: that is no measurement, and its p would be 0 or undefined.
+    Raises: NotComparable, where a value is 0, or blocks do not differ at all: that is no measurement, and its p would be 0 or undefined.
     """
+    if not all(value > 0 for value in (*baseline, *candidate)):
+        raise NotComparable(f"{metric.name} is 0 in some block: nothing is so many times that.")
     gains = log_gains(metric, baseline, candidate)
     n = len(gains)
     mean, sd = moments(gains)

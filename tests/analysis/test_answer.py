@@ -112,6 +112,8 @@ def test_json_has_null_for_what_is_no_number() -> None:
 
 
 def test_foreign_text_does_no_harm_in_any_format() -> None:
+    heads = Answer("", sections=[Section("", [Table([Column(HOSTILE)], [["x"]])])])
+    assert "\x1b" not in as_csv.render(heads)
     hostile = answer(HOSTILE, title=HOSTILE, warnings=[HOSTILE], data={"name": HOSTILE})
     for written in (
         text.render(hostile),

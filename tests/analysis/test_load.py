@@ -175,6 +175,8 @@ EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "a contradiction": (("deeptweak", "cells"), [{**cell, "outcome": "failed", "reason": "x"} for cell in GOOD["deeptweak"]["cells"]]),
     "flags in words": (("deeptweak", "interrupted"), "no"),
     "an id that is no text": ((*CELL, "id"), 5),
+    "the id of another cell": ((*CELL, "id"), GOOD["deeptweak"]["cells"][-1]["id"]),
+    "more work a second is worse": ((*STUDY, "primary"), {"name": "throughput_samples_per_s", "better": "lower"}),
 }
 REFUSED = {name: changed(place, value) for name, (place, value) in EDITED.items()} | {
     "a list": [1, 2],

@@ -114,6 +114,17 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     assert error.__name__ in refused(capsys, "compare", path)
 
 
+def test_one_who_interrupts_it_is_told_so_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("analysis.commands.compare.compare", interrupt)
+    assert main(["compare", str(saved_file(tmp_path, MADE))]) == 130
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.parametrize("words", ["compare", "compare a --adjust luck", "compare a --margin 3"])
 def test_bad_usage_is_exit_code_2(words: str) -> None:
     with pytest.raises(SystemExit, match="2"):

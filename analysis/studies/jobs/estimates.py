@@ -70,9 +70,10 @@ def by_unit(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[floa
 
 def as_number(value: object) -> float | None:
     try:
-        return float(str(value))
+        number = float(str(value))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def average(values: Sequence[float]) -> float:
@@ -136,6 +137,8 @@ def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float])
     shared = [unit for unit in before if unit in after]
     if len(shared) < FEWEST:
         return None, "by too few runs for an interval"
+    if not all(values[unit] > 0 for values in (before, after) for unit in shared):
+        return None, "by what takes no time in some run"
     try:
         return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0), ""
     except NotComparable:

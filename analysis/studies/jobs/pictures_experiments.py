@@ -24,7 +24,7 @@ from .estimates import Figure as Estimate
 from .estimates import called_apart, figure, inverse, mean, unit
 from .hyper import Hyper, hyper
 from .pictures_faults import JOBS, LEFT, run_title
-from .poisoning import Poisoning, poisonings
+from .poisoning import Poisoning, lowers, poisonings
 from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
 from .records import Stream, Unit, in_order
 from .scaling import MeasuredStream, TargetReport, of_run, reports
@@ -178,7 +178,8 @@ def _called(name: str, value: str) -> str:
 
 def _cost(courses: Sequence[Course]) -> str:
     """The loss under the worst server, and under the best where there are several."""
-    drops = [(course.setting.drop.value, course.server) for course in courses if course.setting.poisoned and course.setting.drop]
+    shown = [course for course in courses if lowers(course.setting)]
+    drops = [(course.setting.drop.value, course.server) for course in shown if course.setting.drop]
     if not drops:
         return ""
     (least, best), (most, _) = min(drops), max(drops)

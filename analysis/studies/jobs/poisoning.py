@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Accuracies = Mapping[Unit, Sequence[float]]
 
+WORSE = Word("worse", "bad")
 POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
 
 
@@ -54,7 +55,7 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
         for job in stream.jobs:
             params = classes.get(job.class_, {})
             level = as_number(levels[0] if levels else params.get(POISONED))
-            if job.done and result in job.result and level is not None:
+            if job.done and result in job.result and level is not None and level >= 0:
                 setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED)
                 units = settings.setdefault((condition, setting), {}).setdefault(level, {})
                 units.setdefault(stream.unit, []).append(job.result[result])
@@ -96,7 +97,12 @@ def lost_accuracy(poisonings: Sequence[Poisoning]) -> str:
 def _worse(of: Poisoning) -> Word:
     if of.drop is None or of.p is None or of.p >= ALPHA:
         return CANT_TELL
-    return Word("worse", "bad") if of.drop.value > 0 else Word("better", "good")
+    return WORSE if of.drop.value > 0 else Word("better", "good")
+
+
+def lowers(of: Poisoning) -> bool:
+    """Whether accuracy is shown to be lost."""
+    return _worse(of) is WORSE
 
 
 def section(poisonings: Sequence[Poisoning]) -> Section:

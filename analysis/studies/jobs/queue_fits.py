@@ -249,6 +249,8 @@ def scv(sums: Sums, what: str) -> float | None:
     if count < 2 or total <= 0:
         return None
     average = total / count
+    if average**2 == 0:  # below what a float holds
+        return None
     variation = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
     return variation if variation > 1e-12 else 0.0  # what rounding leaves of equal times
 

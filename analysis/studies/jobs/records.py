@@ -27,6 +27,7 @@ AMOUNTS = frozenset({*USED, "work", "predicted_s", "lost_s", "lost_work", "check
 # Of a job's row: what stands in which column.
 OF_JOB = {name: name for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s")} | {"planned_s": "planned_submit_s"}
 TEXTS_OF_JOB = {"reason": "reason", "class_": "class", "tenant": "tenant"}
+LARGEST_RESULT = 1e15  # that a job says of itself
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
 DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
@@ -334,6 +335,9 @@ def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
     priority = numbers.get("priority")
     if priority is not None and not (priority.is_integer() and abs(priority) <= LONGEST):
         row.refuse(f"has priority = {priority:g}, where a whole number belongs")
+    result = row.known_numbers("result")
+    for name in (name for name, value in result.items() if abs(value) > LARGEST_RESULT):
+        row.refuse(f"has {name} = {result[name]:g}; a number up to {LARGEST_RESULT:g} belongs there")
     known: dict[str, Any] = {field: numbers.get(name) for field, name in OF_JOB.items()}
     known |= {field: row.optional_text(name) or "" for field, name in TEXTS_OF_JOB.items()}
     known |= {name: max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts")}
@@ -342,7 +346,7 @@ def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
         outcome=row.one_of("outcome", OUTCOMES),
         priority=None if priority is None else int(priority),
         used={name: number for name, number in numbers.items() if name in USED},
-        result=row.known_numbers("result"),
+        result=result,
         **known,
     )
 

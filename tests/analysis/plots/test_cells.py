@@ -76,8 +76,17 @@ def test_a_cell_that_was_run_again_at_the_end_holds_up_no_other() -> None:
     assert [timeline_of(run).spans[cell.id] for cell in run.cells] == [(0, 20), (40, 60), (20, 40)]
 
 
-def test_cells_of_unknown_times_stand_at_their_place_in_the_order() -> None:
-    run = timed((None, 20.0), (None, 20.0), (None, 20.0))
+def test_a_time_without_a_zone_is_utc_and_no_tick_may_fall_into_cells_far_apart() -> None:
+    """Cells of 10 s, five minutes apart: no whole minute is in one, so the first begins a tick."""
+    run = timed(*((f"2026-11-25T10:{minute}:10", 10.0) for minute in ("00", "05", "10")))
+    time = timeline_of(run)
+    assert time.ticks[0] == "10:00:10"
+    assert time.label == "time, UTC (25 November 2026)"
+
+
+@pytest.mark.parametrize("span", [(None, 20.0), ("9999-12-31T23:59:59+00:00", 20.0), ("2026-11-25T10:00:00+00:00", 1e12), ("soon", 20.0)])
+def test_cells_of_unknown_times_stand_at_their_place_in_the_order(span: tuple[str | None, float]) -> None:
+    run = timed(span, span, span)
     assert [timeline_of(run).middle(cell) for cell in run.cells] == [cell.order for cell in run.cells]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,3 +93,9 @@ def test_the_baselines_drift_is_told_with_its_interval(drift: float, low: float,
     assert low < begin < gain < end < high
     assert (begin < 0 < end) == (drift == 0)
     assert told.tone == tone
+
+
+def test_a_baseline_that_never_varied_has_no_drift() -> None:
+    run = read(Made(arms=(STOCK, FASTER), blocks=6))
+    still = [replace(one, primary=one.primary and replace(one.primary, values_baseline=(2.0,) * 6)) for one in compare(run)]
+    assert "Drift of the baseline" not in {one.name for one in trust(run, still)}

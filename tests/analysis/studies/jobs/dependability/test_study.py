@@ -10,7 +10,7 @@ import pytest
 
 from analysis.render import text
 from analysis.studies.jobs.faults import LOST, arms, reported, spared, twin_of
-from analysis.studies.jobs.poisoning import lost_accuracy, poisonings
+from analysis.studies.jobs.poisoning import lost_accuracy, lowers, poisonings
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
@@ -186,6 +186,7 @@ def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:
     _, wide, narrow = poisonings(streams)
     assert (wide.p, narrow.p) == pytest.approx((0.0742, 2 * 0.00083), rel=0.01)
     assert "Worse: aggregation=median, clients=10 (20.0 " in lost_accuracy([wide, narrow])
+    assert [lowers(one) for one in (wide, narrow, replace(narrow, drop=replace(known(narrow.drop), value=-0.2)))] == [False, True, False]
     assert [one.p for one in poisonings([*streams[:2], *streams[3:5]])] == [None, None]
 
 
