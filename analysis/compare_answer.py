@@ -161,7 +161,7 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
         for claim in claims:
             if claim.verdict == verdict and claim.primary:
                 gains.setdefault(names.part(claim, names.heads[-1]), []).append(abs(claim.primary.gain))
-        if gains:  # of one tweak set together: `a 3.4 to 21.5 %, b 8 %`
+        if gains:  # of one tweak set together: `a 3.4 and 21.5 %, b 8 %`
             effects = [f"{name} {_span(own)}" for name, own in gains.items()]
             more = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
             sentences.append(f"{word.capitalize()}: {', '.join(effects[:NAMED])}{more}.")
@@ -173,8 +173,9 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
 
 
 def _span(gains: Sequence[float]) -> str:
+    """Write the gains of one tweak set, two as two, lest they look like an interval; of more the least and the most."""
     least, most = unsigned(min(gains)), unsigned(max(gains))
-    return most if least == most else f"{least.removesuffix(' %')} to {most}"
+    return most if least == most else f"{least.removesuffix(' %')} {'and' if len(gains) == 2 else 'to'} {most}"
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
