@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from analysis.checks import OTHERS, STEAL, STOLEN, not_put_back, share_of_others
+from analysis.plain import moment
 from analysis.terms import Cell, Run, Steps
 from analysis.wording import digits, duration, number, unsigned
 from control.names import first_few
@@ -167,10 +168,8 @@ def timeline_of(run: Run) -> Timeline:
     Cells that took turns each have their share of their block's time, one after the other. Long pauses are cut short.
     """
     cells = sorted(run.cells, key=lambda cell: cell.order)
-    try:
-        starts = {cell.id: _seconds(cell.started_utc) for cell in cells if cell.started_utc}
-    except ValueError:
-        starts = {}
+    times = {cell.id: moment(cell.started_utc) for cell in cells if cell.started_utc}
+    starts = {name: time.timestamp() for name, time in times.items() if time} if all(times.values()) else {}
     if any(start + (cell.duration_s or 0.0) > LATEST_S for cell in cells if (start := starts.get(cell.id)) is not None):
         starts = {}
     if any(cell.outcome == "measured" and not (cell.id in starts and cell.duration_s) for cell in cells):
@@ -207,12 +206,6 @@ def timeline_of(run: Run) -> Timeline:
     shown = {name: (place(begin), place(end)) for name, (begin, end) in timed.items()}
     others = _joined([shown[cell.id] for cell in cells if disturbed(run, cell)], 0.002 * busy_s)
     return Timeline(shown, places, pauses, f"time, UTC ({days})", others)
-
-
-def _seconds(started_utc: str) -> float:
-    """Since 1970. Raises: ValueError, for what is no time."""
-    time = datetime.fromisoformat(started_utc)
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _joined(spans: Iterable[tuple[float, float]], gap: float) -> list[tuple[float, float]]:

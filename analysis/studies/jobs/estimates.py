@@ -125,11 +125,13 @@ def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
 
 def adjusted(ratios: Mapping[Key, Ratio | None]) -> dict[Key, float]:
     """Return each ratio's p after Holm over all that have one."""
-    return holm_by_key({key: ratio.p for key, ratio in ratios.items() if ratio is not None and ratio.p is not None})
+    return holm_by_key({key: ratio.p for key, ratio in ratios.items() if ratio is not None})
 
 
-def holm_by_key(p: Mapping[Key, float]) -> dict[Key, float]:
-    return dict(zip(p, holm(list(p.values())), strict=True))
+def holm_by_key(ps: Mapping[Key, float | None]) -> dict[Key, float]:
+    """Return each p after Holm over all there are; what has none is left out."""
+    known = {key: p for key, p in ps.items() if p is not None}
+    return dict(zip(known, holm(list(known.values())), strict=True))
 
 
 def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float]) -> tuple[Effect | None, str]:

@@ -64,7 +64,7 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
         for place, by_level in settings.items()
         for level, units in sorted(by_level.items())
     ]
-    p = holm_by_key({at: of.p for at, of in enumerate(every) if of.p is not None})
+    p = holm_by_key({at: of.p for at, of in enumerate(every)})
     return [replace(of, p=p.get(at)) for at, of in enumerate(every)]
 
 

@@ -319,7 +319,7 @@ def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> 
     against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
     for metric in METRICS:
         contrasts = {name: _contrast(metric, played[baseline], own) for name, own in played.items() if name != baseline}
-        adjusted = holm_by_key({name: contrast.p for name, contrast in contrasts.items() if contrast.p is not None})
+        adjusted = holm_by_key({name: contrast.p for name, contrast in contrasts.items()})
         for name, contrast in contrasts.items():
             against[name][metric.name] = replace(contrast, p=adjusted.get(name))
     return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]

@@ -152,7 +152,7 @@ def compared(arms: Sequence[ScalingArm], unlike: Container[str] = ()) -> tuple[S
     """Hold the first, the choice, against each of the others that met the same jobs."""
     chosen = arms[0]
     result = [arm if arm.name in unlike or len(chosen.seeds) < FEWEST else _against(chosen, arm) for arm in arms[1:]]
-    p = holm_by_key({arm.name: arm.p for arm in result if arm.p is not None})
+    p = holm_by_key({arm.name: arm.p for arm in result})
     return (chosen, *(replace(arm, p=p.get(arm.name)) for arm in result))
 
 
