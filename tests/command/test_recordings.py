@@ -1,0 +1,86 @@
+"""Every format of the table, held to recordings of real programs: the reading within 2 % of a truth known without it.
+
+`python -m tests.command.recordings.record` makes a recording; its docstring says what is in one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.studies.command import choosing
+from fixtures.studies.command.choosing import Trial
+from fixtures.studies.command.formats import ROWS
+from fixtures.studies.command.reading import Lines
+from fixtures.terms import Refused
+
+HERE = Path(__file__).parent / "recordings"
+NAMES = sorted(path.stem for path in HERE.glob("*.jsonl"))
+FAILED = [name for name in NAMES if name.endswith("-failed")]
+READ = [name for name in NAMES if name not in FAILED]
+PAIRS = sorted(name.removesuffix("-slow") for name in READ if name.endswith("-slow") and name.removesuffix("slow") + "fast" in READ)
+WITHIN = 0.02
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a real program printed, as a trial of it; and the truth."""
+
+    program: str
+    truth: dict[str, Any]
+    trial: Trial
+
+
+def recording(name: str) -> Recording:
+    header, *chunks = [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text().splitlines()]
+    trial = Trial(tuple(header["command"]), 0.0, header["wall_s"])
+    pipes = {"out": Lines(), "err": Lines()}
+    for at_s, pipe, text in chunks:
+        for stamped in pipes[pipe].take(text.encode(), at_s):
+            trial.add(*stamped)
+    for lines in pipes.values():
+        for stamped in lines.take(b"", header["wall_s"]):
+            trial.add(*stamped)
+    return Recording(header["program"], header["truth"], trial)
+
+
+def read(name: str) -> tuple[str, float]:
+    """The format of a recording, and what it says: seconds of a step or of a run, or something per second."""
+    trial = recording(name).trial
+    if found := choosing.choose_figure(trial):
+        return found[0].name, found[1].value.number
+    one = choosing.choose_steps(trial)
+    assert one, "no steps are seen"
+    return one.row.name, one.step_s if one.rate_per_s is None else one.rate_per_s
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_a_real_program_prints_is_read(name: str) -> None:
+    truth = recording(name).truth
+    expected = truth.get("rate_per_s") or truth.get("run_s") or truth["step_s"] / truth.get("counts_per_step", 1)
+    format_name, number = read(name)
+    assert number == pytest.approx(expected, rel=WITHIN), format_name
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_known_effect_on_a_real_program_is_found(name: str) -> None:
+    """By the same format and the same unit of a step, whichever of the two runs is the trial."""
+    (slow_format, slow), (fast_format, fast) = read(f"{name}-slow"), read(f"{name}-fast")
+    truths = [recording(f"{name}-{speed}").truth for speed in ("slow", "fast")]
+    expected = [truth.get("rate_per_s") or truth.get("run_s") or truth["step_s"] for truth in truths]
+    assert slow_format == fast_format
+    assert slow / fast == pytest.approx(expected[0] / expected[1], rel=2 * WITHIN)
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_a_figure_beside_failures_is_refused(name: str) -> None:
+    with pytest.raises(Refused, match="told failures"):
+        choosing.choose_figure(recording(name).trial)
+
+
+def test_every_format_has_a_recording() -> None:
+    assert {read(name)[0] for name in READ} | {"fio-write"} >= {row.name for row in ROWS}
