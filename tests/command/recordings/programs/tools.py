@@ -9,8 +9,8 @@ libbenchmark-dev. What must run or exist first:
     g++ -O2 google_benchmark.cpp -lbenchmark -lpthread -o /tmp/google_benchmark
     sysbench fileio --file-total-size=16M --file-num=2 prepare, in /tmp/sysbench
 
-mock_server.py is started here: ports 8110 and 8120 answer after 10 and 20 ms, port 8119 also fails
-each fifth request.
+mock_server.py is started here: ports 8110 and 8120 answer after 40 and 80 ms (a token per 40 and
+80 ms for a model's client), and port 8119 also fails each fifth request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 RECORDINGS = Path(__file__).parents[1]
-SERVERS = (("8110", "10"), ("8120", "20"), ("8119", "10", "5"))
+SERVERS = (("8110", "40"), ("8120", "80"), ("8119", "40", "5"))
 PORTS = {"fast": "8110", "slow": "8120", "failed": "8119"}
 
 Truth = Callable[[str], dict[str, Any]]
@@ -129,6 +129,7 @@ NULL += ["--disable_lat=1", "--disable_clat=1", "--disable_slat=1"]
 REDIS = "redis-benchmark -p 6399 -c 4".split()
 PG = "pgbench -n -c 2".split()
 SLEEPS = str(Path(__file__).parent / "pgbench_sleep.sql")
+BENCHED = str(Path(__file__).parent / "sleeping_benchmark.py")
 BENCH = "/tmp/google_benchmark"
 MIB = 2**20
 
@@ -239,15 +240,15 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
     # HTTP
     for speed, port in PORTS.items():
         url = f"http://127.0.0.1:{port}/"
-        add(f"wrk-{speed}", "wrk 4.1.0", f"wrk -t1 -c2 -d2s {url}", WRK)
-        add(f"ab-{speed}", "ab 2.3 (apache2-utils 2.4)", f"ab -n 200 -c 2 {url}", AB)
-        add(f"hey-{speed}", "hey 0.1.4", f"hey -n 200 -c 2 {url}", HEY)
-        add(f"hey-time-{speed}", "hey 0.1.4", f"hey -z 2s -c 2 {url}", HEY)
-        attack = f"echo GET {url} | vegeta attack -rate=0 -max-workers=2 -duration=2s | vegeta report"
+        add(f"wrk-{speed}", "wrk 4.1.0", f"wrk -t1 -c4 -d2s {url}", WRK)
+        add(f"ab-{speed}", "ab 2.3 (apache2-utils 2.4)", f"ab -n 100 -c 4 {url}", AB)
+        add(f"hey-{speed}", "hey 0.1.4", f"hey -n 100 -c 4 {url}", HEY)
+        add(f"hey-time-{speed}", "hey 0.1.4", f"hey -z 2s -c 4 {url}", HEY)
+        attack = f"echo GET {url} | vegeta attack -rate=0 -max-workers=4 -duration=2s | vegeta report"
         add(f"vegeta-{speed}", "vegeta 12.13.0", ["sh", "-c", attack], VEGETA)
-    add("wrk-latency-fast", "wrk 4.1.0", "wrk -t1 -c2 -d2s --latency http://127.0.0.1:8110/", WRK)
+    add("wrk-latency-fast", "wrk 4.1.0", "wrk -t1 -c4 -d2s --latency http://127.0.0.1:8110/", WRK)
     add("ab-refused", "ab 2.3 (apache2-utils 2.4)", "ab -n 20 -c 2 http://127.0.0.1:8199/", untold)
-    add("wrk-refused", "wrk 4.1.0", "wrk -t1 -c2 -d1s http://127.0.0.1:8199/", untold)
+    add("wrk-refused", "wrk 4.1.0", "wrk -t1 -c4 -d1s http://127.0.0.1:8199/", untold)
 
     # Redis
     for speed, pipeline, number in (("slow", 1, 4000), ("fast", 2, 8000)):
@@ -276,6 +277,8 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
         base = f"openssl speed -seconds 1 -bytes {size} -elapsed -evp sha256"
         add(f"openssl-{speed}", "openssl 3.0.19", base, rate(r"^sha256 +([\d.]+)k", "B", 1000))
         add(f"openssl-mr-{speed}", "openssl 3.0.19", base + " -mr", rate(r"^\+F:\d+:sha256:([\d.]+)", "B"))
+        user = f"openssl speed -seconds 1 -bytes {size} -evp sha256"
+        add(f"openssl-user-{speed}", "openssl 3.0.19", user, rate(r"^sha256 +([\d.]+)k", "B", 1000))
     for speed, bits in (("slow", 3072), ("fast", 2048)):
         signs = rate(r"^rsa +\d+ bits +[\d.]+s +[\d.]+s +([\d.]+)", "operations")
         add(f"openssl-rsa-{speed}", "openssl 3.0.19", f"openssl speed -seconds 1 -elapsed rsa{bits}", signs)
@@ -313,7 +316,7 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
     # hyperfine
     for speed, seconds in (("slow", 0.1), ("fast", 0.05)):
         base = ["hyperfine", "-N", "-w", "1", "-r", "10", f"sleep {seconds}"]
-        export = [*base, "--export-json", "-", "--style", "none"]
+        export = [*base, "--export-json", "/dev/stdout", "--style", "none"]
         add(f"hyperfine-{speed}", "hyperfine 1.15.0", base, duration(r"Time \(mean ± σ\): +([\d.]+) ms", 1e-3))
         add(f"hyperfine-json-{speed}", "hyperfine 1.15.0", export, hyper)
     two_commands = ["hyperfine", "-N", "-r", "5", "sleep 0.1", "sleep 0.05"]
@@ -322,19 +325,72 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
     add("hyperfine-failed", "hyperfine 1.15.0", ["hyperfine", "-N", "-r", "3", "-i", "false"], untold)
 
     # google-benchmark
-    for speed, sleep in (("slow", 2000), ("fast", 1000)):
+    for speed, sleep in (("slow", 20000), ("fast", 10000)):
         env = {"SLEEP_US": str(sleep)}
         base = [BENCH, "--benchmark_filter=^sleep", "--benchmark_min_time=0.5"]
         repeated = [*base, "--benchmark_repetitions=3"]
         json_form = "--benchmark_format=json"
-        told = duration(r"^sleep\S*(?:_median)? +([\d.]+) us", 1e-6)
+        told = duration(r"^sleep\S* +([\d.]+) us", 1e-6)
         name = "google-benchmark 1.7.1"
         add(f"google-benchmark-{speed}", name, base, told, **env)
         add(f"google-benchmark-repeated-{speed}", name, repeated, duration(r"_median +([\d.]+) us", 1e-6), **env)
         add(f"google-benchmark-json-{speed}", name, [*base, json_form], google, **env)
         add(f"google-benchmark-json-repeated-{speed}", name, [*repeated, json_form], google, **env)
-    add("google-benchmark-failed", "google-benchmark 1.7.1", [BENCH], untold, SLEEP_US="1000", FAIL="1")
+    add("google-benchmark-failed", "google-benchmark 1.7.1", [BENCH], untold, SLEEP_US="10000", FAIL="1")
+
+    # Python
+    for speed, seconds in (("slow", 0.04), ("fast", 0.02)):
+        test = f"pytest -q -p no:cacheprovider --benchmark-max-time=0.3 {BENCHED}"
+        env = {"SLEEP_S": str(seconds), "COLUMNS": "160"}
+        columns = test + " --benchmark-columns=min,mean,stddev,median,ops,rounds"
+        exported = test + " --benchmark-json=/dev/stdout"
+        add(f"pytest-benchmark-{speed}", "pytest-benchmark 5.3.1", test, benched, **env)
+        add(f"pytest-benchmark-columns-{speed}", "pytest-benchmark 5.3.1", columns, benched, **env)
+        add(f"pytest-benchmark-json-{speed}", "pytest-benchmark 5.3.1", exported, benched_json, **env)
+        statement = ["python", "-m", "timeit", "-s", "import time", f"time.sleep({seconds})"]
+        add(f"timeit-{speed}", "timeit of Python 3.11.7", statement, duration(r"best of \d+: ([\d.]+) msec", 1e-3))
+        perf = ["python", "-m", "pyperf", "timeit", "-p", "2", "-n", "2", "-w", "1", "-s", "import time"]
+        perf += [f"time.sleep({seconds})"]
+        add(f"pyperf-{speed}", "pyperf 2.11.0", perf, duration(r"Mean \+- std dev: ([\d.]+) ms", 1e-3))
+    failing_test = f"pytest -q -p no:cacheprovider --benchmark-max-time=0.3 {BENCHED}"
+    env = {"SLEEP_S": "0.02", "FAIL": "1", "COLUMNS": "160"}
+    add("pytest-benchmark-failed", "pytest-benchmark 5.3.1", failing_test, untold, **env)
+
+    # AIPerf, with a tokenizer in /tmp/tokenizer
+    for speed, port in PORTS.items():
+        add(
+            f"aiperf-{speed}",
+            "aiperf 0.13.0",
+            f"aiperf profile --model mock --url http://127.0.0.1:{port} --endpoint-type chat --streaming"
+            " --tokenizer /tmp/tokenizer --request-count 24 --concurrency 4 --isl 8 --osl 8"
+            " --use-server-token-count --no-gpu-telemetry --no-server-metrics --artifact-dir /tmp/aiperf",
+            aiperf,
+        )
     return rows
+
+
+def benched(text: str) -> dict[str, Any]:
+    """Read the mean of the table, whose unit stands in its heading."""
+    unit = re.findall(r"Name \(time in (\w+)\)", text)[-1]
+    names = re.findall(r"^Name \(time in.*$", text, re.MULTILINE)[-1].split(")", 1)[1].split()
+    row = re.findall(r"^test_sleep +(.*)$", text, re.MULTILINE)[-1]
+    values = [cell for cell in row.split() if not cell.startswith("(")]
+    return {"run_s": float(values[names.index("Mean")]) * {"ms": 1e-3, "us": 1e-6, "s": 1}[unit]}
+
+
+def benched_json(text: str) -> dict[str, Any]:
+    """Read the mean of the JSON that stands among the other lines."""
+    document, _ = json.JSONDecoder().raw_decode(text, text.index("{\n"))
+    return {"run_s": document["benchmarks"][0]["stats"]["mean"]}
+
+
+def aiperf(text: str) -> dict[str, Any]:
+    """Read the file that AIPerf names on its last lines."""
+    exported = json.loads(Path(re.findall(r"JSON Export: (\S+)", text)[-1]).read_text())
+    counts = {"requests": exported["completed_request_count"]["avg"]}
+    counts["failed"] = exported.get("error_request_count", {}).get("avg", 0)
+    rates = {key: exported[key]["avg"] for key in ("request_throughput", "output_token_throughput")}
+    return {"rate_per_s": rates["request_throughput"], "unit": "requests", "figures": rates, "counts": counts}
 
 
 def prefixed(pattern: re.Pattern[str], text: str) -> dict[str, Any]:
