@@ -129,7 +129,22 @@ NULL += ["--disable_lat=1", "--disable_clat=1", "--disable_slat=1"]
 REDIS = "redis-benchmark -p 6399 -c 4".split()
 PG = "pgbench -n -c 2".split()
 SLEEPS = str(Path(__file__).parent / "pgbench_sleep.sql")
+ALONE = "-c /dev/null --rootdir=/tmp --noconftest -p no:cacheprovider"
 BENCHED = str(Path(__file__).parent / "sleeping_benchmark.py")
+STAND_INS = str(Path(__file__).parent / "stand_ins.py")
+LLAMA = "ggml-org/llama.cpp tools/llama-bench/llama-bench.cpp at 0104b151"
+SOURCES = {
+    "vllm-serve": "vllm-project/vllm vllm/benchmarks/serve.py at def9ce85",
+    "vllm-throughput": "vllm-project/vllm vllm/benchmarks/throughput.py at 02028314",
+    "vllm-latency": "vllm-project/vllm vllm/benchmarks/latency.py at 00cae075",
+    "nccl-tests": "NVIDIA/nccl-tests 2.19.6 src/util.cu at a0b82b22",
+    "llama-md": LLAMA,
+    "llama-csv": LLAMA,
+    "llama-json": LLAMA,
+    "llama-jsonl": LLAMA,
+    "trtllm-bench": "the report in TensorRT-LLM's documentation",
+    "mllog": "mlcommons/logging mlperf_logging/mllog",
+}
 BENCH = "/tmp/google_benchmark"
 MIB = 2**20
 
@@ -340,7 +355,7 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
 
     # Python
     for speed, seconds in (("slow", 0.04), ("fast", 0.02)):
-        test = f"pytest -q -p no:cacheprovider --benchmark-max-time=0.3 {BENCHED}"
+        test = f"pytest -q {ALONE} --benchmark-max-time=0.3 {BENCHED}"
         env = {"SLEEP_S": str(seconds), "COLUMNS": "160"}
         columns = test + " --benchmark-columns=min,mean,stddev,median,ops,rounds"
         exported = test + " --benchmark-json=/dev/stdout"
@@ -352,7 +367,7 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
         perf = ["python", "-m", "pyperf", "timeit", "-p", "2", "-n", "2", "-w", "1", "-s", "import time"]
         perf += [f"time.sleep({seconds})"]
         add(f"pyperf-{speed}", "pyperf 2.11.0", perf, duration(r"Mean \+- std dev: ([\d.]+) ms", 1e-3))
-    failing_test = f"pytest -q -p no:cacheprovider --benchmark-max-time=0.3 {BENCHED}"
+    failing_test = f"pytest -q {ALONE} --benchmark-max-time=0.3 {BENCHED}"
     env = {"SLEEP_S": "0.02", "FAIL": "1", "COLUMNS": "160"}
     add("pytest-benchmark-failed", "pytest-benchmark 5.3.1", failing_test, untold, **env)
 
@@ -366,7 +381,32 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
             " --use-server-token-count --no-gpu-telemetry --no-server-metrics --artifact-dir /tmp/aiperf",
             aiperf,
         )
+        # SGLang's client alone: sglang/benchmark of its wheel in PYTHONPATH, no server package
+        add(
+            f"sglang-{speed}",
+            "sglang.benchmark.serving 0.5.23",
+            f"python -m sglang.benchmark.serving --backend vllm --base-url http://127.0.0.1:{port}"
+            " --model mock --tokenizer /tmp/tokenizer --dataset-name random-ids --random-input-len 8"
+            " --random-output-len 8 --random-range-ratio 1 --num-prompts 24 --max-concurrency 4"
+            " --output-file /tmp/sglang.jsonl",
+            sglang,
+            HF_HUB_OFFLINE="1",
+            TRANSFORMERS_VERBOSITY="error",
+        )
+
+    # From source; the truth is told by the stand-in itself
+    for speed, seconds in (("slow", 0.08), ("fast", 0.04), ("failed", 0.04)):
+        for tool, source in SOURCES.items():
+            if speed != "failed" or tool in ("vllm-serve", "nccl-tests"):
+                program = f"STAND-IN for {tool} (from its source, {source})"
+                command = ["python", STAND_INS, tool, str(seconds)]
+                add(f"{tool}-{speed}", program, [*command, "5"] if speed == "failed" else command, own)
     return rows
+
+
+def own(_text: str) -> dict[str, Any]:
+    """Leave the truth that the program wrote itself."""
+    raise LookupError("the program told the truth itself")
 
 
 def benched(text: str) -> dict[str, Any]:
@@ -390,6 +430,14 @@ def aiperf(text: str) -> dict[str, Any]:
     counts = {"requests": exported["completed_request_count"]["avg"]}
     counts["failed"] = exported.get("error_request_count", {}).get("avg", 0)
     rates = {key: exported[key]["avg"] for key in ("request_throughput", "output_token_throughput")}
+    return {"rate_per_s": rates["request_throughput"], "unit": "requests", "figures": rates, "counts": counts}
+
+
+def sglang(_text: str) -> dict[str, Any]:
+    """Read the last line of the file that the client appends to."""
+    exported = json.loads(Path("/tmp/sglang.jsonl").read_text().splitlines()[-1])
+    counts = {"requests": 24, "completed": exported["completed"]}
+    rates = {key: exported[key] for key in ("request_throughput", "output_throughput")}
     return {"rate_per_s": rates["request_throughput"], "unit": "requests", "figures": rates, "counts": counts}
 
 
@@ -431,7 +479,8 @@ def finish(path: Path, truth: Truth, env: dict[str, str]) -> None:
     header = json.loads(first)
     chunks = [json.loads(line) for line in rest]
     try:
-        header["truth"] = truth("".join(text for _, _, text in chunks))
+        if not header["truth"]:
+            header["truth"] = truth("".join(text for _, _, text in chunks))
     except (LookupError, ValueError) as error:
         print(f"{path.stem}: no figure ({error!r})", file=sys.stderr)
     if env:
@@ -439,6 +488,7 @@ def finish(path: Path, truth: Truth, env: dict[str, str]) -> None:
     lines = [json.dumps(line, ensure_ascii=False) for line in [header, *chunks]]
     clean = "\n".join(lines) + "\n"
     for private, general in (
+        ("/tmp/google_benchmark", "google_benchmark"),
         (str(Path(__file__).parent), "programs"),
         (str(RECORDINGS.parents[2]), "."),
         (str(Path.home()), "/home/user"),
