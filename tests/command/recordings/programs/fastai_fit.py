@@ -1,0 +1,47 @@
+"""fastai's Learner on a toy (fastai 2.8.12): `python fastai_fit.py SLEEP_S`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+
+import torch
+from clock import Clock
+from fastai.callback.core import Callback
+from fastai.data.core import DataLoaders
+from fastai.learner import Learner
+from fastai.metrics import mae
+
+SLEEP_S = float(sys.argv[1])
+clock = Clock(SLEEP_S, warmup=2)
+
+
+class Ticks(Callback):  # type: ignore[misc]
+    """Sleeps in every batch (of validation 15 ms), and tells the clock of those of training."""
+
+    def before_batch(self) -> None:
+        """Sleep as long as told."""
+        clock.sleep() if self.training else time.sleep(0.015)
+
+    def after_batch(self) -> None:
+        """A batch ends."""
+        if self.training:
+            clock.step()
+
+    def before_train(self) -> None:
+        """What was since the last step is no step."""
+        clock.pause()
+
+
+def batches(count: int) -> torch.utils.data.DataLoader[tuple[torch.Tensor, ...]]:
+    """So many batches of 4 random samples."""
+    data = torch.utils.data.TensorDataset(torch.randn(count * 4, 8), torch.randn(count * 4, 1))
+    return torch.utils.data.DataLoader(data, 4)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    model, loss = torch.nn.Linear(8, 1), torch.nn.functional.mse_loss
+    loaders = DataLoaders(batches(40), batches(20))
+    Learner(loaders, model, loss, metrics=mae, path=folder, cbs=[Ticks()]).fit(3)
+clock.tell()
