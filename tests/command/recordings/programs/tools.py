@@ -358,10 +358,10 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
         test = f"pytest -q {ALONE} --benchmark-max-time=0.3 {BENCHED}"
         env = {"SLEEP_S": str(seconds), "COLUMNS": "160"}
         columns = test + " --benchmark-columns=min,mean,stddev,median,ops,rounds"
-        exported = test + " --benchmark-json=/dev/stdout"
+        documented = test + " --benchmark-json=/dev/stdout"
         add(f"pytest-benchmark-{speed}", "pytest-benchmark 5.3.1", test, benched, **env)
         add(f"pytest-benchmark-columns-{speed}", "pytest-benchmark 5.3.1", columns, benched, **env)
-        add(f"pytest-benchmark-json-{speed}", "pytest-benchmark 5.3.1", exported, benched_json, **env)
+        add(f"pytest-benchmark-json-{speed}", "pytest-benchmark 5.3.1", documented, benched_json, **env)
         statement = ["python", "-m", "timeit", "-s", "import time", f"time.sleep({seconds})"]
         add(f"timeit-{speed}", "timeit of Python 3.11.7", statement, duration(r"best of \d+: ([\d.]+) msec", 1e-3))
         perf = ["python", "-m", "pyperf", "timeit", "-p", "2", "-n", "2", "-w", "1", "-s", "import time"]
@@ -379,7 +379,7 @@ def tools() -> list[tuple[str, str, list[str], Truth, dict[str, str]]]:
             f"aiperf profile --model mock --url http://127.0.0.1:{port} --endpoint-type chat --streaming"
             " --tokenizer /tmp/tokenizer --request-count 24 --concurrency 4 --isl 8 --osl 8"
             " --use-server-token-count --no-gpu-telemetry --no-server-metrics --artifact-dir /tmp/aiperf",
-            aiperf,
+            exported(f"aiperf-{speed}"),
         )
         # SGLang's client alone: sglang/benchmark of its wheel in PYTHONPATH, no server package
         add(
@@ -424,13 +424,20 @@ def benched_json(text: str) -> dict[str, Any]:
     return {"run_s": document["benchmarks"][0]["stats"]["mean"]}
 
 
-def aiperf(text: str) -> dict[str, Any]:
-    """Read the file that AIPerf names on its last lines."""
-    exported = json.loads(Path(re.findall(r"JSON Export: (\S+)", text)[-1]).read_text())
-    counts = {"requests": exported["completed_request_count"]["avg"]}
-    counts["failed"] = exported.get("error_request_count", {}).get("avg", 0)
-    rates = {key: exported[key]["avg"] for key in ("request_throughput", "output_token_throughput")}
-    return {"rate_per_s": rates["request_throughput"], "unit": "requests", "figures": rates, "counts": counts}
+def exported(name: str) -> Truth:
+    """Read and keep the file that AIPerf names on one of its last lines."""
+
+    def truth(text: str) -> dict[str, Any]:
+        content = Path(re.findall(r"JSON Export: (\S+)", text)[-1]).read_text(encoding="utf-8")
+        (RECORDINGS / "exports" / f"{name}.json").write_text(content, encoding="utf-8")
+        found = json.loads(content)
+        counts = {"requests": found["completed_request_count"]["avg"]}
+        counts["failed"] = found.get("error_request_count", {}).get("avg", 0)
+        rates = {key: found[key]["avg"] for key in ("request_throughput", "output_token_throughput")}
+        rate_per_s = rates["request_throughput"]
+        return {"rate_per_s": rate_per_s, "unit": "requests", "figures": rates, "counts": counts}
+
+    return truth
 
 
 def sglang(_text: str) -> dict[str, Any]:
