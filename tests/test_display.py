@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from fixtures import ticker
 from fixtures.display import Display, in_force, plan_lines, restored_lines
 from fixtures.kernel.machine import Machine, Restored, Write
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Metric, Script, Study
+from fixtures.terms import Cell, Metric, Order, Script, Study
 from fixtures.text import duration
 from fixtures.tweaks.local import Plan
+from fixtures.workloads import load
 
 STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim", "thp-never", "process-limits"), Metric("step_time_p10_s", "lower"), blocks=2)
 PLANS = {
@@ -82,6 +84,65 @@ def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
     run.records[cell.id] = {"outcome": "measured", "duration_s": 1.0, "metrics": metrics, "report": report}
     display.ended(run, cell, run.records[cell.id])
     assert f"{workload} x stock, block 1: {said}; in force: " in lines[0]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a session without pytest's own lines says, where a line is due at each look."""
+    said: list[str] = []
+    monkeypatch.setattr(ticker, "EVERY_S", 0.0)
+    monkeypatch.setattr(Display, "say", lambda _, line: said.append(line))
+    return said
+
+
+def display_of(run: Session, cells: list[Cell], *, alone: bool = True) -> Display:
+    display = Display(None)
+    display.expect(cells)
+    display.opened(run)
+    display.alone = alone
+    return display
+
+
+def test_a_slow_cell_says_at_which_step_it_is(run: Session, cells: list[Cell], lines: list[str]) -> None:
+    order = Order(load("idle"), steps=20, warmup_steps=3, seed=1)
+    heard = display_of(run, cells).stepped(cells[0], order)
+    lines.clear()
+    for done in (0, 11, 23):  # all are done, and it has not ended yet
+        heard(done)
+    where = f"[ 1/10] 2 s left: idle x {cells[0].tweakset}, block 1"
+    assert lines == [f"{where}: step {number} of 23" for number in (1, 12, 23)]
+
+
+def test_in_turns_it_says_the_round_and_the_arm_too(run: Session, cells: list[Cell], lines: list[str]) -> None:
+    order = Order(load("idle"), steps=20, warmup_steps=3, seed=1, slice_steps=4)
+    display = display_of(run, cells)
+    heard = display.stepped(cells[1], order, cells[0])
+    lines.clear()
+    heard(0)
+    display.turned(cells[0])(2, 5)
+    heard(11)
+    where = f"[ 1/10] 2 s left: idle x {cells[0].tweakset}, block 1 and its like in turns"
+    assert lines == [f"{where}: {cells[1].tweakset}, step 1 of 23", f"{where}, round 2 of 5: {cells[1].tweakset}, step 12 of 23"]
+
+
+def test_the_log_of_a_campaign_has_a_line_a_cell(run: Session, cells: list[Cell], lines: list[str]) -> None:
+    heard = display_of(run, cells, alone=False).stepped(cells[0], Order(load("idle"), steps=20, warmup_steps=3, seed=1))
+    lines.clear()
+    heard(7)
+    assert not lines
+
+
+def test_a_line_is_due_so_long_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(ticker.time, "monotonic", lambda: now_s)
+    one = ticker.Ticker()
+    now_s += 4
+    assert (one.is_due(), one.left_s()) == (False, ticker.EVERY_S - 4)
+    now_s += 1
+    assert (one.left_s(), one.is_due(), one.left_s()) == (0.0, True, ticker.EVERY_S)
+    now_s += 3
+    one.restart()
+    assert one.left_s() == ticker.EVERY_S <= 5
 
 
 def test_nothing_is_ever_said_to_last_60_minutes() -> None:

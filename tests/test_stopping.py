@@ -30,8 +30,13 @@ def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -
     return found
 
 
-def play(run: Session, step_s: Callable[[Cell], float], took_s: Callable[[Cell], float] = lambda _: 1.0) -> list[Cell]:
-    """Go through the plan as pytest does. Returns: the cells that were measured."""
+def play(
+    run: Session,
+    step_s: Callable[[Cell], float],
+    took_s: Callable[[Cell], float] = lambda _: 1.0,
+    outcome: Callable[[Cell], str] = lambda _: "measured",
+) -> list[Cell]:
+    """Go through the plan as pytest does. Returns: the cells that were begun."""
     measured = []
     for cell in list(run.cells.values()):
         if run.is_dropped(cell):
@@ -41,7 +46,7 @@ def play(run: Session, step_s: Callable[[Cell], float], took_s: Callable[[Cell],
             **{name: getattr(cell, name) for name in ("study", "workload", "tweakset", "block")},
             "id": cell.id,
             "order": cell.order,
-            "outcome": "measured",
+            "outcome": outcome(cell),
             "reason": None,
             "duration_s": took_s(cell),
             "metrics": {**dict.fromkeys(STEP_TIMES, step_s(cell)), "throughput_samples_per_s": 1 / step_s(cell)},
@@ -59,6 +64,23 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
     assert [run.spent_s(STUDY.name), run.left_s] == pytest.approx([12.0, 0.0])
     assert run.slot(next(iter(run.dropped))) is not None, "pytest has an item for it"
     assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "blocks"),
+    [
+        ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "failed"}, 1),
+        ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "skipped"}, 1),
+        ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "measured"}, 3),
+        ({"stock": "skipped", "stock-again": "skipped", "malloc-hugepages": "failed"}, 3),
+    ],
+)
+def test_a_workload_whose_whole_first_block_failed_has_no_other(tmp_path: Path, outcomes: dict[str, str], blocks: int) -> None:
+    """With a budget or without; one cell that failed is no proof."""
+    run = run_of(tmp_path, "malloc-hugepages", blocks=3)
+    begun = play(run, lambda _: 1.0, outcome=lambda cell: outcomes[cell.tweakset])
+    assert {cell.block for cell in begun} == set(range(1, blocks + 1))
+    assert list(run.cells.values()) == begun, "so the run is complete"
 
 
 @pytest.mark.parametrize("seed", range(1, 4))

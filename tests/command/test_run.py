@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -27,10 +28,15 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def run(place: Place, *words: str) -> Done:
-    """Measure it under a set that lets each step take six times as long."""
+def typed(place: Place, *words: str) -> list[str]:
+    """The command line that measures under a set that lets each step take six times as long."""
     slow = place.manifest("slow", variables="PAUSE_S=0.06")
-    return place.call(sys.executable, "-m", "deeptweak", "run", f"--tweaks={slow}", "--blocks=3", f"--storage={place.storage}", *words)
+    return [sys.executable, "-m", "deeptweak", "run", f"--tweaks={slow}", f"--storage={place.storage}", *words]
+
+
+def run(place: Place, *words: str) -> Done:
+    """Measure three blocks."""
+    return place.call(*typed(place, "--blocks=3", *words))
 
 
 def verdicts(place: Place) -> tuple[Comparison, Comparison]:
@@ -93,6 +99,67 @@ def test_one_that_fails_in_its_cells_leaves_a_reason_in_each(place: Place) -> No
     reasons = {one["tweakset"]: one["reason"] for one in place.saved()["deeptweak"]["cells"]}
     assert reasons["stock"] is None
     assert "ended with exit code 7" in reasons["slow"]
+
+
+def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(place: Place, tmp_path: Path) -> None:
+    """It runs once, in the trial. The run says why once, in words of its own alone."""
+    once = f"test ! -e {tmp_path}/lock && touch {tmp_path}/lock || {{ echo 'the lock is held'; exit 5; }}"
+    done = place.call(*typed(place, "--budget=60s", "--", "sh", "-c", once))
+    assert done.code == 2
+    reason = "sh ended with exit code 5; its last line: 'the lock is held'."
+    assert [line.partition(": ")[2] for line in done.lines("block 1: FAILED")] == [f"FAILED: {reason}", *["FAILED: the same"] * 2]
+    (message,) = done.lines("Nothing was measured: every cell of the first block failed")
+    text = done.out.partition(message)[2].split()
+    assert " ".join(text[3:]).startswith(f"{reason} If the trial run succeeded, look for what a run leaves behind for the next one")
+    assert {word.rstrip(",:") for word in text[:3]} == {"stock", "stock-again", "slow"}
+    for words in ("collected", "no tests ran", "Traceback", "Error", "=====", "bench_command", "failed in"):
+        assert words not in done.out
+    cells = place.saved()["deeptweak"]["cells"]
+    assert [(one["outcome"], one["reason"]) for one in cells] == [("failed", reason)] * 3
+
+
+def test_a_command_too_slow_for_its_budget_is_refused_with_one_that_would_do(place: Place) -> None:
+    done = place.call(*typed(place, "--budget=5s", "--", "sleep", "0.3"))
+    assert done.code == 2, done.out
+    assert done.lines("error: 3 blocks of 3 cells take about ")
+    assert "5 s: a cell is 1 + 2 runs of 0.3" in done.out
+    assert " Use --budget=" in done.out
+    assert not list(place.storage.rglob("0001_*"))
+
+
+def test_a_budget_leaves_the_steps_for_which_there_is_room(place: Place) -> None:
+    """Three blocks of 3 cells in 60 s: 2 steps of a second, of 20."""
+    loop = "while :; do sleep 0.3; echo step; done"
+    done = place.call(*typed(place, "--budget=60s", "--plan", "--step-regex=step", "--", "sh", "-c", loop))
+    assert done.code == 0, done.out
+    (line,) = done.lines("The budget of 60 s has room for 3 blocks of 3 cells with ")
+    kept = [json.loads(path.read_text()) for path in (place.storage / "commands").glob("*.json")]
+    assert [f"{one['warmup']} + {one['steps']} steps each" in line for one in kept] == [True]
+
+
+def test_a_run_with_a_budget_that_was_interrupted_goes_on_without_another_trial(place: Place) -> None:
+    """Another trial would lead to other steps, or to another number of blocks: to another plan."""
+    words = typed(place, "--budget=20s", "--steps=2", "--warmup=0", "--", "sh", "-c", "sleep ${PAUSE_S:-0.01}")
+    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        until(lambda: bool(place.finished()))
+        process.send_signal(signal.SIGTERM)
+        first = process.communicate()[0]
+    assert (process.returncode, first.splitlines()[-1]) == (2, "Interrupted. To go on: the same command with --resume.")
+    assert "!!" not in first
+    assert "KeyboardInterrupt" not in first
+    done = place.call(*words[:4], "--resume", *words[4:])
+    assert (done.code, done.lines("Trying it once")) == (0, []), done.out
+    assert [one["outcome"] for one in place.saved()["deeptweak"]["cells"]] == ["measured"] * len(place.saved()["deeptweak"]["cells"])
+
+
+@pytest.mark.parametrize("turns", [(), ("--design=turns",)], ids=["cells", "turns"])
+def test_a_cell_that_takes_long_says_where_it_is(place: Place, turns: tuple[str, ...]) -> None:
+    """In a session without pytest's own lines, where a line is due after a thousandth of a second."""
+    often = "import sys, pytest, fixtures.ticker as ticker; ticker.EVERY_S = 1e-3; sys.exit(pytest.main(sys.argv[1:]))"
+    words = place.command("--tweaks=memory-overcommit", "--blocks=1", "--steps=4", "-qq", *turns)
+    done = place.call(words[0], "-c", often, *words[3:])
+    where = " and its like in turns(, round [12] of 2)?: [a-z-]+, " if turns else ": "
+    assert [line for line in done.out.splitlines() if re.fullmatch(rf"\[\d/3\] .* left: idle x [a-z-]+, block 1{where}step \d of \d", line)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)

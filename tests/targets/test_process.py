@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import resource
 import signal
@@ -45,8 +46,9 @@ def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
         start_timeout_s: float = PATIENCE_S,
         step_timeout_s: float = PATIENCE_S,
         on_start: Callable[[int], None] | None = None,
+        heard: Callable[[int], float] = lambda _: math.inf,
     ) -> WorkloadRun:
-        order = Order(load("idle"), 2, 1, 7, tmp_path, limits or {}, start_timeout_s, step_timeout_s)
+        order = Order(load("idle"), 2, 1, 7, tmp_path, limits or {}, start_timeout_s, step_timeout_s, heard=heard)
         return run(order, on_start=on_start, program=(sys.executable, "-S", "-c", SPEAK + script))
 
     return play
@@ -69,6 +71,22 @@ def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., Workload
     assert (last.start_monotonic_s, last.wall_s, last.cpu_s, last.samples, last.tokens, last.loss) == (1.5, 0.25, 0.5, 4, 64, 2.0)
     assert started == [result.pid]
     assert gone(result.pid)
+
+
+def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(play: Callable[..., WorkloadRun], tmp_path: Path) -> None:
+    """The program waits before its second step until it was heard often, and goes on without having said anything."""
+    looks: list[int] = []
+
+    def heard(done: int) -> float:
+        looks.append(done)
+        if looks.count(1) == 3:
+            (tmp_path / "go on").touch()
+        return 0.001
+
+    wait = "while not os.path.exists('go on'): time.sleep(0.001)"
+    result = play(f"import time; ready(); step(0); exec({wait!r}); step(1); step(2); say(event='end')", heard=heard)
+    assert result.error is None
+    assert {0, 1} <= set(looks) <= {0, 1, 2, 3}
 
 
 def test_the_program_is_told_what_was_ordered(play: Callable[..., WorkloadRun], tmp_path: Path) -> None:
