@@ -1,0 +1,270 @@
+"""The trial of a command: what a step is, what is no step, and what contradicts our clock."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.studies.command import choosing, trial
+from fixtures.studies.command import spec as command
+from fixtures.studies.command.choosing import Trial
+from fixtures.studies.command.formats import FIGURES, STEPS, Format
+from fixtures.studies.command.reading import compiled, figure
+from fixtures.terms import Refused
+
+ASKED = argparse.Namespace(steps=None, warmup=None, runs=False, budget=None)
+HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=60.0)
+
+
+def printed(*lines: tuple[float, str], program: tuple[str, ...] = ("x",), ended_s: float | None = None) -> Trial:
+    result = Trial(program, 0.0, ended_s if ended_s is not None else lines[-1][0])
+    for at_s, line in lines:
+        result.add(at_s, line)
+    return result
+
+
+def every(seconds: float, line: str, count: int = 40) -> list[tuple[float, str]]:
+    """A line, or one with its number, again and again."""
+    return [(index * seconds, line.replace("{}", str(index))) for index in range(count)]
+
+
+def bar(name: str, total: int, seconds: float, begin_s: float = 0.0) -> list[tuple[float, str]]:
+    line = f"{name}:  40%|████      | {{}}/{total} [00:01<00:02,  3.98it/s]"
+    return [(begin_s + at_s, text) for at_s, text in every(seconds, line, total + 1)]
+
+
+def tried(script: str, **how: object) -> tuple[command.Spec, str]:
+    """What a trial of a Python script led to."""
+    spec = replace(HERE, program=(sys.executable, "-c", script), **{name: how.pop(name) for name in ("kind", "pattern") if name in how})
+    return trial.tried(spec, argparse.Namespace(**{**vars(ASKED), **how}))[0], ""
+
+
+# -- which steps
+
+
+def test_the_training_bar_is_followed_and_the_others_are_named_with_a_reason() -> None:
+    one = choosing.choose_steps(printed(*bar("train", 40, 0.1), *bar("val", 60, 0.02, 4.1), *bar("Sanity Checking", 9, 0.1, 6)))
+    assert one
+    assert one.bar == "train /40"
+    assert one.step_s == pytest.approx(0.1)
+
+
+def test_of_nested_bars_the_finer_one_is_followed() -> None:
+    inner = [line for epoch in range(3) for line in bar(f"Epoch {epoch}", 20, 0.1, 2.1 * epoch)]
+    outer = [(2.1 * epoch, f"epochs:  40%|████      | {epoch}/3 [00:01<00:02,  3.98s/it]") for epoch in range(4)]
+    one = choosing.choose_steps(printed(*sorted(inner + outer)))
+    assert one
+    assert (one.bar, one.step_s) == ("Epoch # /20", pytest.approx(0.1))
+
+
+def test_a_bar_wins_over_the_lines_beside_it_whatever_their_pace() -> None:
+    log = every(1.0, "{'loss': 0.7, 'epoch': 0.{}}", 5)
+    for seconds in (0.1, 0.01):
+        one = choosing.choose_steps(printed(*sorted(bar("", 400, seconds) + log)))
+        assert one
+        assert (one.row.name, one.step_s) == ("tqdm", pytest.approx(seconds, rel=0.02))
+
+
+def test_a_bar_that_is_too_short_leaves_no_other_unit_of_a_step() -> None:
+    log = every(1.0, "{'loss': 0.7, 'epoch': 0.{}}", 20)
+    short = [(float(at), f" 40%|████      | {at}/3 [00:01<00:02,  3.98it/s]") for at in range(2)]
+    assert choosing.choose_steps(printed(*sorted(short + log))) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("iter {}: loss 3.4, time 100.00ms, mfu 1.2%", "counter"),
+        ("step {} | loss 3.4 | 0.10 s/it", "counter"),
+        ("[12]: loss 3.4 | 0.10 s/it", "told"),
+        ("[{}]\ttrain-rmse:0.1", "boosting"),
+        (" iteration       {}/     100 | consumed samples: 640 | elapsed time per iteration (ms): 100.0 |", "counter"),
+        ('{"step_ms": 100, "loss": 2.5, "i": {}}', "json"),
+    ],
+)
+def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
+    one = choosing.choose_steps(printed(*every(0.1, line)))
+    assert one
+    assert (one.row.name, one.step_s) == (name, pytest.approx(0.1))
+
+
+def test_a_coarse_figure_is_said_to_be_coarse() -> None:
+    one = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.51 s/it")))
+    assert one
+    assert "2 %" in str(choosing.coarse(one))
+    exact = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.5103 s/it")))
+    assert exact
+    assert choosing.coarse(exact) is None
+
+
+# -- our clock judges
+
+
+def judged(pattern: str, *lines: tuple[float, str]) -> None:
+    row = Format("", "", STEPS, pattern)
+    match = compiled(pattern).search(lines[0][1])
+    (one,) = choosing.seen(row, printed(*lines))
+    choosing.judge_steps(one, "--step-regex", match)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "seconds", "cure"),
+    [
+        (": ([0-9.]+) it/s", "pace: 49.6 it/s", 0.02, r"(?P<rate>[0-9.]+) it/s"),
+        ("([0-9.]+) ms", "took 21.3 ms", 0.0213, r"(?P<ms>[0-9.]+) ms"),
+        ("took ([0-9.]+)", "took 21.3us", 1.0, r"(?P<us>[0-9.]+)"),
+        ("pace ([0-9.]+)", "pace 21.3", 0.0213, "(?P<ms>"),
+        ("total ([0-9.]+)", "total {}.5", 1.0, "cumulative"),
+        ("took (?P<us>[0-9.]+)", "took 21.3", 0.0213, "(?P<ms>"),
+    ],
+)
+def test_numbers_that_are_no_seconds_are_refused_with_the_pattern_that_would_do(pattern: str, line: str, seconds: float, cure: str) -> None:
+    with pytest.raises(Refused) as refused:
+        judged(pattern, *every(seconds, line))
+    assert cure in str(refused.value)
+
+
+def test_told_seconds_that_add_up_are_believed() -> None:
+    judged("took ([0-9.]+)", *every(0.3, "took 0.25 s"))
+    judged("took ([0-9]+|[0-9.]+) s", *[(2.0 * at, f"took {'2' if at % 2 else '1.9'} s") for at in range(10)])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "cure"),
+    [
+        (r"tps = ([0-9.]+)", "tps = 1.9 (without initial connection time)", "(?P<rate>[0-9.]+)"),
+        (r"([0-9.]+) ms", "latency 1.3 ms", "(?P<ms>[0-9.]+)"),
+        (r"done in ([0-9.]+)", "done in 49.6", "(?P<ms>"),
+        (r"bw ([0-9.]+)", "bw 1.5 MB/s", "(?P<rate>[0-9.]+)"),
+    ],
+)
+def test_a_figure_that_is_no_duration_is_refused(pattern: str, line: str, cure: str) -> None:
+    told = figure(Format("", "", FIGURES, pattern), line)
+    assert told
+    with pytest.raises(Refused) as refused:
+        choosing.judge_figure(told, 2.0, "--result-regex", pattern, compiled(pattern).search(line))
+    assert cure in str(refused.value)
+
+
+def test_a_duration_below_that_of_its_run_is_believed() -> None:
+    told = figure(Format("", "", FIGURES, "done in ([0-9.]+) s"), "done in 1.7 s")
+    assert told
+    choosing.judge_figure(told, 2.0, "--result-regex", "done in ([0-9.]+) s", compiled("done in ([0-9.]+) s").search("done in 1.7 s"))
+
+
+# -- programs that run for a set time
+
+
+@pytest.mark.parametrize(
+    ("program", "took_s", "word"),
+    [
+        (("sysbench", "cpu", "--time=2", "run"), 2.032, "--time=2"),
+        (("wrk", "-t1", "-d2s", "http://x"), 2.04, "-d2s"),
+        (("pgbench", "-T", "3"), 3.06, "3"),
+        (("x", "--runtime=500ms"), 0.51, None),
+        (("x", "--minutes=2m"), 120.4, "--minutes=2m"),
+        (("make", "-j2"), 45.0, None),
+        (("python", "train.py", "--epochs=2"), 2.9, None),
+        (("sleep", "2"), 2.002, None),
+    ],
+)
+def test_a_wall_time_that_the_command_line_sets_is_recognised(program: tuple[str, ...], took_s: float, word: str | None) -> None:
+    assert choosing.set_time(program, took_s) == word
+
+
+def test_runs_of_the_same_length_to_a_thousandth_are_of_a_set_time() -> None:
+    assert choosing.is_constant([5.0012, 5.0031, 5.0009])
+    assert not choosing.is_constant([5.0, 5.02, 5.01])
+    assert not choosing.is_constant([0.1, 0.1, 0.1])
+
+
+def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None:
+    script = "import sys, time; time.sleep(float(sys.argv[-1].split('=')[1])); print('ops: 1234 (617.1 ops/s)')"
+    spec = replace(HERE, program=(sys.executable, "-c", script, "--time=1.5"))
+    with pytest.raises(Refused, match=r"set time.*--result-regex=.*\(\?P<rate>\[0-9\.\]\+\) \?ops/s"):
+        trial.tried(spec, ASKED)
+    assert trial.tried(spec, argparse.Namespace(**{**vars(ASKED), "runs": True}))[0].kind == command.RUNS
+
+
+# -- what nobody knows
+
+
+@pytest.mark.parametrize(
+    ("lines", "option"),
+    [
+        (every(0.1, "[{}] loss 3.4 speed 99.1 samples/s"), "--step-regex='speed (?P<rate>[0-9.]+) ?samples/s'"),
+        (every(0.1, "epoch {} done"), "--step-regex='epoch (?P<count>[0-9]+)'"),
+        ([(1.0, "warming up"), (2.0, "score: 12.5 Mops/s")], "--result-regex='score: (?P<rate>[0-9.]+) ?Mops/s'"),
+    ],
+)
+def test_an_option_is_proposed_for_lines_that_nobody_knows(lines: list[tuple[float, str]], option: str) -> None:
+    assert next(iter(choosing.proposals(printed(*lines)))) == option
+
+
+def test_nothing_is_proposed_for_what_says_nothing() -> None:
+    assert not list(choosing.proposals(printed((1.0, "hello"), (2.0, "done"))))
+
+
+# -- whole trials
+
+
+def test_a_bar_is_read_by_what_it_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty redraws of five steps each, as tqdm draws them."""
+    script = (
+        "import sys, time\n"
+        "for n in range(0, 201, 5):\n"
+        "    print(f'\\r 40%|##  | {n}/200 [00:01<00:02, 99it/s]', end='', file=sys.stderr, flush=True); time.sleep(0.05)"
+    )
+    spec, _ = tried(script)
+    assert (spec.kind, spec.format, spec.follow, spec.every) == (command.LINES, "tqdm", "/200", 5)
+    assert "5 counts each" in capsys.readouterr().out
+
+
+def test_a_figure_wins_over_a_bar() -> None:
+    script = (
+        "import time\n"
+        "for n in range(30): print(f' 40%|##  | {n}/30 [00:01<00:02, 99it/s]', flush=True); time.sleep(0.01)\n"
+        "print('Request throughput (req/s):   8.00')"
+    )
+    spec, _ = tried(script)
+    assert (spec.kind, spec.format, spec.rate_unit) == (command.RUNS, "vllm", "requests")
+
+
+def test_a_run_has_as_many_steps_as_its_trial_could_carry() -> None:
+    script = "import time\nfor n in range(16): print(f'step {n}', flush=True); time.sleep(0.02)"
+    spec, _ = tried(script)
+    assert (spec.kind, spec.steps, spec.warmup) == (command.LINES, 9, 3)
+    with pytest.raises(Refused, match="of 43 steps"):
+        tried(script, kind=command.LINES, pattern=r"step (\d+)", steps=40)
+
+
+def test_lines_that_were_kept_back_tell_no_steps() -> None:
+    with pytest.raises(Refused, match="bursts"):
+        tried("print('step\\n' * 200)", kind=command.LINES, pattern="^step")
+
+
+def test_calls_win_over_all_that_is_printed() -> None:
+    script = (
+        "import time\nfrom deeptweak.steps import step\n"
+        "for n in range(40): print(f' 40%|##  | {n}/40 [00:01<00:02, 99it/s]', flush=True); time.sleep(0.01); step()"
+    )
+    assert tried(script)[0].kind == command.CALLS
+
+
+@pytest.mark.parametrize("script", ["raise SystemExit(3)", "print('bad luck'); raise SystemExit(3)"])
+def test_a_command_that_fails_is_refused(script: str) -> None:
+    with pytest.raises(Refused, match="ended with exit code 3"):
+        tried(script)
+
+
+def test_long_output_is_kept_at_both_ends(tmp_path: Path) -> None:
+    one = Trial(("x",), 0.0)
+    for index in range(40):
+        one.add(float(index), f"{index} " + "x" * (1 << 19))
+    numbers = [text.split()[0] for _, text in one.blocks]
+    assert (numbers[0], numbers[-1]) == ("0", "39")
+    assert sum(len(text) for _, text in one.blocks) < 1 << 24
