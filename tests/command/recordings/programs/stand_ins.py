@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 REQUESTS = 24
 
@@ -152,8 +152,8 @@ def nccl(seconds: float, wrong: int) -> None:
             passed_s = (time.perf_counter() - began_s) / 1000
             algbw = size / passed_s / 1e9
             busses.append(algbw * 2 * 7 / 8)
-            cells = [fitted(passed_s * 1e6, 7), fitted(algbw, 6), fitted(busses[-1], 6)]
-            print("  " + "  ".join(cells) + f"  {wrong if power == 3 else 0:6g}", end="")
+            printed = [fitted(passed_s * 1e6, 7), fitted(algbw, 6), fitted(busses[-1], 6)]
+            print("  " + "  ".join(printed) + f"  {wrong if power == 3 else 0:6g}", end="")
         print(flush=True)
     mean = sum(busses) / len(busses)
     bad = 2 if wrong else 0
