@@ -33,6 +33,7 @@ PROGRAMS = {
     "pytest-benchmark": "pytest-benchmark 5.3.1",
     "timeit": "timeit of Python 3.11.7",
     "pyperf": "pyperf 2.11.0",
+    "torch-benchmark": "torch.utils.benchmark of torch 2.15.0+cu132",
     "aiperf": "aiperf 0.13.0",
     "sglang": "sglang.benchmark.serving 0.5.23",
 }
@@ -96,6 +97,9 @@ def disk() -> Iterator[Row]:
         yield row(f"fio-both-{speed}", f"{mixed} --output-format=normal,json", truths.fio_json)
     for speed, mib in (("slow", 1500), ("fast", 3000)):
         yield row(f"fio-gigabyte-{speed}", f"{null} --rate={mib}m", text)
+    two = f"{base} --rate=50m --rw=read --name=other"
+    two += f" --size=16m --filename=/dev/shm/fio.dat {timed} --rw=write --rate=25m"
+    yield row("fio-jobs-slow", two, truths.fio_total)
     yield row("fio-null-fast", f"{null} --runtime=1", text)
     full = "fio --name=job --rw=write --bs=64k --size=1m --filename=/dev/full --ioengine=sync"
     on = f"{full} --continue_on_error=all --time_based --runtime=1 --thinktime=10ms"
@@ -272,6 +276,10 @@ def timers() -> Iterator[Row]:
             f"pytest-benchmark-json-{speed}", f"{test} {document}", truths.benched_json, **env
         )
         yield row(f"timeit-{speed}", f"python -m timeit {loop}", best)
+        imported = "from torch.utils.benchmark import Timer"
+        timer = f"Timer('time.sleep({seconds})', setup='import time').blocked_autorange()"
+        per_call = duration(r"^  (?:Median: )?([\d.]+) ms", 1e-3)
+        yield row(f"torch-benchmark-{speed}", f'python -c "{imported}; print({timer})"', per_call)
         yield row(f"pyperf-{speed}", f"python -m pyperf timeit -p 2 -n 2 -w 1 {loop}", dev)
     env = {"SLEEP_S": "0.02", "COLUMNS": "160"}
     yield row("pytest-benchmark-failed", test, truths.untold, FAIL="1", **env)

@@ -79,6 +79,14 @@ def fio_text(block: int) -> Truth:
     return truth
 
 
+def fio_total(text: str) -> dict[str, Any]:
+    """Read the group's rows where several jobs have parts: the decimal number, three digits."""
+    group = text.rpartition("Run status group")[2]
+    found = re.findall(r"(READ|WRITE): bw=\S+ \(([\d.]+)([kMG]B)/s\)", group)
+    rates = {kind: float(value) * UNITS[unit] for kind, value, unit in found}
+    return {"rate_per_s": next(iter(rates.values())), "unit": "B", "figures": rates}
+
+
 def fio_json(text: str) -> dict[str, Any]:
     """Read `bw_bytes` of each direction that moved bytes, in the last document."""
     documents = re.findall(r"^\{\n.*?^\}$", text, re.MULTILINE | re.DOTALL)
