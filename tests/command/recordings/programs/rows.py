@@ -188,6 +188,10 @@ def http() -> Iterator[Row]:
         yield row(f"vegeta-{speed}", f"sh -c 'echo GET {url} | {attack} | vegeta report'", vegeta)
     yield row("wrk-latency-fast", "wrk -t1 -c4 -d2s --latency http://127.0.0.1:8110/", wrk)
     yield row("ab-refused", "ab -n 20 -c 2 http://127.0.0.1:8199/", truths.untold)
+    yield row("wrk-timeout", "wrk -t1 -c2 -d4s --timeout 1s http://127.0.0.1:8125/", truths.untold)
+    yield row("hey-refused", "hey -n 20 -c 2 http://127.0.0.1:8199/", truths.untold)
+    refused = "echo GET http://127.0.0.1:8199/ | vegeta attack -rate=5 -duration=1s | vegeta report"
+    yield row("vegeta-refused", f"sh -c '{refused}'", truths.untold)
     yield row("wrk-refused", "wrk -t1 -c4 -d1s http://127.0.0.1:8199/", truths.untold)
 
 

@@ -12,7 +12,8 @@ libbenchmark-dev. PyPI: pytest-benchmark, pyperf, aiperf. What must run or exist
     sglang/benchmark of SGLang's wheel on PYTHONPATH: its client runs without the server
 
 mock_server.py is started here. Ports 8110 and 8120 answer after 40 and 80 ms, or with a token per
-40 and 80 ms. Port 8119 also fails each fifth request.
+40 and 80 ms. Port 8119 also fails each fifth request. Port 8125
+answers after 2.5 s.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.command.recordings.programs.rows import HERE, Row, rows
 
 RECORDINGS = HERE.parent
 HOUSE = RECORDINGS.parents[2]
-SERVERS = (("8110", "40"), ("8120", "80"), ("8119", "40", "5"))
+SERVERS = (("8110", "40"), ("8120", "80"), ("8119", "40", "5"), ("8125", "2500"))
 
 
 def main(prefixes: list[str]) -> None:
