@@ -59,7 +59,7 @@ async def answer(
         reply(writer, 200, json.dumps({"object": "list", "data": [MODEL]}))
     else:
         await asyncio.sleep(delay_s)
-        reply(writer, 200, "hello\n")
+        reply(writer, 200, "{}")
     await writer.drain()
     keep = fields.get("connection", "").lower()
     return keep != "close" and (protocol != "HTTP/1.0" or keep == "keep-alive")
@@ -77,7 +77,9 @@ async def stream(
     writer: asyncio.StreamWriter, asked: dict[str, object], delay_s: float, *, chat: bool
 ) -> None:
     """Write the tokens as server-sent events, one per delay."""
-    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     writer.write(head.encode())
     for number in range(TOKENS):
         await asyncio.sleep(delay_s)
@@ -86,7 +88,8 @@ async def stream(
             choice["finish_reason"] = "length"
         choice.update({"delta": {"role": "assistant", "content": " a"}} if chat else {"text": " a"})
         event(writer, {**named(asked, chat=chat), "choices": [choice]})
-    event(writer, {**named(asked, chat=chat), "choices": [], "usage": usage()})
+    if asked.get("stream_options"):
+        event(writer, {**named(asked, chat=chat), "choices": [], "usage": usage()})
     writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
 
 

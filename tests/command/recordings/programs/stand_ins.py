@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 REQUESTS = 24
 
@@ -138,7 +138,9 @@ def nccl(seconds: float, wrong: int) -> None:
         (("(B)", "(elements)", "", "", ""), ("(us)", "(GB/s)", "(GB/s)", "")),
     ):
         words = [f"{word:>{width}}" for word, width in zip(head, (10, 12, 8, 6, 6), strict=True)]
-        words += [f"{word:>{width}}" for word, width in zip(cells * 2, (7, 6, 6, 6) * 2, strict=True)]
+        words += [
+            f"{word:>{width}}" for word, width in zip(cells * 2, (7, 6, 6, 6) * 2, strict=True)
+        ]
         print("# " + "  ".join(words) + " ")
     busses = []
     for power in range(4):
@@ -150,8 +152,8 @@ def nccl(seconds: float, wrong: int) -> None:
             passed_s = (time.perf_counter() - began_s) / 1000
             algbw = size / passed_s / 1e9
             busses.append(algbw * 2 * 7 / 8)
-            cells = [fitted(passed_s * 1e6, 7), fitted(algbw, 6), fitted(busses[-1], 6)]
-            print("  " + "  ".join(cells) + f"  {wrong if power == 3 else 0:6g}", end="")
+            printed = [fitted(passed_s * 1e6, 7), fitted(algbw, 6), fitted(busses[-1], 6)]
+            print("  " + "  ".join(printed) + f"  {wrong if power == 3 else 0:6g}", end="")
         print(flush=True)
     mean = sum(busses) / len(busses)
     bad = 2 if wrong else 0
@@ -175,7 +177,10 @@ def llama(seconds: float, form: str) -> None:
     """Follow llama.cpp tools/llama-bench/llama-bench.cpp at 0104b151: pp512 and tg128."""
     rows = []
     if form == "md":
-        print(f"| {'model':<30} | {'size':>10} | {'params':>10} | {'backend':<10} | {'threads':>7} |", end="")
+        print(
+            f"| {'model':<30} | {'size':>10} | {'params':>10} | {'backend':<10} | {'threads':>7} |",
+            end="",
+        )
         print(f" {'test':>15} | {'t/s':>20} |")
         print(f"| {'-' * 29}- | {'-' * 9}: | {'-' * 9}: | {'-' * 9}- | {'-' * 6}: |", end="")
         print(f" {'-' * 14}: | {'-' * 19}: |")
@@ -194,11 +199,16 @@ def llama(seconds: float, form: str) -> None:
         print("\nbuild: 0104b151 (9700)")
     elif form == "json":
         print("\n]")
-    figures = {f"pp{one['n_prompt']}" if one["n_prompt"] else f"tg{one['n_gen']}": one["avg_ts"] for one in rows}
+    figures = {
+        f"pp{one['n_prompt']}" if one["n_prompt"] else f"tg{one['n_gen']}": one["avg_ts"]
+        for one in rows
+    }
     tell(rate_per_s=rows[-1]["avg_ts"], unit="tokens", figures=figures)
 
 
-def measured(prompt: int, generated: int, samples_ns: list[int], rates: list[float]) -> dict[str, object]:
+def measured(
+    prompt: int, generated: int, samples_ns: list[int], rates: list[float]
+) -> dict[str, object]:
     """Build the fields of one test."""
     mean, mean_ns = sum(rates) / len(rates), sum(samples_ns) / len(samples_ns)
     spread = (sum((one - mean) ** 2 for one in rates) / (len(rates) - 1)) ** 0.5
@@ -236,7 +246,10 @@ def print_llama(rows: list[dict[str, object]], form: str) -> None:
     if form == "md":
         test = f"pp{one['n_prompt']}" if one["n_prompt"] else f"tg{one['n_gen']}"
         figure = f"{one['avg_ts']:.2f} ± {one['stddev_ts']:.2f}"
-        print(f"| {one['model_type']:<30} | {'735.22 MiB':>10} | {'1.24 B':>10} | {'CPU':<10} |", end="")
+        print(
+            f"| {one['model_type']:<30} | {'735.22 MiB':>10} | {'1.24 B':>10} | {'CPU':<10} |",
+            end="",
+        )
         print(f" {one['n_threads']:>7} | {test:>15} | {figure:>20} |", flush=True)
     elif form == "csv":
         fields = [key for key in one if key not in listed]
