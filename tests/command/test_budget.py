@@ -36,9 +36,7 @@ TEN_MIN = 600.0
         (Trial(1, 2), Asked(LINES, 5, TEN_MIN, takes_turns=True), 8, 3),
     ],
 )
-def test_steps_are_given_up_before_warmup(
-    trial: Trial, asked: Asked, steps: int, warmup: int
-) -> None:
+def test_steps_are_given_up_before_warmup(trial: Trial, asked: Asked, steps: int, warmup: int) -> None:
     fitted = fit(trial, asked)
     assert (fitted.steps, fitted.warmup) == (steps, warmup)
 
@@ -52,8 +50,7 @@ def test_a_cell_takes_its_start_and_steps_and_a_second() -> None:
 def test_only_a_cut_is_told() -> None:
     assert fit(Trial(2, 1), Asked(LINES, 3, TEN_MIN)).note == ""
     assert fit(Trial(2, 3), Asked(LINES, 3, TEN_MIN)).note == (
-        "The budget of 10 min has room for 3 blocks of 3 cells with 3 + 14 steps each, not 3 + 20. "
-        "A larger --budget keeps all of them."
+        "The budget of 10 min has room for 3 blocks of 3 cells with 3 + 14 steps each, not 3 + 20. A larger --budget keeps all of them."
     )
 
 
@@ -65,8 +62,7 @@ def test_only_a_cut_is_told() -> None:
         (
             Trial(0, 0.2),
             Asked(LINES, 52, TEN_MIN, steps=100),
-            "--budget=1h15m, --blocks=3 (no limit of time), at most 6 tweak sets (--tweaks) or fewer "
-            "--steps",
+            "--budget=1h15m, --blocks=3 (no limit of time), at most 6 tweak sets (--tweaks) or fewer --steps",
         ),
         (Trial(0, 60), Asked(RUNS, 3, TEN_MIN, blocks=8), "--budget=35m"),
         (Trial(0, 3), Asked(RUNS, 3, 20), "--budget=1m50s or --blocks=3 (no limit of time)"),

@@ -63,7 +63,7 @@ def recording(name: str) -> Recording:
 def read(name: str) -> tuple[str, float]:
     """The format of a recording, and what it says: seconds of a step or of a run, or something per second."""
     trial = recording(name).trial
-    if found := choosing.choose_figure(trial):
+    if found := choosing.choose_figure(trial, HERE):
         return found[0].name, found[1].value.number
     one = choosing.choose_steps(trial)
     assert one, "no steps are seen"
@@ -89,8 +89,8 @@ def test_a_known_effect_on_a_real_program_is_found(name: str) -> None:
 def test_a_run_that_told_failures_has_no_figure(name: str) -> None:
     one = recording(name)
     if not one.exit_code:  # of any other a cell fails for that
-        with pytest.raises(Refused, match="told failures|printed no figure"):
-            choosing.choose_figure(one.trial)
+        with pytest.raises(Refused, match=r"told failures|printed no figure"):
+            choosing.choose_figure(one.trial, HERE)
 
 
 def test_every_format_has_a_recording() -> None:

@@ -73,13 +73,9 @@ def reply(writer: asyncio.StreamWriter, status: int, body: str) -> None:
     writer.write((head + body).encode())
 
 
-async def stream(
-    writer: asyncio.StreamWriter, asked: dict[str, object], delay_s: float, *, chat: bool
-) -> None:
+async def stream(writer: asyncio.StreamWriter, asked: dict[str, object], delay_s: float, *, chat: bool) -> None:
     """Write the tokens as server-sent events, one per delay."""
-    head = (
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    )
+    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     writer.write(head.encode())
     for number in range(TOKENS):
         await asyncio.sleep(delay_s)

@@ -23,8 +23,7 @@ def line(step: int, last_s: float, mean_s: float) -> str | None:
         "nanogpt": (tenth, f"iter {step}: loss {loss:.4f}, time {ms:.2f}ms, mfu {1.2:.2f}%"),
         "build-nanogpt": (
             True,
-            f"step {step:5d} | loss: {loss:.6f} | lr {1e-4:.4e} | norm: {0.5:.4f} "
-            f"| dt: {ms:.2f}ms | tok/sec: {TOKENS / last_s:.2f}",
+            f"step {step:5d} | loss: {loss:.6f} | lr {1e-4:.4e} | norm: {0.5:.4f} | dt: {ms:.2f}ms | tok/sec: {TOKENS / last_s:.2f}",
         ),
         "llm-c": (
             True,
@@ -46,8 +45,7 @@ def line(step: int, last_s: float, mean_s: float) -> str | None:
         ),
         "json": (
             True,
-            f'{{"step": {step}, "loss": {loss:.4f}, "step_time": {last_s:.6f}, "timing": '
-            f'{{"forward_s": {last_s / 3:.6f}}}}}',
+            f'{{"step": {step}, "loss": {loss:.4f}, "step_time": {last_s:.6f}, "timing": {{"forward_s": {last_s / 3:.6f}}}}}',
         ),
     }
     due, text = lines[FORM]
