@@ -29,8 +29,11 @@ class NotComparable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
+    """A measured quantity; `unit` says of what a rate is so much per second, where its name does not: `B`, `requests`."""
+
     name: str
     better: Better
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Steps:
     cpu_s: tuple[float, ...] | None
     warmup: int
     overlap: bool = False
+    rate_per_s: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ Schema history: 1 - first. 2 - runs on a cluster: `nodes`, `place`. 3 - designs:
 study, `monitor` and `usage` of a cell. 6 - `steps.overlap`. 7 - kinds `environment` and `process` of settings, and their keys in `tweak`.
 8 - `turns`; `baseline` of a study. 9 - `design.precision`; `step_time_round_adjusted_s` place by place.
 10 - what others' CPU time takes out of that is bounded; workloads of a budget have their own numbers of blocks.
-11 - cells in a file beside. 12 - `step_time_round_adjusted_s` leans to the faster steps.
+11 - cells in a file beside. 12 - `step_time_round_adjusted_s` leans to the faster steps. 13 - rates told by a program: `unit` of a metric.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 
 def limits(**keywords: object) -> tuple[tuple[str, object], ...]:
@@ -85,6 +85,9 @@ class Machine(TypedDict, total=False):
 class Metric(TypedDict):
     name: Annotated[Name, "name: one of `extra_info.metrics`"]
     better: Annotated[Better, "word: `lower` or `higher`"]
+    unit: Annotated[
+        NotRequired[Name], "name: of what `rate_median_per_s` is so much per second: `B`, `requests`, `tokens`; absent elsewhere"
+    ]
 
 
 class Study(TypedDict):
@@ -256,7 +259,7 @@ class MachineCheck(TypedDict):
 
 
 class Run(TypedDict):
-    schema_version: Annotated[Version, "count: version of this schema: 12"]
+    schema_version: Annotated[Version, "count: version of this schema: 13"]
     run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
     started_utc: Annotated[Utc | None, "UTC: when the first cell was prepared; null only where it was imported from files that do not say"]
     ended_utc: Annotated[Utc | None, "UTC: when the last cell was over; null as above"]

@@ -51,8 +51,27 @@ def test_a_run_is_what_its_figure_says(tmp_path: Path) -> None:
 
 
 def test_the_last_figure_of_a_file_that_it_writes_counts(tmp_path: Path) -> None:
-    wanted = sh("echo rate 4 > out.txt", pattern=r"rate (?P<rate>\d+)", folder=str(tmp_path), output="out.txt")
-    assert whole(wanted, tmp_path).wall_s == pytest.approx(0.25)
+    wanted = sh("echo 250 ms, 125 ms > out.txt", pattern=r"(?P<ms>\d+) ms", folder=str(tmp_path), output="out.txt")
+    assert whole(wanted, tmp_path).wall_s == pytest.approx(0.125)
+
+
+def test_a_rate_stays_a_rate_beside_our_clock(tmp_path: Path) -> None:
+    """104 MB/s told by a run of 0.2 s: never 9.6 ns."""
+    wanted = sh("sleep 0.2; echo rate 104 MB/s", pattern=r"rate (?P<rate>\d+) (?P<prefix>M)B/s", rate_unit="B")
+    run = whole(wanted, tmp_path)
+    assert run.rate_per_s == 104e6
+    assert run.wall_s > 0.1
+
+
+def test_lines_that_tell_rates_are_steps_by_our_clock(tmp_path: Path) -> None:
+    """The first line tells when the next step began."""
+    script = "for rate in 5 6 7; do echo $rate it/s; sleep 0.1; done"
+    wanted = replace(sh(script, pattern=r"(?P<rate>\d+) it/s", rate_unit="it"), kind=command.LINES, warmup=0, steps=2)
+    with Running(wanted, os.environ, tmp_path) as running:
+        steps = Steps(wanted, running)
+        found = [steps.next() for _ in range(2)]
+    assert [rate_per_s for _, _, _, rate_per_s in found] == [6.0, 7.0]
+    assert all(wall_s > 0.05 for _, wall_s, _, _ in found)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +139,8 @@ def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
     with Running(python(script, kind=command.CALLS), {**os.environ, "PYTHONPATH": ""}, tmp_path) as running:
         steps = Steps(running._spec, running)
         found = [steps.next() for _ in range(3)]
-        assert [samples for _, _, samples in found] == [8, 8, 8]
-        assert all(0.05 <= wall_s < 2 for _, wall_s, _ in found)
+        assert [samples for _, _, samples, _ in found] == [8, 8, 8]
+        assert all(0.05 <= wall_s < 2 for _, wall_s, _, _ in found)
         with pytest.raises(Refused, match=r"ended with exit code 1; its last line: .*\['deeptweak'\]"):
             steps.next()
 

@@ -23,7 +23,7 @@ PRINTED = {
     "fio": "   READ: bw=7813KiB/s (8000kB/s), 7813KiB/s-7813KiB/s (8000kB/s-8000kB/s), io=64.0MiB (67.1MB), run=8389-8389msec",
     "aiperf": '{"request_throughput": {"unit": "requests/sec", "avg": 8.0}, "request_latency": {"avg": 99.0}}',
 }
-SAYS_S = {"json": 0.125, "json-ms": 0.125, "vllm": 0.125, "nccl-tests": 0.125, "fio": 1 / 8e6, "aiperf": 0.125}
+SAYS = {"json": 0.125, "json-ms": 0.125, "vllm": 8.0, "nccl-tests": 8.0, "fio": 8e6, "aiperf": 8.0}  # seconds, or a rate
 
 
 def walls(pattern: str, *lines: tuple[float, str]) -> list[float]:
@@ -45,11 +45,24 @@ def test_a_few_lines_that_look_like_steps_are_none() -> None:
     assert spec.recognise([PRINTED["tqdm"]] * (spec.FEWEST - 1)) is None
 
 
-@pytest.mark.parametrize(("name", "seconds"), SAYS_S.items())
-def test_the_figure_that_a_format_says(name: str, seconds: float) -> None:
+@pytest.mark.parametrize(("name", "figure"), SAYS.items())
+def test_the_figure_that_a_format_says(name: str, figure: float) -> None:
     found = re.search(spec.FORMATS[name].pattern, PRINTED[name])
     assert found
-    assert spec.figure(found) == pytest.approx(seconds)
+    assert spec.figure(found) == pytest.approx(figure)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "unit"),
+    [
+        (r"(?P<rate>[0-9.]+) requests/s", "requests"),
+        (r"(?P<rate>\d+)\s*(?P<prefix>[kM]?)B/s", "B"),
+        (r"tps = (?P<rate>[0-9.]+)", ""),
+        (r"took (?P<ms>\d+)", None),
+    ],
+)
+def test_a_typed_pattern_may_name_what_its_rates_are_of(pattern: str, unit: str | None) -> None:
+    assert spec.rate_unit(pattern) == unit
 
 
 def test_a_line_without_a_figure_ends_a_step_that_began_with_the_last_one() -> None:

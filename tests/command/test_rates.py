@@ -1,0 +1,81 @@
+"""A rate that a program tells, from `deeptweak run` to the comparison, its picture and the page: `104 MB/s`, never seconds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from analysis.compare import compare
+from analysis.compare_answer import answer_of
+from analysis.load import load
+from analysis.load import parsed as loaded_whole
+from analysis.render import text
+from analysis.report.page import page_of
+from analysis.terms import Metric
+from tests.sessions import HOUSE, Json, Place
+
+pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
+# It runs equally long at any speed, as programs do that run for a set time. The last digits differ from run to run.
+TELLS = "i=$(od -An -N1 -tu1 /dev/urandom); sleep 0.02; echo rate $((${RATE_MB:-104} * 1000000 + i * 1000)) B/s"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What `deeptweak run` said and saved of a setting that doubles the rate."""
+    place = Place(tmp_path_factory.mktemp("rates"))
+    fast = place.manifest("fast", variables="RATE_MB=208")
+    words = (f"--tweaks={fast}", "--blocks=3", "--steps=3", f"--storage={place.storage}", "--result-regex=rate (?P<rate>[0-9]+) B/s")
+    done = place.call(sys.executable, "-m", "deeptweak", "run", *words, "--", "sh", "-c", TELLS)
+    assert done.code == 0, done.out
+    return done.out, place.files()[-1]
+
+
+def test_the_trial_and_each_cell_tell_the_rate(saved: tuple[str, Path]) -> None:
+    out, _ = saved
+    assert "the figure that it prints, 104 MB/s" in out
+    cells = [line for line in out.splitlines() if line.startswith("[")]
+    assert [": 208 MB/s (median);" in line for line in cells] == [" x fast, " in line for line in cells]
+    assert sum(": 104 MB/s (median);" in line for line in cells) == 6
+
+
+def test_the_saved_run_has_the_rates_beside_our_clock(saved: tuple[str, Path]) -> None:
+    parsed: Json = loaded_whole(saved[1])  # type: ignore[assignment]
+    (workload,) = parsed["deeptweak"]["workloads"].values()
+    assert workload["primary"] == {"name": "rate_median_per_s", "better": "higher", "unit": "B"}
+    run = load(saved[1])
+    jsonschema.validate(parsed, json.loads((HOUSE / "data/run.schema.json").read_text()))
+    for cell in run.cells:
+        assert not cell.contradictions  # both sides make the same median
+        assert cell.facts["rate_unit"] == "B"
+        assert cell.steps is not None
+        assert cell.steps.rate_per_s is not None
+        assert cell.metrics["rate_median_per_s"] == sorted(cell.steps.rate_per_s[1:])[1]
+        assert min(cell.steps.wall_s) > 0.01
+
+
+def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Path]) -> None:
+    run = load(saved[1])
+    guard, found = sorted(compare(run), key=lambda comparison: not comparison.guard)
+    assert found.primary_metric == Metric("rate_median_per_s", "higher", "B")
+    assert found.primary is not None
+    assert found.primary.gain == pytest.approx(1.0, abs=0.01)
+    assert found.second is None  # our clock's throughput is that of a program that runs for a set time
+    shown = text.render(answer_of([guard, found], [run]))
+    if guard.verdict == "not comparable":  # in one run of a hundred two equal arms differ by chance
+        return
+    assert "Faster: fast" in shown
+    assert "tweak set  rate" in shown
+    assert "104 MB/s" in shown
+
+
+def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(saved: tuple[str, Path]) -> None:
+    page = page_of([load(saved[1])], "deeptweak report")
+    assert "Baseline stock + stock-again: 104 MB/s." in page.html
+    assert "Faster: fast" in page.html
+    assert page.html.count("<td>208 MB/s</td>") == 3  # cells of the list
+    assert "rate, MB/s" in page.html  # an axis
+    assert " ns" not in page.html
