@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from control.called import JUDGE
 from control.names import undigested
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
@@ -151,7 +152,7 @@ def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str
     file, _ = split(source)
     if nothing and contrasts:
         return plan_command(contrasts[0].margin, file)
-    return f"python -m analysis {'report' if contrasts else 'describe'} {shlex.quote(file)}"
+    return f"{JUDGE} {'report' if contrasts else 'describe'} {shlex.quote(file)}"
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:
