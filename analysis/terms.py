@@ -53,12 +53,13 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What was run. `primary`, where given, takes the place of the study's."""
+    """What was run. `primary`, where given, takes the place of the study's. `command` is that of `deeptweak run`, of its workload alone."""
 
     name: str
     primary: Metric | None = None
     description: str = ""
     params: Mapping[str, object] = field(default_factory=dict)
+    command: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

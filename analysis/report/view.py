@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis import machine
+from analysis.again import command_line
 from analysis.checks import warnings_of
 from analysis.compare_answer import answer_of
 from analysis.labels import TOLD_RATE
@@ -281,6 +282,10 @@ def _measure(run: Run) -> str | None:
         options += [f"--{name}={run.place[key]}" for name, key in asked.items() if key in run.place]
         lines.append(f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, --gpus and --pod-overlay")
     options += [f"--workloads={','.join(dict.fromkeys(cell.workload for cell in run.cells))}"] if _crossed(run) else []
+    if command := command_line(run, options):
+        # A command's revision is that of its own folder, and not for us to check out.
+        revision = [f"# measured at {run.commit}"] if run.commit else []
+        return "\n".join([*revision, *(line for line in lines if line.startswith("#")), command])
     return "\n".join([*lines, shlex.join(["python", "-m", "pytest", *study_files(run), *options, "--benchmark-save=again"])])
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -28,7 +31,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What `deeptweak run` said and saved of a setting that doubles the rate."""
     place = Place(tmp_path_factory.mktemp("rates"))
     fast = place.manifest("fast", variables="RATE_MB=208")
-    words = (f"--tweaks={fast}", "--blocks=3", "--steps=3", f"--storage={place.storage}", "--result-regex=rate (?P<rate>[0-9]+) B/s")
+    words = [f"--tweaks={fast}", "--blocks=3", "--seed=5", "--steps=3", "--result-regex=rate (?P<rate>[0-9]+) B/s"]
+    words += ["--env=GREETING=it's me", "--exit-codes=0,3", f"--storage={place.storage}"]
     done = place.call(sys.executable, "-m", "deeptweak", "run", *words, "--", "sh", "-c", TELLS)
     assert done.code == 0, done.out
     return done.out, place.files()[-1]
@@ -51,6 +55,8 @@ def test_what_comes_next_is_called_as_the_run_was(saved: tuple[str, Path]) -> No
 def test_the_saved_run_has_the_rates_beside_our_clock(saved: tuple[str, Path]) -> None:
     parsed: Json = loaded_whole(saved[1])  # type: ignore[assignment]
     (workload,) = parsed["deeptweak"]["workloads"].values()
+    assert workload["command"]["program"] == ["sh", "-c", TELLS]
+    assert workload["command"]["environment"] == {"GREETING": "it's me"}
     assert workload["primary"] == {"name": "rate_median_per_s", "better": "higher", "unit": "B"}
     run = load(saved[1])
     jsonschema.validate(parsed, json.loads((HOUSE / "data/run.schema.json").read_text()))
@@ -85,3 +91,25 @@ def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(saved: tu
     assert page.html.count("<td>208 MB/s</td>") == 3  # cells of the list
     assert "rate, MB/s" in page.html  # an axis
     assert " ns" not in page.html
+
+
+def test_the_page_has_the_line_that_measures_it_again(saved: tuple[str, Path], tmp_path: Path) -> None:
+    """Pasted into a shell it is the same command: its file has the same digest."""
+    line = again(saved[1])
+    *words, dashes, shell, option, script = shlex.split(line)
+    assert (dashes, shell, option, script) == ("--", "sh", "-c", TELLS)
+    assert words[:2] == ["deeptweak", "run"]
+    assert {"--seed=5", "--blocks=3", "--steps=3", "--warmup=1", "--exit-codes=0,3", "--env=GREETING=it's me"} <= set(words)
+    (digested,) = (path.name for path in (saved[1].parents[1] / "commands").iterdir())
+    place = Place(tmp_path)
+    pasted = line.replace("deeptweak run", f"{shlex.quote(sys.executable)} -m deeptweak run --plan --storage={place.storage}", 1)
+    done = place.call("sh", "-c", pasted)
+    assert done.code == 0, done.out
+    assert [path.name for path in (place.storage / "commands").iterdir()] == [digested]
+
+
+def again(path: Path) -> str:
+    """The line of the page."""
+    text = page_of([load(path)], "deeptweak report").html
+    (found,) = re.findall(r"^(?:<pre>)?(deeptweak run .*?)</pre>", text, re.MULTILINE | re.DOTALL)
+    return html.unescape(found)
