@@ -15,6 +15,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Protocol, cast
 
+from control.called import JUDGE
+
 from . import render
 from .answer import Answer
 from .files import reason_of
@@ -26,7 +28,6 @@ from .wording import suggestion
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-PROGRAM = "python -m analysis"
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
@@ -54,15 +55,15 @@ class Command(Protocol):
         """
 
 
-def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
-    """Run one command and answer its exit code; `program` is how it is called in what it says.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and answer its exit code.
 
     Only a command itself answers 1: Python's own 1 for a crash would read as the gate's regression.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     mend()
     try:
-        code = _run(given, program)
+        code = _run(given)
     except BrokenPipeError:  # the reader (head, less) has seen enough
         silence(sys.stdout)
         code = 0
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
         complain("interrupted.")
         code = INTERRUPTED
     except Refused as error:
-        code = _failed(str(error).replace(PROGRAM, program))
+        code = _failed(error)
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in {"analysis", "control"}:
             raise
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
     return code if reason is None else code or _failed(f"standard output cannot be written: {reason}.")
 
 
-def _run(given: Sequence[str], program: str) -> int:
+def _run(given: Sequence[str]) -> int:
     name = given[0] if given else ""
     if name in {"", "-h", "--help"}:
         print(_help())
@@ -92,13 +93,13 @@ def _run(given: Sequence[str], program: str) -> int:
     if _module(name) not in COMMANDS:
         if not Path(name).exists():
             hint = suggestion(name, map(command_of, COMMANDS)).replace("'", "`")
-            raise Refused(f"{name}: no such command, and no such file.{hint} `python -m analysis --help` lists the commands.")
+            raise Refused(f"{name}: no such command, and no such file.{hint} `{JUDGE} --help` lists the commands.")
         name, given = "show", ["show", *given]
     command = cast("Command", import_module(f"analysis.commands.{_module(name)}"))
     parser = Parser(
-        prog=f"{program} {name}",
-        description=_page(command.__doc__ or "").replace(PROGRAM, program),
-        epilog=_page(command.EXAMPLE).replace(PROGRAM, program),
+        prog=f"{JUDGE} {name}",
+        description=_page(command.__doc__ or ""),
+        epilog=_page(command.EXAMPLE),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_parser(parser, command)
@@ -109,14 +110,14 @@ def _run(given: Sequence[str], program: str) -> int:
     for line in answer.refused:
         print("refused:", line, file=sys.stderr)
     # What was found counts, whoever can read it: a reader that has gone changes no exit code.
-    if reason := say(render.write(answer, args).replace(PROGRAM, program)):
+    if reason := say(render.write(answer, args)):
         complain(f"standard output cannot be written: {reason}.")
     return answer.exit_code or (USAGE_ERROR if reason else 0)
 
 
 def _help() -> str:
-    parts = [f"usage: {PROGRAM} RUN | COMMAND …\n\nWhat saved runs say. With a saved run alone: `show`.", listed()]
-    return "\n\n".join([*parts, f"`{PROGRAM} COMMAND --help` says the rest."])
+    parts = [f"usage: {JUDGE} RUN | COMMAND …\n\nWhat saved runs say. With a saved run alone: `show`.", listed()]
+    return "\n\n".join([*parts, f"`{JUDGE} COMMAND --help` says the rest."])
 
 
 def listed() -> str:

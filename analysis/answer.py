@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from control.called import JUDGE
+
 # What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter.
 Tone = Literal["", "good", "bad", "open", "quiet", "strong"]
 TONES: Mapping[str, Tone] = {
@@ -135,7 +137,7 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 def then(answer: Answer, command: str, *words: str) -> Answer:
     """Name the command that goes on from an answer; it can be pasted."""
-    return replace(answer, next=shlex.join(["python", "-m", "analysis", *command.split(), *words]))
+    return replace(answer, next=shlex.join([*JUDGE.split(), *command.split(), *words]))
 
 
 def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
+from control.called import JUDGE
 from control.names import undigested
 from control.t_test import ALPHA, t_interval
 
@@ -109,7 +110,7 @@ def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
     if lost:
         raise NotComparable(
             f"{lost} of {of} jobs were not done under {under}, and the time until a job fails or is given up is no job's. "
-            "`python -m analysis depend report` says what was lost."
+            f"`{JUDGE} depend report` says what was lost."
         )
 
 

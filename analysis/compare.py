@@ -27,6 +27,7 @@ from .arms import (
     studies,
 )
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
+from .labels import TOLD_RATE
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
@@ -204,7 +205,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     draft = replace(
         draft,
         primary=primary,
-        second=_first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read),
+        second=_first_effect(_second_metrics(draft.primary_metric), draft, pairing, read),
         others=tuple(effect for name in metrics if (effect := _first_effect((metric_named(name),), draft, pairing, read))),
         untouched=beside and same_machine((base.tweakset, candidate.tweakset), pairs),
     )
@@ -234,6 +235,13 @@ def _undecidable(draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms
     if any(run.replicated for arm in arms for run in arm.runs):
         return replace(draft, reason=ONE_RUN_AN_ARM)
     return replace(draft, verdict="inconclusive", reason=ONE_RUN)
+
+
+def _second_metrics(primary: Metric) -> tuple[Metric, ...]:
+    """Name what may stand beside the primary metric; nothing beside a told rate, since the program may run for a set time."""
+    if primary.name == TOLD_RATE:
+        return ()
+    return STEP_TIMES if primary.name.startswith("throughput") else (THROUGHPUT,)
 
 
 def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing, read: Reader) -> Effect | None:

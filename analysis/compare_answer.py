@@ -14,12 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from control.called import JUDGE
 from control.names import undigested
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
-from .labels import amount, headline, label_of, provenance, shorten
+from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .switched import outlasts
 from .verdict import unseen, without_guards
 from .wording import SPOKEN, bracket, number, plan_command, probability, size, spoken, unsigned
@@ -34,7 +35,7 @@ FEW = 8  # contrasts that all have a row
 ROWS = 15  # names in a list, before the rest is counted
 NAMED = 6  # claims in the sentence that answers
 ADJUSTED = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "BH", "by": "BY"}
-SPEED = ("step_time", "throughput", "samples_per_s", "mb_per_s", "duration", "latency", "wall")
+SPEED = ("step_time", "throughput", TOLD_RATE, "samples_per_s", "mb_per_s", "duration", "latency", "wall")
 UNITS = {
     "paired": "blocks that both arms have, of those planned.",
     "switched": "pairs of segments inside processes, or processes where there are five or more.",
@@ -43,6 +44,7 @@ UNITS = {
 DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
 METRICS = {
     "throughput_samples_per_s": ("throughput", "samples / total time, stalls included: what the user got."),
+    TOLD_RATE: ("rate", "what the program told of its own speed: the median over the measured steps or runs."),
     "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md)."),
     "step_time_p10_s": ("p10 step", "the 10th percentile of step time: what the kernel costs where nothing interferes."),
     "step_time_q1_s": ("q1 step", "the lower quartile of the time of a call."),
@@ -150,7 +152,7 @@ def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str
     file, _ = split(source)
     if nothing and contrasts:
         return plan_command(contrasts[0].margin, file)
-    return f"python -m analysis {'report' if contrasts else 'describe'} {shlex.quote(file)}"
+    return f"{JUDGE} {'report' if contrasts else 'describe'} {shlex.quote(file)}"
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:

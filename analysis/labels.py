@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from control import rates
 from control.names import undigested
 
 from .plain import moment, one_line
@@ -15,11 +16,13 @@ from .wording import blocks_of, place_of, unit_of
 if TYPE_CHECKING:
     from .terms import Metric, Run, Workload
 
+TOLD_RATE = "rate_median_per_s"  # by the program itself; of what is in the metric's unit
 MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}
 # A metric's short name, and how its value is written.
 LABELS = {
     "throughput_samples_per_s": ("throughput", "{} samples/s"),
     "throughput_tokens_per_s": ("token throughput", "{} tokens/s"),
+    TOLD_RATE: ("rate", "{}"),
     "step_time_p10_s": ("p10 step", "p10 step {}"),
     "step_time_q1_s": ("q1 step", "lower quartile of step time {}"),
     "step_time_min_s": ("min step", "shortest step {}"),
@@ -46,10 +49,13 @@ def absolute(metric: Metric, value: float, control: str | None = None) -> str:
     name, form = LABELS.get(metric.name, (metric.name, f"{metric.name} {{}}"))
     if control:
         return f"{name} {value:.4g} of {control}'s"
-    return form.format(amount(metric, value) if metric.name.endswith("_s") and "_per_" not in metric.name else f"{value:.4g}")
+    scaled = metric.name == TOLD_RATE or (metric.name.endswith("_s") and "_per_" not in metric.name)
+    return form.format(amount(metric, value) if scaled else f"{value:.4g}")
 
 
 def amount(metric: Metric, value: float) -> str:
+    if metric.name == TOLD_RATE:
+        return rates.written(value, metric.unit)
     if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
         return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"
     scale, unit = unit_of([value])

@@ -43,6 +43,8 @@ def metrics_of(steps: Steps) -> dict[str, float]:
     }
     if steps.tokens is not None and any(steps.tokens[steps.warmup :]) and not steps.overlap:
         metrics["throughput_tokens_per_s"] = sum(steps.tokens[steps.warmup :]) / total_s
+    if steps.rate_per_s is not None:
+        metrics["rate_median_per_s"] = statistics.median(steps.rate_per_s[steps.warmup :])
     if steps.cpu_s is not None:
         metrics["cpu_s_per_step"] = math.fsum(steps.cpu_s[steps.warmup :]) / len(wall_s)
     if not all(math.isfinite(value) for value in metrics.values()):

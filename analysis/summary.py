@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from control.names import undigested
 
 from .answer import TONES, Answer, Column, Line, Section, Table, Word
-from .labels import own_names
+from .labels import TOLD_RATE, amount, own_names
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
 from .terms import Cell, Comparison, Run, Setting
 from .wording import digits, gpus_of, number, percent
@@ -122,6 +122,7 @@ class SummaryRow:
 
     `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and
     its 95 % interval are fractions in `metric`, above 0 where it was faster than the baseline, whose arms have that word as a verdict.
+    `rate` is what the program told, written; then its throughput by our clock is left out.
     `means` has the geometric mean of each metric, which a gain is the ratio of, and the mean over the cells of each telemetry summary.
     """
 
@@ -132,6 +133,7 @@ class SummaryRow:
     tweakset: str
     cells: int
     cells_run: int
+    rate: str | None
     throughput_samples_per_s: float | None
     step_time_mean_s: float | None
     gpu_util_percent: float | None
@@ -178,6 +180,8 @@ def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Summ
     first = cells[0]
     primary = run.workloads[first.workload].primary or run.studies[first.study].primary
     effect = comparison.primary if comparison else None
+    means = _means(measured)
+    rate = means.get(f"{TOLD_RATE}_geomean") if primary.name == TOLD_RATE else None
     in_baseline = comparison.guard and comparison.verdict != "not comparable" if comparison else first.tweakset == run.baseline
     return SummaryRow(
         run_id=run.run_id,
@@ -187,7 +191,8 @@ def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Summ
         tweakset=first.tweakset,
         cells=len(measured),
         cells_run=len(cells),
-        throughput_samples_per_s=throughput_samples_per_s(measured),
+        rate=amount(primary, rate) if rate else None,
+        throughput_samples_per_s=None if rate else throughput_samples_per_s(measured),
         step_time_mean_s=step_time_mean_s(measured),
         gpu_util_percent=time_weighted(measured, lambda cell: mean_of(GPU_UTIL, cell)),
         gpu_power_w=time_weighted(measured, power_w),
@@ -200,7 +205,7 @@ def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Summ
         low=effect.low if effect else None,
         high=effect.high if effect else None,
         verdict="baseline" if in_baseline else comparison.verdict if comparison else "",
-        means=_means(measured),
+        means=means,
     )
 
 
@@ -244,6 +249,7 @@ ACROSS = {"improved": "faster", "regressed": "slower", "equivalent": "equivalent
 COLUMNS = {
     "tweakset": Column("tweak set", left=True),
     "cells": Column("cells"),
+    "rate": Column("rate"),
     "throughput_samples_per_s": Column("samples\n1/s", write=digits),
     "step_time_mean_s": Column("step\ns", write=digits),
     "gpu_util_percent": Column("GPU\n%", write=_tenths),
@@ -319,7 +325,7 @@ def _every_field(rows: Sequence[SummaryRow]) -> Table:
     """Units in the names, fractions as fractions; parameters are counted by section, other sections together."""
     records = []
     for row in rows:
-        record = {RENAMED.get(name, name): value for name, value in asdict(row).items() if name not in {"changes", "means"}}
+        record = {RENAMED.get(name, name): value for name, value in asdict(row).items() if name not in {"changes", "means", "rate"}}
         counts = {f"{section}_parameters": row.changes.get(section, 0) for section in SECTIONS}
         other = sum(count for section, count in row.changes.items() if section not in SECTIONS)
         records.append(record | counts | {"other_parameters": other, **row.means})

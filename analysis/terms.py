@@ -29,8 +29,11 @@ class NotComparable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
+    """A measured quantity; `unit` says of what a rate is so much per second, where its name does not: `B`, `requests`."""
+
     name: str
     better: Better
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,13 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What was run. `primary`, where given, takes the place of the study's."""
+    """What was run. `primary`, where given, takes the place of the study's. `command` is that of `deeptweak run`, of its workload alone."""
 
     name: str
     primary: Metric | None = None
     description: str = ""
     params: Mapping[str, object] = field(default_factory=dict)
+    command: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class Steps:
     cpu_s: tuple[float, ...] | None
     warmup: int
     overlap: bool = False
+    rate_per_s: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 
+from control.called import JUDGE
+
 from .terms import Effect, Refused, Run
 
 SPOKEN = {
@@ -115,7 +117,7 @@ def unsigned(fraction: float) -> str:
 
 def plan_command(margin: float, file: str) -> str:
     """What says how many blocks would see a difference of the margin."""
-    return f"python -m analysis plan --effect {unsigned(margin).replace(' ', '')} {shlex.quote(file)}"
+    return f"{JUDGE} plan --effect {unsigned(margin).replace(' ', '')} {shlex.quote(file)}"
 
 
 def exactly(fraction: float) -> str:

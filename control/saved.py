@@ -9,12 +9,13 @@ Schema history: 1 - first. 2 - runs on a cluster: `nodes`, `place`. 3 - designs:
 study, `monitor` and `usage` of a cell. 6 - `steps.overlap`. 7 - kinds `environment` and `process` of settings, and their keys in `tweak`.
 8 - `turns`; `baseline` of a study. 9 - `design.precision`; `step_time_round_adjusted_s` place by place.
 10 - what others' CPU time takes out of that is bounded; workloads of a budget have their own numbers of blocks.
-11 - cells in a file beside. 12 - `step_time_round_adjusted_s` leans to the faster steps.
+11 - cells in a file beside. 12 - `step_time_round_adjusted_s` leans to the faster steps. 13 - rates told by a program: `unit` of a metric;
+`command` of a workload.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 
 def limits(**keywords: object) -> tuple[tuple[str, object], ...]:
@@ -85,6 +86,9 @@ class Machine(TypedDict, total=False):
 class Metric(TypedDict):
     name: Annotated[Name, "name: one of `extra_info.metrics`"]
     better: Annotated[Better, "word: `lower` or `higher`"]
+    unit: Annotated[
+        NotRequired[Name], "name: of what `rate_median_per_s` is so much per second: `B`, `requests`, `tokens`; absent elsewhere"
+    ]
 
 
 class Study(TypedDict):
@@ -175,6 +179,30 @@ class Design(TypedDict):
     conclusion: Annotated[NotRequired[Conclusion], OPEN, "–: what an adaptive design came to; each adds its own; absent elsewhere"]
 
 
+class Command(TypedDict):
+    program: Annotated[list[str], limits(minItems=1), "words: the program and its arguments"]
+    folder: Annotated[str, "path: where it runs"]
+    environment: Annotated[dict[str, str], "text: variable → value, of those that `--env` set"]
+    steps_are: Annotated[
+        Literal["lines", "calls", "runs"], "word: what ends a step: a line, a call of `step()`, or a run of the whole command"
+    ]
+    format: Annotated[str | None, "name: of the known format, typed or recognised; null: none"]
+    pattern: Annotated[str | None, "regular expression: of the lines, or of the figure of a run; null: none"]
+    rate_unit: Annotated[str | None, "name: of what its figures are so much per second; empty where it is not known; null: they are times"]
+    steps: Annotated[Ordinal, "steps: of a cell that count"]
+    warmup: Annotated[Count, "steps: before these"]
+    samples: Annotated[Ordinal, "count: of a step"]
+    timeout_s: Annotated[Positive, "s: without a step, or of a run, after which it has failed"]
+    exit_codes: Annotated[list[int], "numbers: with which it may end"]
+    output: Annotated[str | None, "path: of the file that the figure is read from; null: from what it prints"]
+    image: Annotated[str | None, "name: that it runs in on a cluster; null: it is a program of this machine"]
+    meaning: Annotated[Literal["count", "time", "rate", "line"] | None, "word: what the number of a line is; null: decided by the first"]
+    follow: Annotated[str | None, "name: of the bar whose counter counts; null: any"]
+    every: Annotated[Ordinal, "count: of the program's counter, that a step spans"]
+    figure: Annotated[str | None, "name: of the figure that counts; null: the only one, or their combination"]
+    step_is: Annotated[str | None, "text: what a step was in the trial, and which bars were not counted; null: there was no trial"]
+
+
 class Workload(TypedDict):
     primary: Annotated[
         NotRequired[Metric | None], "–: the workload's own primary metric; takes the place of the study's; null or absent: the study's"
@@ -185,6 +213,7 @@ class Workload(TypedDict):
         "not null",
     ]
     description: Annotated[str, "text: what it does"]
+    command: Annotated[NotRequired[Command], "–: the program that `deeptweak run` was given; absent for a workload of ours"]
 
 
 class Setting(TypedDict):
@@ -256,7 +285,7 @@ class MachineCheck(TypedDict):
 
 
 class Run(TypedDict):
-    schema_version: Annotated[Version, "count: version of this schema: 12"]
+    schema_version: Annotated[Version, "count: version of this schema: 13"]
     run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
     started_utc: Annotated[Utc | None, "UTC: when the first cell was prepared; null only where it was imported from files that do not say"]
     ended_utc: Annotated[Utc | None, "UTC: when the last cell was over; null as above"]

@@ -87,6 +87,7 @@ class Facts(TypedDict, total=False):
         "`tokens`; then there is one step, the measurement, and what is not told (`cpu_s`, `loss`, `start_monotonic_s`) has no column",
     ]
     gpu_uuids: Annotated[list[str], "names: the GPUs the process may use, as `nvidia-smi -L` calls them; absent on a CPU"]
+    rate_unit: Annotated[str, "name: of what `extra_info.steps.rate_per_s` is so much per second: `B`, `requests`, `tokens`, …"]
     data_crc32: Annotated[str | int, "hex: fingerprint of the samples; cells with different ones are never compared"]
 
 
@@ -96,6 +97,10 @@ class Steps(TypedDict):
     samples: Annotated[list[Count], "count: samples worked on"]
     tokens: Annotated[NotRequired[list[Count]], "count: tokens worked on; 0 where the work has none"]
     loss: Annotated[NotRequired[list[float]], "number: training loss"]
+    rate_per_s: Annotated[
+        NotRequired[list[Positive]],
+        "1/s: what the program told of its own speed in the step, see `extra_info.workload_facts.rate_unit`; `wall_s` is our own clock's",
+    ]
     start_monotonic_s: Annotated[NotRequired[list[float]], "s: CLOCK_MONOTONIC when the step began, the clock of the telemetry"]
     warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
     overlap: Annotated[
@@ -197,6 +202,9 @@ class Metrics(TypedDict, total=False):
         Positive, "samples/s: sum of samples / sum of wall time (never a mean of rates); absent where steps overlap"
     ]
     throughput_tokens_per_s: Annotated[Positive | None, "tokens/s: sum of tokens / sum of wall time; absent where there are none"]
+    rate_median_per_s: Annotated[
+        Positive, "1/s: median of the rates that the program told, see `extra_info.workload_facts.rate_unit`; absent where it told none"
+    ]
     step_time_p10_s: Annotated[Positive, "s: 10th percentile of wall time, linear between order statistics"]
     step_time_round_adjusted_s: Annotated[
         Positive,

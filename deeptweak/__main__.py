@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import webbrowser
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ DEMO = ("demo", "judge a saved run and write its report: no root, no GPU, 30 sec
 DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 DEMO_REPORT = "deeptweak-demo.html"
 USAGE = 2
+STARTED_AS = "DEEPTWEAK_STARTED_AS"  # control/called.py reads it
 EXTRAS = {
     "kubernetes": "kubernetes",
     "pynvml": "run",
@@ -35,6 +37,7 @@ EXTRAS = {
 def main() -> int:
     """Run one command. Returns: its exit code."""
     sys.path.insert(0, str(HOUSE))
+    os.environ[STARTED_AS] = "deeptweak"  # before the house is imported, and for all processes that are started from here
     words = sys.argv[1:]
     name = words[0] if words else ""
     try:
@@ -47,7 +50,7 @@ def main() -> int:
         if name in MEASURE:
             from fixtures.__main__ import main as measure
 
-            return measure(words, program="deeptweak")
+            return measure(words)
         return _judge(words)
     except WrongTable as error:
         print(f"error: {error}", file=sys.stderr)
@@ -79,7 +82,7 @@ def _commands() -> set[str]:
 def _judge(words: list[str]) -> int:
     from analysis.__main__ import main as judge
 
-    return judge(words, program="deeptweak")
+    return judge(words)
 
 
 def _help() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import analysis.__main__ as judging
+import control.called as house
 import fixtures.__main__ as measuring
 from deeptweak import __main__ as door
 
@@ -20,6 +21,7 @@ HOUSE = Path(__file__).parents[1]
 def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(sys, "argv", ["deeptweak", *words])
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv(door.STARTED_AS, "")  # which it sets; put back at the test's end
     return door.main()
 
 
@@ -37,9 +39,32 @@ def test_a_command_that_does_not_exist_is_answered_with_one_that_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert called("compre", monkeypatch=monkeypatch) == 2
-    said = capsys.readouterr().err
-    assert "`compare`" in said
-    assert "`deeptweak --help`" in said
+    assert "`compare`" in capsys.readouterr().err
+
+
+CALLED = {"deeptweak": "deeptweak", "analysis": "python -m analysis", "fixtures": "python -m fixtures"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "words", "form"),
+    [
+        *((module, ["compare", door.DEMO_RUN], "next: {} report data/runs/") for module in ("deeptweak", "analysis")),
+        *((module, ["compare", "--help"], "  {} compare ") for module in ("deeptweak", "analysis")),
+        *((module, ["compre"], "`{} --help`") for module in ("deeptweak", "analysis")),
+        *((module, ["list", "--help"], "usage: {} list") for module in ("deeptweak", "fixtures")),
+    ],
+)
+def test_commands_are_called_as_whoever_started_them_called_them(module: str, words: list[str], form: str) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != door.STARTED_AS}
+    done = subprocess.run([sys.executable, "-m", module, *words], cwd=HOUSE, env=environ, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert form.format(CALLED[module]) in said
+    assert not [name for name in CALLED.values() if name != CALLED[module] and f"{name} " in said]
+
+
+def test_the_house_reads_the_variable_that_deeptweak_sets() -> None:
+    assert door.STARTED_AS == house.VARIABLE
 
 
 PROJECT = """

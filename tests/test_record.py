@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.metrics import metrics_of
+from analysis.terms import Steps
 from fixtures import record
 from fixtures.kernel.machine import Effects, Restored, Write
 from fixtures.targets.local import Local
@@ -140,6 +143,23 @@ def test_metrics_are_sums_and_quantiles_of_the_measured_steps(rows: list[tuple[f
             "cpu_s_per_step": 2 * total_s / len(rows),
         }
     )
+
+
+def test_a_told_rate_is_a_column_and_its_median_a_metric() -> None:
+    """The warm-up's is left out of the median."""
+    rates = enumerate((900.0, 10.0, 40.0, 20.0))
+    found = ran([replace(step(n, 1.0, warmup=n == 0), rate_per_s=rate) for n, rate in rates])
+    assert found["steps"]["rate_per_s"] == [900.0, 10.0, 40.0, 20.0]
+    assert found["metrics"]["rate_median_per_s"] == 20.0
+    columns = {name: tuple(values) for name, values in found["steps"].items() if isinstance(values, list)}
+    read = Steps(columns["wall_s"], columns["samples"], None, None, 1, rate_per_s=columns["rate_per_s"])
+    assert metrics_of(read)["rate_median_per_s"] == 20.0  # as the other side makes it
+
+
+def test_a_rate_that_one_step_did_not_tell_is_missing_in_all() -> None:
+    found = ran([replace(step(0, 1.0), rate_per_s=10.0), step(1, 1.0)])
+    assert "rate_per_s" not in found["steps"]
+    assert "rate_median_per_s" not in found["metrics"]
 
 
 def test_a_workload_without_tokens_has_no_token_rate() -> None:

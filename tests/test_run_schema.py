@@ -118,7 +118,7 @@ def test_a_benchmark_of_no_study_may_stand_beside_the_cells() -> None:
     ("place", "value"),
     [
         (("deeptweak", "unexplained"), 1),
-        (("deeptweak", "schema_version"), 13),
+        (("deeptweak", "schema_version"), 14),
         (("deeptweak", "started_utc"), "yesterday"),
         (("deeptweak", "cells", 0, "reason"), "measured cells have none"),
         (("deeptweak", "studies", "made_up", "margin"), 3),

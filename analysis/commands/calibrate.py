@@ -15,6 +15,7 @@ from analysis.answer import Answer
 from analysis.load import load
 from analysis.subcommands import option, signature
 from analysis.wording import whole
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -26,8 +27,8 @@ HELP = "how often each rule, ours and others', is wrong"
 REAL = "data/runs/2026-11-21_aa_amd-epyc-2cpu.json"
 EXAMPLE = f"""\
 example:
-  python -m analysis calibrate
-  python -m analysis calibrate {REAL}
+  {JUDGE} calibrate
+  {JUDGE} calibrate {REAL}
 
 Exit code 0: measured. 2: bad usage, or a file cannot be used.
 """
@@ -50,7 +51,7 @@ def run(
     real = tuple(real_noise(load(name), seed, trials) for name in runs)
     result = answer(calibrate(seed, trials, real), rules=args.markdown)
     following = ("compare", runs[0]) if runs else ("calibrate", REAL) if Path(REAL).exists() else ()
-    return replace(result, next=shlex.join(["python", "-m", "analysis", *following]) if following else "")
+    return replace(result, next=shlex.join([*JUDGE.split(), *following]) if following else "")
 
 
 arguments = run.arguments

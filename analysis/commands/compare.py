@@ -14,6 +14,7 @@ from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature
 from analysis.terms import Comparison, Refused, UnknownName
 from analysis.wording import parse_names, percent, probability
+from control.called import JUDGE
 from control.t_test import ALPHA
 
 if TYPE_CHECKING:
@@ -23,19 +24,19 @@ if TYPE_CHECKING:
 ANSWERS = True
 GROUP = "run"
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
-EXAMPLE = """\
+EXAMPLE = f"""\
 BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is
 one of its tweak sets), or a quoted glob or folder of saved runs that are replicates of one arm. With BASE alone its tweak sets are
 compared inside the run.
 
 examples:
-  python -m analysis compare .benchmarks/*/0001_exp1.json           tweak sets of one run with its stock
-  python -m analysis compare exp1.json --baseline thp-never         … with another tweak set
-  python -m analysis compare exp1.json:stock exp1.json:thp-always   two tweak sets
-  python -m analysis compare before.json after.json                 each tweak set with its like in another run
-  python -m analysis compare before.json after.json --relative-to stock   … freed of drift between the runs
-  python -m analysis compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
-  python -m analysis compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
+  {JUDGE} compare .benchmarks/*/0001_exp1.json           tweak sets of one run with its stock
+  {JUDGE} compare exp1.json --baseline thp-never         … with another tweak set
+  {JUDGE} compare exp1.json:stock exp1.json:thp-always   two tweak sets
+  {JUDGE} compare before.json after.json                 each tweak set with its like in another run
+  {JUDGE} compare before.json after.json --relative-to stock   … freed of drift between the runs
+  {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
+  {JUDGE} compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
 
 Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
 """
@@ -94,7 +95,7 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
             raise Refused("--baseline is for one run alone; with several write BASE:TWEAKSET.")
         return compare_arms(base, candidates, options)
     if len(base.runs) > 1:  # of which none was meant to be the baseline
-        raise Refused(f"{base.label} holds {len(base.runs)} runs: name what to compare them with, or see `python -m analysis history`.")
+        raise Refused(f"{base.label} holds {len(base.runs)} runs: name what to compare them with, or see `{JUDGE} history`.")
     return compare(base.runs[0], baseline or base.tweakset, options)
 
 

@@ -6,10 +6,11 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.called import JUDGE
 
 GROUP = "study"
 HELP = "faults: report, checkpoint intervals, packet loss, simulate"
-EXAMPLE = "`python -m analysis depend STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} depend STEP --help` says the rest."
 
 
 def _intervals_s(text: str) -> tuple[float, ...]:
@@ -21,9 +22,9 @@ def _intervals_s(text: str) -> tuple[float, ...]:
 
 @step(
     "recovery, lost work, goodput, slowdown, isolation, accuracy",
-    """\
+    f"""\
 examples:
-  python -m analysis depend report .benchmarks/*/0001_faults.json
+  {JUDGE} depend report .benchmarks/*/0001_faults.json
 """,
 )
 def report(
@@ -45,9 +46,9 @@ def report(
 
 @step(
     "the interval between checkpoints: Young, Daly, and measured",
-    """\
+    f"""\
 examples:
-  python -m analysis depend checkpoint --cost-s 300 --mtbf-s 86400
+  {JUDGE} depend checkpoint --cost-s 300 --mtbf-s 86400
 """,
 )
 def checkpoint(
@@ -79,9 +80,9 @@ def checkpoint(
 
 @step(
     "step time against packet loss, held against Mathis's law",
-    """\
+    f"""\
 example:
-  python -m analysis depend network .benchmarks/*/0001_network.json
+  {JUDGE} depend network .benchmarks/*/0001_network.json
 """,
 )
 def network(
@@ -104,9 +105,9 @@ def network(
 
 @step(
     "checkpoint intervals simulated, against Daly's",
-    """\
+    f"""\
 examples:
-  python -m analysis depend simulate --cost-s 300 --mtbf-s 86400 --work-s 8640000
+  {JUDGE} depend simulate --cost-s 300 --mtbf-s 86400 --work-s 8640000
 """,
 )
 def simulate(

@@ -11,6 +11,7 @@ from analysis.answer import Answer
 from analysis.load import load_each
 from analysis.subcommands import option, signature
 from analysis.terms import Refused, Run
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.studies.describe.describe import Described
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 ANSWERS = True
 GROUP = "run"
 HELP = "what is inside runs: steps, stationarity, energy, noise"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis describe .benchmarks/*/0001_exp1.json
-  python -m analysis describe data/one_node_one_gpu --json       a DeepTweak directory
+  {JUDGE} describe .benchmarks/*/0001_exp1.json
+  {JUDGE} describe data/one_node_one_gpu --json       a DeepTweak directory
 
 Exit code 0: described. 2: bad usage, or no file can be used.
 """

@@ -14,6 +14,7 @@ from analysis.plain import one_line
 from analysis.switched import is_switched
 from analysis.terms import Refused, Run, UnknownName
 from analysis.wording import suggestion
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 ANSWERS = True
 GROUP = "design"
 HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
-EXAMPLE = """\
+EXAMPLE = f"""\
 RUN is a saved run of any design, or a table of another study: a .csv file with a column a factor and a row a cell.
 
 examples:
   pytest benchmarks/ --design=ablation --tweaks=training-host --benchmark-save=which
-  python -m analysis effects .benchmarks/*/0001_which.json
-  python -m analysis effects which.json --effect vm.swappiness:vm.dirty_ratio
-  python -m analysis effects results.csv --response au --factors format,workers --block day
+  {JUDGE} effects .benchmarks/*/0001_which.json
+  {JUDGE} effects which.json --effect vm.swappiness:vm.dirty_ratio
+  {JUDGE} effects results.csv --response au --factors format,workers --block day
 
 Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, or an effect asked for cannot be told from others.
 """
@@ -91,7 +92,7 @@ def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
         if getattr(args, option):
             raise Refused(f"--{option} is for .csv tables: {saved.origin} is a saved run, which says itself what was varied.")
     if is_switched(saved):
-        raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `python -m analysis compare`.")
+        raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `{JUDGE} compare`.")
     workloads = tuple(filter(None, args.workload.split(",")))
     must_have(saved, "workload", workloads, saved.workloads)
     if args.metric:

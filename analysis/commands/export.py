@@ -19,15 +19,16 @@ from analysis.render.csv import render
 from analysis.stats.effect import interval
 from analysis.subcommands import option, signature
 from analysis.terms import Metric, Refused, Run
+from control.called import JUDGE
 
 GROUP = "tool"
 HELP = "cells as CSV; figures for Bencher, github-action-benchmark, Otava"
-EXAMPLE = """\
+EXAMPLE = f"""\
 examples:
-  python -m analysis export .benchmarks/*/*.json --to=csv > cells.csv              a row a cell; pandas.read_csv("cells.csv")
-  python -m analysis export .benchmarks/*/0001_exp1.json --to=bmf > bmf.json       bencher run --adapter json --file bmf.json
-  python -m analysis export .benchmarks/*/0001_exp1.json --to=github-action > figures.json      tool: customSmallerIsBetter
-  python -m analysis export .benchmarks/*/*.json --to=otava > history.csv          a row a run, a column a figure
+  {JUDGE} export .benchmarks/*/*.json --to=csv > cells.csv              a row a cell; pandas.read_csv("cells.csv")
+  {JUDGE} export .benchmarks/*/0001_exp1.json --to=bmf > bmf.json       bencher run --adapter json --file bmf.json
+  {JUDGE} export .benchmarks/*/0001_exp1.json --to=github-action > figures.json      tool: customSmallerIsBetter
+  {JUDGE} export .benchmarks/*/*.json --to=otava > history.csv          a row a run, a column a figure
 
 A report to read is `report`; Markdown of any answer is its `--markdown`.
 Exit code 0: written. 2: bad usage, or a run cannot be used.

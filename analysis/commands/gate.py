@@ -22,6 +22,7 @@ from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.studies.gate.promote import Promotion, place, promote
 from analysis.terms import Refused, Run
 from analysis.wording import parse_percent, plan_command
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -32,14 +33,14 @@ UNTOLD = 2
 ANSWERS = True
 GROUP = "run"
 HELP = "fail a build on a regression"
-EXAMPLE = """\
+EXAMPLE = f"""\
 BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs made at different times say nothing about the tweak alone: interleave both
 arms in one run, keep a folder of accepted runs as BASELINE, or gate --relative-to a tweak set that both have.
 
 examples:
-  python -m analysis gate exp1.json:stock exp1.json:my-tuning --max-regression 3%
-  python -m analysis gate baselines/ exp2.json --limits gate.yaml --promote-to baselines/
-  python -m analysis gate baseline.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment comment.md
+  {JUDGE} gate exp1.json:stock exp1.json:my-tuning --max-regression 3%
+  {JUDGE} gate baselines/ exp2.json --limits gate.yaml --promote-to baselines/
+  {JUDGE} gate baseline.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment comment.md
 
 Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too little data to decide.
 In GitHub Actions the step summary and annotations are written too.
@@ -114,7 +115,7 @@ def _next(gate: Gate, candidate: str) -> str:
     more = [ruled.limit for ruled in gate.rulings if ruled.blocks_needed]
     if gate.ruling == "undecided" and more and Path(path).is_file():
         return plan_command(min(more), path)
-    return f"python -m analysis report {shlex.quote(path)}"
+    return f"{JUDGE} report {shlex.quote(path)}"
 
 
 def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:

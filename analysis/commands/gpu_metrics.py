@@ -10,16 +10,17 @@ from pathlib import Path
 from analysis.answer import Answer
 from analysis.subcommands import option, signature
 from analysis.wording import whole
+from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "study"
 HELP = "GPU metrics over a grid of blocks × threads: relations, bounds, heat maps"
-EXAMPLE = """\
+EXAMPLE = f"""\
 examples:
-  python -m analysis gpu-metrics .benchmarks/*/0001_grid.json
-  python -m analysis gpu-metrics logs/                    <blocks>.<threads>.dcgmi.txt and .nvsm.txt, and mean.csv if it is there
-  python -m analysis gpu-metrics logs/ --plot pictures/   heat maps and relations too
-  python -m analysis gpu-metrics logs/ --tables tables/   mean.csv, median.csv, max.csv, active.csv
+  {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json
+  {JUDGE} gpu-metrics logs/                    <blocks>.<threads>.dcgmi.txt and .nvsm.txt, and mean.csv if it is there
+  {JUDGE} gpu-metrics logs/ --plot pictures/   heat maps and relations too
+  {JUDGE} gpu-metrics logs/ --tables tables/   mean.csv, median.csv, max.csv, active.csv
 
 Exit code 0: analysed. 2: bad usage, or nothing can be used.
 """

@@ -14,18 +14,19 @@ from analysis.streams import complain
 from analysis.subcommands import option, picture_file, signature
 from analysis.terms import Refused
 from analysis.wording import whole
+from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "run"
 HELP = "change points in many saved runs over time"
-EXAMPLE = """\
+EXAMPLE = f"""\
 A run is one value in each series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of
 machine, and needs 10 runs. What is called a change, and how often noise is taken for one: docs/history.md.
 
 examples:
-  python -m analysis history .benchmarks/
-  python -m analysis history 'nightly/*.json' --relative-to stock --plot history.png
-  python -m analysis history nightly/ --acknowledged known.yaml --fail-on-regression --recent 10
+  {JUDGE} history .benchmarks/
+  {JUDGE} history 'nightly/*.json' --relative-to stock --plot history.png
+  {JUDGE} history nightly/ --acknowledged known.yaml --fail-on-regression --recent 10
 
 Exit code 0: judged. 1: with --fail-on-regression, a recent change for the worse that nobody acknowledged. 2: bad usage, or a file
 cannot be used. 3: no series is long enough to be judged.
@@ -71,7 +72,7 @@ def run(
             exit_code = NOT_DRAWN
     changes = history.changes
     files = [mark.origin for mark in (changes[0].last_before, changes[0].first)] if changes else runs
-    following = shlex.join(["python", "-m", "analysis", "compare" if changes else "report", *files])
+    following = shlex.join([*JUDGE.split(), "compare" if changes else "report", *files])
     return replace(result, next=following, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
 
 

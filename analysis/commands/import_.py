@@ -17,6 +17,7 @@ from analysis.files import must_be_a_name, must_be_new, read_whole, write_whole
 from analysis.importing import MergeSource, document
 from analysis.load import files_of, find, from_json, load, parsed
 from analysis.terms import Refused, Run
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 GROUP = "tool"
 HELP = "runs of other tools as one of ours"
-EXAMPLE = """\
+EXAMPLE = f"""\
 examples:
-  python -m analysis import data/one_node_one_gpu --output study.json             a DeepTweak directory
-  python -m analysis import --tweakset stock base-*.json --tweakset exp1 exp1-*.json --output exp1.json
+  {JUDGE} import data/one_node_one_gpu --output study.json             a DeepTweak directory
+  {JUDGE} import --tweakset stock base-*.json --tweakset exp1 exp1-*.json --output exp1.json
                                                                                   stock files, a block each
 
 The first run of each tweak set is block 1, the second block 2, as they are named: name them in the order in which they ran.

@@ -10,16 +10,17 @@ from pathlib import Path
 from analysis.answer import Answer
 from analysis.subcommands import option, signature
 from analysis.wording import whole
+from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "study"
 HELP = "input of a training: utilisation, throughput, DLIO results"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis io .benchmarks/*/0001_io.json
-  python -m analysis io results/              DLIO's result folders in it, and a published table
-  python -m analysis io results/ --plot io/   pictures too; those of a saved run are in its report and in `plot` as well
-  python -m analysis io results/ --mlperf     what they lack to be a submission to MLPerf Storage
+  {JUDGE} io .benchmarks/*/0001_io.json
+  {JUDGE} io results/              DLIO's result folders in it, and a published table
+  {JUDGE} io results/ --plot io/   pictures too; those of a saved run are in its report and in `plot` as well
+  {JUDGE} io results/ --mlperf     what they lack to be a submission to MLPerf Storage
 
 Exit code 0: analysed. 2: bad usage, or nothing can be used.
 """

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from analysis.answer import Answer, then
 from analysis.subcommands import Steps, runs_of, step
+from control.called import JUDGE
 
 GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"
-EXAMPLE = "`python -m analysis jobs STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} jobs STEP --help` says the rest."
 
 
 @step(
     "where the time of jobs goes, by class and system; the best system",
-    """\
+    f"""\
 example:
-  python -m analysis jobs profile .benchmarks/*/0001_profile.json
+  {JUDGE} jobs profile .benchmarks/*/0001_profile.json
 """,
 )
 def profile(
@@ -35,9 +36,9 @@ def profile(
 
 @step(
     "time to an accuracy by hyper-parameters: points, the best, effects",
-    """\
+    f"""\
 example:
-  python -m analysis jobs hyper .benchmarks/*/0001_hyper.json
+  {JUDGE} jobs hyper .benchmarks/*/0001_hyper.json
 """,
 )
 def hyper(

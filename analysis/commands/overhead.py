@@ -14,6 +14,7 @@ from analysis.answer import Answer, together
 from analysis.load import load_each
 from analysis.subcommands import option, signature
 from analysis.terms import Refused, Run
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.studies.monitors.terms import Overhead
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 ANSWERS = True
 GROUP = "study"
 HELP = "monitors and profilers: what watching costs"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis overhead .benchmarks/*/0001_monitors.json
-  python -m analysis overhead .benchmarks/*/0001_monitors.json --json
-  python -m analysis overhead MNIST/     logs that a study of others left, one run a condition
+  {JUDGE} overhead .benchmarks/*/0001_monitors.json
+  {JUDGE} overhead .benchmarks/*/0001_monitors.json --json
+  {JUDGE} overhead MNIST/     logs that a study of others left, one run a condition
 
 Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 """

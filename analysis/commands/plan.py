@@ -10,17 +10,18 @@ from analysis.load import load
 from analysis.subcommands import option, picture_file, signature
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "design"
 HELP = "blocks and time needed to find an effect, by a pilot's noise"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
   pytest benchmarks/ --blocks=4 --benchmark-save=pilot
-  python -m analysis plan --effect 3% .benchmarks/*/0001_pilot.json
-  python -m analysis plan --effect 3% pilot.json --power 0.9 --looks 4
-  python -m analysis plan --effect 3% pilot.json --blocks 20     what 20 blocks would see
-  python -m analysis plan --effect 3% pilot.json --plot plan.png
+  {JUDGE} plan --effect 3% .benchmarks/*/0001_pilot.json
+  {JUDGE} plan --effect 3% pilot.json --power 0.9 --looks 4
+  {JUDGE} plan --effect 3% pilot.json --blocks 20     what 20 blocks would see
+  {JUDGE} plan --effect 3% pilot.json --plot plan.png
 
 Exit code 0: planned. 2: bad usage, the file cannot be used, or it holds no replicates to plan from.
 """

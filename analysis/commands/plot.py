@@ -13,6 +13,7 @@ from analysis.files import damaged, write_whole
 from analysis.load import load_each
 from analysis.terms import Refused, Run
 from analysis.wording import ended, suggestion
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 GROUP = "run"
 HELP = "pictures of saved runs and summary tables, a file each"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis plot .benchmarks/*/0001_exp1.json
-  python -m analysis plot exp1.json --picture forest --picture run_order --format svg
-  python -m analysis plot data/one_node_one_gpu/ data/one_node_two_gpu/ --output gpu
+  {JUDGE} plot .benchmarks/*/0001_exp1.json
+  {JUDGE} plot exp1.json --picture forest --picture run_order --format svg
+  {JUDGE} plot data/one_node_one_gpu/ data/one_node_two_gpu/ --output gpu
 
 Without --picture all that can be drawn is drawn, with the tables summary.csv and summary.md;
 `--picture summary` writes these alone. What cannot be drawn is named with the reason.

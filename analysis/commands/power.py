@@ -10,10 +10,11 @@ from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.called import JUDGE
 
 GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, simulate, report"
-EXAMPLE = "`python -m analysis power STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} power STEP --help` says the rest."
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 
@@ -42,9 +43,9 @@ TASKS = option("FILE", "tasks of your own (default: data/power/tasks.yaml)", typ
 
 @step(
     "saved profiles → files of traces (CSV)",
-    """\
+    f"""\
 example:
-  python -m analysis power traces .benchmarks/*/0001_profile.json -o traces/
+  {JUDGE} power traces .benchmarks/*/0001_profile.json -o traces/
 
 Files of these names in the folder are replaced.
 """,
@@ -64,9 +65,9 @@ def traces(
 
 @step(
     "what is wrong with traces or parameters",
-    """\
+    f"""\
 examples:
-  python -m analysis power quality traces.csv sweep.csv      files of traces, looked at together
+  {JUDGE} power quality traces.csv sweep.csv      files of traces, looked at together
 
 Exit code 0: nothing that refuses. 1: something does. 2: bad usage, or nothing can be read.
 """,
@@ -84,10 +85,10 @@ def quality(paths: list[Path] = option("PATH", "files of traces (.csv), folders 
 
 @step(
     "traces → parameters, with errors on held-out rows",
-    """\
+    f"""\
 examples:
-  python -m analysis power fit anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/
-  python -m analysis power fit traces/ --gpu A100 -o parameters/ --as original    the original's formulas and boosted trees
+  {JUDGE} power fit anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/
+  {JUDGE} power fit traces/ --gpu A100 -o parameters/ --as original    the original's formulas and boosted trees
 """,
 )
 def fit(
@@ -110,9 +111,9 @@ def fit(
 
 @step(
     "PctoDL's own parameter files (.json, .pth, .pkl) → ours; nothing is unpickled",
-    """\
+    f"""\
 example:
-  python -m analysis power convert PctoDL/fitting_results -o parameters/
+  {JUDGE} power convert PctoDL/fitting_results -o parameters/
 """,
 )
 def convert(folder: Path = option("DIR", "a folder of networks, or of one network", type=Path), *, output: Path = OUTPUT) -> Answer:
@@ -139,10 +140,10 @@ def convert(folder: Path = option("DIR", "a folder of networks, or of one networ
 
 @step(
     "what partitions, batches and clocks give by a model",
-    """\
+    f"""\
 examples:
-  python -m analysis power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
-  python -m analysis power predict parameters/ --gpu 3080Ti --rows traces.csv --json
+  {JUDGE} power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
+  {JUDGE} power predict parameters/ --gpu 3080Ti --rows traces.csv --json
 """,
 )
 def predict(
@@ -179,10 +180,10 @@ def predict(
 
 @step(
     "the best partition, batches and clocks under a cap",
-    """\
+    f"""\
 examples:
-  python -m analysis power partition parameters/ --network resnet50 --gpu 3080Ti --cap 130
-  python -m analysis power partition parameters/ --task 6                  network, GPU and cap of data/power/tasks.yaml
+  {JUDGE} power partition parameters/ --network resnet50 --gpu 3080Ti --cap 130
+  {JUDGE} power partition parameters/ --task 6                  network, GPU and cap of data/power/tasks.yaml
 """,
 )
 def partition(  # what goes with what
@@ -236,10 +237,10 @@ def partition(  # what goes with what
 
 @step(
     "algorithms compared on a simulated GPU that differs from its model",
-    """\
+    f"""\
 examples:
-  python -m analysis power simulate parameters/
-  python -m analysis power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
+  {JUDGE} power simulate parameters/
+  {JUDGE} power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
 """,
 )
 def simulate(
@@ -289,9 +290,9 @@ def _fraction(name: str, text: str) -> float:
 
 @step(
     "the fastest batch and power limit under a cap, from few points",
-    """\
+    f"""\
 example:
-  python -m analysis power limits zeus_power_limit_v100.csv --cap 150
+  {JUDGE} power limits zeus_power_limit_v100.csv --cap 150
 """,
 )
 def limits(
@@ -314,10 +315,10 @@ def limits(
 
 @step(
     "what algorithms make of a cap: throughput, violations, energy, latency",
-    """\
+    f"""\
 example:
-  python -m analysis power report .benchmarks/*/0001_cap.json
-  python -m analysis plot .benchmarks/*/0001_cap.json     controllers' traces, fronts, predictions
+  {JUDGE} power report .benchmarks/*/0001_cap.json
+  {JUDGE} plot .benchmarks/*/0001_cap.json     controllers' traces, fronts, predictions
 """,
 )
 def report(

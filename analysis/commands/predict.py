@@ -10,6 +10,7 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "predict times from factors: fit, cross-validate, show, give back to the scheduler"
-EXAMPLE = "`python -m analysis predict STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} predict STEP --help` says the rest."
 
 MODELS = "a white box: amdahl, usl, work, roofline"
 BOTH: tuple[By, ...] = ("configuration", "run")
@@ -30,9 +31,9 @@ LEVEL = option("PERCENT", "what intervals promise to cover (90%%)", type=parse_p
 
 @step(
     "cross-validate by configuration and by run",
-    """\
+    f"""\
 examples:
-  python -m analysis predict cv data/runs/io_patterns_*.json
+  {JUDGE} predict cv data/runs/io_patterns_*.json
 """,
 )
 def cv(
@@ -72,9 +73,9 @@ def cv(
 
 @step(
     "what a model leans on, and how far it may be trusted",
-    """\
+    f"""\
 examples:
-  python -m analysis predict fit data/runs/io_patterns_*.json --model trees
+  {JUDGE} predict fit data/runs/io_patterns_*.json --model trees
 """,
 )
 def fit(
@@ -101,9 +102,9 @@ def fit(
 
 @step(
     "predict points, with intervals, extrapolations named",
-    """\
+    f"""\
 examples:
-  python -m analysis predict show data/runs/io_patterns_*.json --at cache=warm format=png
+  {JUDGE} predict show data/runs/io_patterns_*.json --at cache=warm format=png
 """,
 )
 def show(
@@ -135,9 +136,9 @@ def show(
 
 @step(
     "predicted times by class, for the scheduler",
-    """\
+    f"""\
 examples:
-  python -m analysis predict service .benchmarks/*/0001_cluster_scheduling.json --model gp
+  {JUDGE} predict service .benchmarks/*/0001_cluster_scheduling.json --model gp
 """,
 )
 def service(

@@ -10,6 +10,7 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.studies.jobs.queue_fits import Fit
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
-EXAMPLE = "`python -m analysis queue STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} queue STEP --help` says the rest."
 
 
 def wholes(text: str) -> tuple[int, ...]:
@@ -43,9 +44,9 @@ def shares(text: str) -> tuple[float, ...]:
 
 @step(
     "rate, service times, variation, load and waits of streams of jobs",
-    """\
+    f"""\
 examples:
-  python -m analysis queue fit .benchmarks/*/0001_queueing.json
+  {JUDGE} queue fit .benchmarks/*/0001_queueing.json
 """,
 )
 def fit(
@@ -86,10 +87,10 @@ def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list
 
 @step(
     "measured waits against predicted ones, Little's law on every run",
-    """\
+    f"""\
 examples:
-  python -m analysis queue validate .benchmarks/*/0001_queueing.json
-  python -m analysis queue validate .benchmarks/*/0001_queueing.json --rate 6 --service 0.2
+  {JUDGE} queue validate .benchmarks/*/0001_queueing.json
+  {JUDGE} queue validate .benchmarks/*/0001_queueing.json --rate 6 --service 0.2
 """,
 )
 def validate(
@@ -118,13 +119,13 @@ def validate(
 
 @step(
     "waits by M/M/c, M/G/1, M/M/c/K, G/G/c, and by priority",
-    """\
+    f"""\
 examples:
-  python -m analysis queue predict --rate 6 --service 0.2 --servers 2
-  python -m analysis queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
-  python -m analysis queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    how many wait no longer than that
-  python -m analysis queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
-  python -m analysis queue predict .benchmarks/*/0001_queueing.json --servers 2,3
+  {JUDGE} queue predict --rate 6 --service 0.2 --servers 2
+  {JUDGE} queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
+  {JUDGE} queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    how many wait no longer than that
+  {JUDGE} queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
+  {JUDGE} queue predict .benchmarks/*/0001_queueing.json --servers 2,3
 """,
 )
 def predict(
@@ -249,9 +250,9 @@ def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool
 
 @step(
     "closed systems: users, time to think, demands of stations",
-    """\
+    f"""\
 example:
-  python -m analysis queue closed --users 10 --think 5 --demand cpu=0.05 --demand disk=0.08
+  {JUDGE} queue closed --users 10 --think 5 --demand cpu=0.05 --demand disk=0.08
 """,
 )
 def closed(

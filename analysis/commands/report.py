@@ -14,6 +14,7 @@ from analysis.files import damaged
 from analysis.load import load_each
 from analysis.terms import Refused, Run
 from analysis.wording import spoken
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 GROUP = "run"
 HELP = "one HTML page with verdicts, pictures, provenance and data"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis report .benchmarks/*/0001_exp1.json --output report.html
-  python -m analysis report before.json after.json --output both.html
-  python -m analysis report data/one_node_one_gpu/ --output gpu.html
-  python -m analysis report .benchmarks/ --output index.html
+  {JUDGE} report .benchmarks/*/0001_exp1.json --output report.html
+  {JUDGE} report before.json after.json --output both.html
+  {JUDGE} report data/one_node_one_gpu/ --output gpu.html
+  {JUDGE} report .benchmarks/ --output index.html
 
 A folder of several runs gives an index: newest first, what changed over time, and a link to each run's report, written beside it.
 The page needs no network and no script; an earlier report of that name is replaced, nothing else ever is.
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print("refused:", line, file=sys.stderr)
     if not runs:
         raise Refused(f"{', '.join(args.runs)}: no run could be read, so there is nothing to report.")
-    command = shlex.join(["python", "-m", "analysis", "report", *args.runs, "--output", str(args.output)])
+    command = shlex.join([*JUDGE.split(), "report", *args.runs, "--output", str(args.output)])
     if len(args.runs) == 1 and len(runs) > 1 and Path(args.runs[0]).is_dir():
         return _index(args, runs, command, refused)
     if len(runs) > MOST_RUNS:

@@ -10,10 +10,11 @@ from pathlib import Path
 from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
+from control.called import JUDGE
 
 GROUP = "study"
 HELP = "replicas for jobs: fit laws of speed-up, choose, simulate"
-EXAMPLE = "`python -m analysis scale STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} scale STEP --help` says the rest."
 
 
 def _sizes(text: str) -> list[float]:
@@ -28,10 +29,10 @@ def _sizes(text: str) -> list[float]:
 
 @step(
     "laws of speed-up, fitted to measured times",
-    """\
+    f"""\
 examples:
-  python -m analysis scale fit profile.csv
-  python -m analysis scale fit .benchmarks/*/0001_scaling.json --json > law.json
+  {JUDGE} scale fit profile.csv
+  {JUDGE} scale fit .benchmarks/*/0001_scaling.json --json > law.json
 """,
 )
 def fit(
@@ -50,9 +51,9 @@ def fit(
 
 @step(
     "replicas for jobs of some sizes, so that all take equally long",
-    """\
+    f"""\
 example:
-  python -m analysis scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
+  {JUDGE} scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
 """,
 )
 def choose(
@@ -75,10 +76,10 @@ def choose(
 
 @step(
     "replicas chosen for each job against one number for all, simulated",
-    """\
+    f"""\
 examples:
-  python -m analysis scale simulate law.json --target-s 60
-  python -m analysis scale simulate law.json --target-s 60 --nodes 64 --most 16 --load 0.5 --json
+  {JUDGE} scale simulate law.json --target-s 60
+  {JUDGE} scale simulate law.json --target-s 60 --nodes 64 --most 16 --load 0.5 --json
 """,
 )
 def simulate(
@@ -111,9 +112,9 @@ def simulate(
 
 @step(
     "replicas chosen for each job against one number for all, on real jobs",
-    """\
+    f"""\
 example:
-  python -m analysis scale report .benchmarks/*/0001_scaling.json
+  {JUDGE} scale report .benchmarks/*/0001_scaling.json
 """,
 )
 def report(

@@ -8,10 +8,11 @@ from pathlib import Path
 from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
+from control.called import JUDGE
 
 GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
-EXAMPLE = "`python -m analysis schedule STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} schedule STEP --help` says the rest."
 
 SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
@@ -29,9 +30,9 @@ def slots_of(text: str) -> dict[str, int]:
 
 @step(
     "policies on real streams of jobs, against each other and the simulator",
-    """\
+    f"""\
 example:
-  python -m analysis schedule report .benchmarks/*/0001_scheduling.json
+  {JUDGE} schedule report .benchmarks/*/0001_scheduling.json
 """,
 )
 def report(
@@ -58,9 +59,9 @@ def report(
 
 @step(
     "policies compared on identical arrivals, simulated",
-    """\
+    f"""\
 examples:
-  python -m analysis schedule simulate --slots 2 --load 0.8
+  {JUDGE} schedule simulate --slots 2 --load 0.8
 """,
 )
 def simulate(

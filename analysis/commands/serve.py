@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, g
 
 from analysis.terms import Refused
 from analysis.wording import suggestion
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
@@ -45,9 +46,9 @@ Served = tuple[Json, Callable[[Json], Json]]
 T = TypeVar("T")
 GROUP = "tool"
 HELP = "decide for another program, over lines of JSON: schedule, scale, power"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis serve < events.jsonl
+  {JUDGE} serve < events.jsonl
 
 Exit code 0: every line was answered. 2: a line could not be used.
 """

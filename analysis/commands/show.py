@@ -1,6 +1,6 @@
 """Show what a saved run says: the answer of the study it belongs to, verdicts where it belongs to none.
 
-`python -m analysis RUN` is the same.
+A saved run without a command is the same.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from analysis.answer import Answer
 from analysis.arms import read_arm
 from analysis.subcommands import option, signature
 from analysis.terms import Refused
+from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "run"
 HELP = "what a saved run says, whichever study it is of"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis show .benchmarks/*/0001_exp1.json
-  python -m analysis .benchmarks/*/0001_exp1.json        the same
+  {JUDGE} show .benchmarks/*/0001_exp1.json
+  {JUDGE} .benchmarks/*/0001_exp1.json        the same
 
 Exit code 0: shown, whatever was found. 2: bad usage, or the file cannot be used.
 """

@@ -16,13 +16,14 @@ from analysis.files import must_be_a_name, must_be_new, write_whole
 from analysis.load import from_json, parsed
 from analysis.subcommands import option, signature
 from analysis.terms import Cell, Refused, Run
+from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "run"
 HELP = "one file per tweak set, for `pytest-benchmark compare`"
-EXAMPLE = """\
+EXAMPLE = f"""\
 example:
-  python -m analysis split .benchmarks/*/0001_exp1.json --output by-tweak
+  {JUDGE} split .benchmarks/*/0001_exp1.json --output by-tweak
   pytest-benchmark compare by-tweak/stock.json by-tweak/thp-always.json --group-by=fullname --columns=median,mean,rounds
 
 pytest-benchmark takes the rounds of one cell for all there is to know; which difference is more than noise, `compare` says.
@@ -43,7 +44,7 @@ def run(
     content = parsed(run)
     saved = from_json(content, str(run))
     if saved.format != "deeptweak":
-        raise Refused(f"{run}: is not a saved run of ours (`python -m analysis import` makes one of a DeepTweak directory).")
+        raise Refused(f"{run}: is not a saved run of ours (`{JUDGE} import` makes one of a DeepTweak directory).")
     parts = split(saved, cast("Mapping[str, Any]", content))
     paths = {name: output / f"{must_be_a_name(name, 'a tweak set')}.json" for name in parts}
     for path in paths.values():

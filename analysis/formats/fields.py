@@ -135,6 +135,10 @@ class Fields:
             return tuple(values)
         return tuple(self._time(f"{name}[{at}]", value, zero=zero) for at, value in enumerate(values))
 
+    def rates(self, name: str) -> tuple[float, ...]:
+        """Return a list of finite numbers above 0."""
+        return tuple(self._number(f"{name}[{at}]", value, above=0) for at, value in enumerate(self._list(name)))
+
     def counts(self, name: str) -> tuple[int, ...]:
         values = self._list(name)
         if {*map(type, values)} == {int} and min(values) >= 0 and max(values) <= LARGEST_COUNT:
@@ -191,7 +195,13 @@ READERS: dict[str, Callable[[Fields, str], object]] = {
 def _metric(part: Fields) -> Metric:
     """Of what is computed from steps here, the file does not say which way is better."""
     metric: Metric = part.record(Metric)
-    better = "higher" if metric.name.startswith("throughput_") else "lower" if metric.name.startswith(("step_time_", "cpu_s_")) else None
+    better = (
+        "higher"
+        if metric.name.startswith(("throughput_", "rate_"))
+        else "lower"
+        if metric.name.startswith(("step_time_", "cpu_s_"))
+        else None
+    )
     if metric.better != (better or metric.better):
         part.refuse(f"says that {metric.name} is better {metric.better}; it is {better}")
     return metric

@@ -99,9 +99,10 @@ def _steps(part: Fields) -> Steps:
         cpu_s=part.times("cpu_s", zero=True) if part.has("cpu_s") else None,
         warmup=part.whole("warmup"),
         overlap=part.optional(Fields.flag, "overlap", default=False),
+        rate_per_s=part.optional(Fields.rates, "rate_per_s", None),
     )
     count = len(steps.wall_s)
-    for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s)):
+    for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s), ("rate_per_s", steps.rate_per_s)):
         if values is not None and len(values) != count:
             part.refuse(f"has {len(values)} {column} for {count} wall_s")
     if steps.warmup >= count:
@@ -113,9 +114,9 @@ def _steps(part: Fields) -> Steps:
 
 def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
     """Return some stretches of the steps one after the other, the first `warmup` of them not to be counted."""
-    columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s)
-    wall_s, samples, tokens, cpu_s = (values and tuple(value for part in parts for value in values[part]) for values in columns)
-    return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup)  # type: ignore[arg-type]  # each keeps its kind
+    columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s, steps.rate_per_s)
+    wall_s, samples, tokens, cpu_s, rates = (values and tuple(value for part in parts for value in values[part]) for values in columns)
+    return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup, rate_per_s=rates)  # type: ignore[arg-type]  # each keeps its kind
 
 
 def _window_s(part: Fields, steps: Steps) -> tuple[float, float] | None:

@@ -42,7 +42,7 @@ def convergence(scene: Scene) -> Spec:
         courses = [(comparison, course) for comparison, course in courses if len(course) > 1]
         if courses:
             margins += [comparison.margin for comparison, _ in courses]
-            beside = f"gain by {measure_of(panel.metric.name, [1.0]).name}, %, against {courses[0][0].baseline}"
+            beside = f"gain by {measure_of(panel.metric, [1.0]).name}, %, against {courses[0][0].baseline}"
             draw = partial(_courses, courses=courses, runs=scene.runs)
             sections.append(Section(panel.title, COURSES.height(len(courses)), draw, beside, run=panel.run))
     some(sections, f"no contrast has more than {FEWEST} blocks, so there is no course to show")

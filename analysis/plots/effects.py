@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from analysis.labels import short_names
 from analysis.summary import SECTIONS, changes
-from analysis.terms import Comparison, Effect, Run
+from analysis.terms import Comparison, Effect, Metric, Run
 from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken
 from control.names import undigested
@@ -174,15 +174,15 @@ def gain_with_interval(effect: Effect) -> str:
 def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
     """Write what 0 stands for: a gain without its base says nothing. Contrasts that rest on different blocks have each their own."""
     rows = without_guards(rows)
-    name, baseline = rows[0].primary_metric.name, rows[0].baseline
-    values: dict[str, list[float]] = {}
+    metric, baseline = rows[0].primary_metric, rows[0].baseline
+    values: dict[Metric, list[float]] = {}
     for effect in (effect for row in rows for effect in (row.primary, row.second) if effect):
-        values.setdefault(effect.metric.name, []).append(effect.baseline)
-    if not values and (own := [cell.metrics[name] for cell in measured(panel, baseline) if name in cell.metrics]):
-        values = {name: own}
+        values.setdefault(effect.metric, []).append(effect.baseline)
+    if not values and (own := [cell.metrics[metric.name] for cell in measured(panel, baseline) if metric.name in cell.metrics]):
+        values = {metric: own}
     shown = []
-    for name, own in values.items():
-        measure = measure_of(name, own)
+    for metric, own in values.items():
+        measure = measure_of(metric, own)
         shown.append(f"{measure.name} {' to '.join(dict.fromkeys(map(measure.value, (min(own), max(own)))))}")
     return f"0 = {baseline}{': ' if shown else ''}{', '.join(shown)}"
 

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from analysis.labels import TOLD_RATE
 from analysis.plain import one_line
 from analysis.terms import Metric, Run
 from analysis.wording import digits
+from control import rates
 
 from .style import TEXT
 from .vector import extent
@@ -53,8 +55,12 @@ class Measure(NamedTuple):
         return f"{digits(number * self.scale)} {self.unit}".strip()
 
 
-def measure_of(name: str, values: Sequence[float] = ()) -> Measure:
+def measure_of(metric: Metric | str, values: Sequence[float] = ()) -> Measure:
     """Choose name and unit for values of a metric; an unknown one keeps its own name, which carries its unit."""
+    name = metric if isinstance(metric, str) else metric.name
+    if name == TOLD_RATE:
+        scale, unit = rates.scale_of(max(map(abs, values), default=1.0), "" if isinstance(metric, str) else metric.unit)
+        return Measure("rate", unit, scale)
     label, unit = NAMES.get(name, (one_line(name, 60), ""))
     if unit != "s":
         return Measure(label, unit, 1.0)

@@ -96,7 +96,7 @@ def run_order(scene: Scene) -> Spec:
             outliers = outlying_cells(panel.cells, name)
             draw = partial(_order, panel=panel, looks=looks, outliers=outliers, time=time, last=last)
             values = [cell.metrics[name] for cell in panel.cells if name in cell.metrics]
-            beside = f"{measure_of(name, values).label} ({direction(panel.metric)})"
+            beside = f"{measure_of(panel.metric, values).label} ({direction(panel.metric)})"
             sections.append(Section(panel.title, 1.53 + 0.24 * last, draw, beside, run=run))
             named = [f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)" for cell, off in outliers]
             notes += [f"{panel.title}: {first_few(named, MOST_NAMED)}"] if named else []
@@ -292,7 +292,7 @@ def _order(
     sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], outliers: Sequence[Outlier], time: Timeline, *, last: bool
 ) -> None:
     name = panel.metric.name
-    scale = measure_of(name, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
+    scale = measure_of(panel.metric, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
     axes = sheet.axes(0.5, top + 0.14, body_width() - 0.52, 1.15, grid="y")
     axes.margins(y=0.12)
     _bands(axes, panel, time)
@@ -323,7 +323,7 @@ def _cell(panel: Panel, cell: Cell, value: float) -> str:
     """Write all that is known of a cell's value."""
     others = share_of_others(panel.run, cell)
     load = "" if others is None else f"; others used {unsigned(others)} of the CPUs"
-    unit = measure_of(panel.metric.name, [cell.metrics[panel.metric.name]]).unit
+    unit = measure_of(panel.metric, [cell.metrics[panel.metric.name]]).unit
     return f"{cell.tweakset} · {cell.workload}, block {cell.block}, cell {cell.order}: {digits(value)} {unit}{load}"
 
 

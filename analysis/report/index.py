@@ -22,6 +22,7 @@ from analysis.studies.history.history import History, gather, judge, regressions
 from analysis.terms import Refused, Run, Verdict
 from analysis.verdict import without_guards
 from analysis.wording import number
+from control.called import JUDGE
 
 from .answers import counted
 from .page import Picture, page_of, question_of, render
@@ -61,7 +62,7 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, command: str, r
         try:
             finding = ""
             if not _is_newer(path, run):
-                again = shlex.join(["python", "-m", "analysis", "report", run.origin, "--output", str(path)])
+                again = shlex.join([*JUDGE.split(), "report", run.origin, "--output", str(path)])
                 report = page_of([run], again)
                 save(report.html, path)
                 finding = next((told.answer for told in report.views[0].told), "")

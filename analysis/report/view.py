@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis import machine
+from analysis.again import command_line
 from analysis.checks import warnings_of
 from analysis.compare_answer import answer_of
+from analysis.labels import TOLD_RATE
 from analysis.render import html as as_html
 from analysis.terms import Cell, Comparison, Design, Run
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
+from control import rates
 from control.names import first_few, undigested
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 # Metrics in the list of all cells: label and factor to its unit.
 METRICS = {
+    TOLD_RATE: ("rate", 1),
     "throughput_samples_per_s": ("throughput, samples/s", 1),
     "step_time_p10_s": ("p10 step, ms", 1000),
     "step_time_q1_s": ("q1 step, ms", 1000),
@@ -235,8 +239,13 @@ def _lost(run: Run) -> list[LostCells]:
     return lost
 
 
+def _number(name: str, value: float, unit: str) -> str:
+    return rates.written(value, unit) if name == TOLD_RATE else f"{value * METRICS[name][1]:.4g}"
+
+
 def _line(cell: Cell, metrics: Sequence[str]) -> ViewLine:
-    numbers = (f"{cell.metrics[name] * METRICS[name][1]:.4g}" if name in cell.metrics else "" for name in metrics)
+    unit = str(cell.facts.get("rate_unit", ""))
+    numbers = (_number(name, cell.metrics[name], unit) if name in cell.metrics else "" for name in metrics)
     return ViewLine(
         order=cell.order,
         block=cell.block,
@@ -273,6 +282,10 @@ def _measure(run: Run) -> str | None:
         options += [f"--{name}={run.place[key]}" for name, key in asked.items() if key in run.place]
         lines.append(f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, --gpus and --pod-overlay")
     options += [f"--workloads={','.join(dict.fromkeys(cell.workload for cell in run.cells))}"] if _crossed(run) else []
+    if command := command_line(run, options):
+        # A command's revision is that of its own folder, and not for us to check out.
+        revision = [f"# measured at {run.commit}"] if run.commit else []
+        return "\n".join([*revision, *(line for line in lines if line.startswith("#")), command])
     return "\n".join([*lines, shlex.join(["python", "-m", "pytest", *study_files(run), *options, "--benchmark-save=again"])])
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from control.called import JUDGE
+
 from .catalog import platforms
 from .greedy import PartitionAnswer, greedy
 from .search import best, profiled
@@ -130,7 +132,7 @@ def tables_of(question: Question) -> Tables:
     if question.models is None:
         raise Unsupported(
             f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
-            "fit it with `python -m analysis power fit`, and name the parameters."
+            f"fit it with `{JUDGE} power fit`, and name the parameters."
         )
     tables = _tables(question.models, question.gpu, question.knobs)
     must_be_in(question.cap_unit, tables.models.values(), "the question")

@@ -43,7 +43,7 @@ class Recording:
         if row.combine == "geomean" and "figures" in self.truth:
             return geometric_mean(self.truth["figures"].values())
         if "rate_per_s" in self.truth:
-            return float(self.truth["rate_per_s"]) * (8 if row.unit == "b" else 1)
+            return float(self.truth["rate_per_s"]) * (8 if row.unit == "bit" else 1)
         return float(self.truth.get("run_s") or self.truth["step_s"] / self.truth.get("counts_per_step", 1))
 
 

@@ -40,6 +40,17 @@ def test_a_whole_report_lacks_nothing() -> None:
     assert [step.loss for step in done.steps] == [1.0, 1.0]
 
 
+def test_a_step_may_tell_its_rate() -> None:
+    done = report(READY, STEP | {"rate_per_s": 104e6}, STEP | {"index": 1, "warmup": False})
+    assert [step.rate_per_s for step in done.steps] == [104e6, None]
+
+
+@pytest.mark.parametrize("rate_per_s", [0, -1.0, float("inf"), float("nan")])
+def test_a_rate_that_is_none_ends_the_run(rate_per_s: float) -> None:
+    with pytest.raises(Broken, match="The rate of step 0"):
+        report(READY, STEP | {"rate_per_s": rate_per_s})
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -52,6 +63,7 @@ def test_a_whole_report_lacks_nothing() -> None:
         {"samples": 4.5},
         {"samples": -4},
         {"loss": 10**400},
+        {"rate_per_s": "104 MB/s"},
     ],
 )
 def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:

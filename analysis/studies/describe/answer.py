@@ -12,6 +12,7 @@ from analysis.stats.within import naive_alarms
 from analysis.terms import Run
 from analysis.verdict import ONE_RUN
 from analysis.wording import duration, measures, number, percent, probability, tiny, unit_of, unsigned
+from control.called import JUDGE
 from control.names import undigested
 
 from .describe import Described, Inside, Repeated, Sampled, averaged
@@ -45,7 +46,7 @@ def answer(result: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[
         sections=[section for run, workloads in result for section in _sections(run, workloads, alone=len(result) == 1)],
         warnings=[line for run, _ in result for line in run.warnings],
         legend=[*provenance([run for run, _ in result]), *LEGEND.items()],
-        next=f"python -m analysis compare {result[0][0].origin}" if len(result) == 1 and any(one.repeated for one in described) else "",
+        next=f"{JUDGE} compare {result[0][0].origin}" if len(result) == 1 and any(one.repeated for one in described) else "",
         data={"runs": [_data(run, workloads) for run, workloads in result]},
         rows=_flat(result),
         refused=refused,

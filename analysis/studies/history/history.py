@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
+from analysis.labels import TOLD_RATE
 from analysis.machine import Machines
 from analysis.pairing import metric_named
 from analysis.plain import moment
@@ -178,6 +179,7 @@ class _Gatherer:
         self.points: dict[_Key, list[RunPoint]] = {}
         self.left_out: dict[str, tuple[int, str]] = {}
         self.metrics: set[str] = set()
+        self.rates: dict[str, Metric] = {}  # by workload, with their units
         self.tweaksets: set[str] = set()
 
     def add(self, run: Run) -> None:
@@ -196,6 +198,7 @@ class _Gatherer:
             self._leave_out("copies of runs that are there already", f"{run.origin} is {first.origin}")
             return
         self.tweaksets |= run.tweaksets.keys()
+        self.rates |= {name: known.primary for name, known in run.workloads.items() if known.primary and known.primary.name == TOLD_RATE}
         for key, values in self._logs(run).items():
             self.points.setdefault(key, []).append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
@@ -213,7 +216,9 @@ class _Gatherer:
             if self.relative_to and beside is None:
                 self._leave_out(f"cells without {self.relative_to} in their block", f"{run.origin}: {cell.id}")
                 continue
-            for name in self.requested:
+            # Throughput and step times of a program that told its rate are our clock's, and the same whenever it runs for a set time.
+            by_rate = TOLD_RATE in cell.metrics and len(self.requested) > 1
+            for name in (TOLD_RATE,) if by_rate else self.requested:
                 value, denominator = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
                 if value > 0 and denominator > 0:
                     key = _Key(cell.study, cell.workload, params[cell.workload, bool(cell.slices_s)], cell.tweakset, name, machine)
@@ -266,7 +271,7 @@ class _Gatherer:
             workload=key.workload,
             variant=variant,
             tweakset=key.tweakset,
-            metric=metric_named(key.metric),
+            metric=self.rates.get(key.workload, metric_named(key.metric)) if key.metric == TOLD_RATE else metric_named(key.metric),
             machine=str(self.machines.known[key.machine]),
             points=tuple(points),
             relative_to=self.relative_to,

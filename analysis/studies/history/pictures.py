@@ -59,7 +59,7 @@ def draw(history: History) -> Figure:
     sections = []
     for one in chosen:
         series = one.series
-        measure = measure_of(series.metric.name, [point.value for point in series.points])
+        measure = measure_of(series.metric, [point.value for point in series.points])
         label = f"ratio of {measure.name}s" if series.relative_to else measure.label
         beside = f"{label} ({direction(series.metric)}){f', {series.machine}' if len(machines) > 1 else ''}"
         draw_panel = partial(_panel, judged=one, scale=1.0 if series.relative_to else measure.scale, history=history)

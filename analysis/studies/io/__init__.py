@@ -7,6 +7,7 @@ from pathlib import Path
 
 from analysis.answer import Answer
 from analysis.terms import Cell, Run
+from control.called import JUDGE
 
 ORDER = 40
 TITLE = "Input"
@@ -40,7 +41,7 @@ def command_for(folder: Path) -> str | None:
     """Return the command that reads a folder of DLIO's results, in a sentence."""
     from .dlio_folder import folders_under
 
-    return f"these are DLIO results and no saved runs: python -m analysis io {folder} --plot OUT" if folders_under(folder) else None
+    return f"these are DLIO results and no saved runs: {JUDGE} io {folder} --plot OUT" if folders_under(folder) else None
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from typing import Any
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.stats.estimate import mean_of
 from analysis.wording import digits, tiny
+from control.called import JUDGE
 
 from .dlio_study import STALE, Comparison, DlioStudy, Oneway, run_values, settings
 from .formulas import STEADY, WHOLE
@@ -63,14 +64,14 @@ def answer(study: DlioStudy) -> Answer:
         _stale(study),
         _variation(study),
     )
-    above = f"python -m analysis io {shlex.quote(str(study.beside[0].parent))}" if study.beside else ""
+    above = f"{JUDGE} io {shlex.quote(str(study.beside[0].parent))}" if study.beside else ""
     return Answer(
         "; ".join(parts),
         bullets(f"{line}." for line in findings(study)),
         [section for section in sections if section is not None],
         [f"{line}." for line in _notes(study)],
         LEGEND,
-        above or f"python -m analysis io {' '.join(map(shlex.quote, study.paths))} --mlperf",
+        above or f"{JUDGE} io {' '.join(map(shlex.quote, study.paths))} --mlperf",
         record_of(study),
     )
 
@@ -97,7 +98,7 @@ def findings(study: DlioStudy) -> Iterator[str]:
         yield "each setting ran once, so no difference can be tested"
     for table in study.beside:
         above = shlex.quote(str(table.parent))
-        yield f"{table.name} lies above this folder: python -m analysis io {above} checks it too, and looks for stale rows"
+        yield f"{table.name} lies above this folder: {JUDGE} io {above} checks it too, and looks for stale rows"
 
 
 def _published(study: DlioStudy) -> Iterator[str]:

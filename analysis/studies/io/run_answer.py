@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
 from analysis.terms import AGAIN, STOCK
 from analysis.wording import digits, probability, size
+from control.called import JUDGE
 
 from .effects import Analysis, IoContrast
 from .factors import SETS
@@ -83,7 +84,7 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
         [_runs(study, brief=brief), *_tweak_table(study), *([] if brief else _details(study))],
         [] if brief else left_out(study),
         LEGEND,
-        f"python -m analysis io {shlex.quote(study.origin)} --plot io/",
+        f"{JUDGE} io {shlex.quote(study.origin)} --plot io/",
         record_of(study),
     )
 

@@ -22,6 +22,7 @@ from analysis.plain import one_line
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
 from analysis.wording import tiny
+from control.called import JUDGE
 
 from .claims import leading
 from .estimates import NONE, Figure, figure, number, plural, unit, value_of
@@ -40,7 +41,7 @@ LEVEL = 0.95
 ROUNDING = 1e-9
 CLOSED = (
     "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
-    "`python -m analysis queue closed` has one for such systems."
+    f"`{JUDGE} queue closed` has one for such systems."
 )
 WHYS = {
     "runs": "from {} runs, which are the replicates",

@@ -23,6 +23,7 @@ from analysis.stats.effect import interval, paired_effect
 from analysis.stats.estimate import change_in
 from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
 from analysis.wording import digits, probability
+from control.called import JUDGE
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
 from control.scheduling.policies import Job as WaitingJob
@@ -92,7 +93,7 @@ def law(path: Path) -> Law:
     if isinstance(document, dict) and isinstance(document.get("fits"), list) and document["fits"]:
         document = document["fits"][0].get("law")
     if not isinstance(document, dict) or "cost_s" not in document:
-        raise Unreadable(f"{path}: no law; `python -m analysis scale fit --json` writes one, of cost_s, serial, crosstalk, startup_s.")
+        raise Unreadable(f"{path}: no law; `{JUDGE} scale fit --json` writes one, of cost_s, serial, crosstalk, startup_s.")
     if unknown := [name for name in document if name not in LAW]:
         raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(LAW)}.")
     return law_of(document, str(path))
@@ -232,7 +233,7 @@ def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
 def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
     keys = dict.fromkeys((one.record.engine, one.record.slots or 0, one.target_s) for one in streams if one.target_s is not None)
     if not keys:
-        raise Refused("No stream had its replicas chosen (target_s=…): `python -m analysis queue` and `schedule` read other streams.")
+        raise Refused(f"No stream had its replicas chosen (target_s=…): `{JUDGE} queue` and `schedule` read other streams.")
     return [_report(streams, engine, slots, target_s) for engine, slots, target_s in keys if target_s is not None]
 
 

@@ -13,6 +13,7 @@ from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
 from analysis.terms import Run
 from analysis.wording import bare, bracket, digits, number, probability, size, unsigned
+from control.called import JUDGE
 from control.names import first_few
 
 from .sentence import ADJUSTED
@@ -112,7 +113,7 @@ def _silent(result: Sequence[Effects]) -> Iterator[Line]:
 def _next(result: Sequence[Effects], run: Run) -> str:
     hint = any(term.verdict == "interacts" for effects in result for term in effects.terms)
     named = hint or any(map(_names, result))
-    return f"python -m analysis {'report' if named else 'plan --effect 3%'} {run.origin}"
+    return f"{JUDGE} {'report' if named else 'plan --effect 3%'} {run.origin}"
 
 
 def _design(effects: Effects, *, with_sentence: bool) -> Section:

@@ -12,6 +12,7 @@ from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, W
 from analysis.labels import absolute, headline, provenance, shorten
 from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
+from control.called import JUDGE
 
 if TYPE_CHECKING:
     from .terms import MonitoredArm, Overhead, Passed
@@ -54,7 +55,7 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
         ],
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
         legend=[*provenance([run]), *LEGEND, *(("n", TURNS.format(word)) for word in units), within],
-        next=f"python -m analysis report {shlex.quote(run.origin)}" if not brief else "",
+        next=f"{JUDGE} report {shlex.quote(run.origin)}" if not brief else "",
         data=document(run, result),
     )
 

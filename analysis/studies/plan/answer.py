@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from analysis.again import command_line
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
@@ -169,7 +170,8 @@ def _bound(p: float) -> str:
 
 
 def command_of(pilot: Run, blocks: int) -> str:
-    return shlex.join(["pytest", *study_files(pilot), *_options(pilot), f"--blocks={blocks}"])
+    options = [*_options(pilot), f"--blocks={blocks}"]
+    return command_line(pilot, options) or shlex.join(["pytest", *study_files(pilot), *options])
 
 
 def _options(pilot: Run) -> Iterator[str]:

@@ -18,6 +18,7 @@ from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.terms import Refused, Run
 from analysis.wording import digits
+from control.called import JUDGE
 from control.power import catalog
 from control.power.catalog import platforms
 from control.power.models.own import Spans, spans_of
@@ -293,7 +294,7 @@ def profile(run: Run) -> Answer:
         title=f"{len(points)} points of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked((finding.mark, finding.what) for finding in wrong)])],
-        next=f"python -m analysis power traces {shlex.quote(run.origin)} -o traces/",
+        next=f"{JUDGE} power traces {shlex.quote(run.origin)} -o traces/",
         data={"points": rows, "findings": wrong},
         refused=refused,
     )

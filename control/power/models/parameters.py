@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
+from control.called import JUDGE
 from control.errors import Refused, Unreadable, one_line
 from control.power.catalog import platforms
 
@@ -49,7 +50,7 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
             raise Refused(f"{file}: a second file of {listed([key])}; a folder has one of each.")
         result[key] = _reader(said, key, file)
     if not result:
-        raise Refused(f"{place}: no parameters in it; `python -m analysis power fit` writes them, PctoDL's are its folder fitting_results.")
+        raise Refused(f"{place}: no parameters in it; `{JUDGE} power fit` writes them, PctoDL's are its folder fitting_results.")
     return result
 
 

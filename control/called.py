@@ -1,0 +1,16 @@
+"""How our commands are called in messages: as whoever started this process called them.
+
+`deeptweak` sets a variable that all its processes inherit. Without it the commands are modules of this repository.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLE = "DEEPTWEAK_STARTED_AS"
+NAME = "deeptweak"
+_INSTALLED = Path(__file__).parents[1].name == "_house"  # there the modules lie inside a package, and are no commands
+_BY_NAME = _INSTALLED or os.environ.get(VARIABLE) == NAME
+JUDGE = NAME if _BY_NAME else "python -m analysis"
+MEASURE = NAME if _BY_NAME else "python -m fixtures"
