@@ -108,7 +108,7 @@ def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(place
     assert done.code == 2
     reason = "sh ended with exit code 5; its last line: 'the lock is held'."
     assert [line.partition(": ")[2] for line in done.lines("block 1: FAILED")] == [f"FAILED: {reason}", *["FAILED: the same"] * 2]
-    (message,) = done.lines("Nothing was measured: every cell of the first block failed")
+    (message,) = done.lines("Nothing was measured: every cell failed. The run ends after its first block.")
     text = done.out.partition(message)[2].split()
     assert " ".join(text[3:]).startswith(f"{reason} If the trial run succeeded, look for what a run leaves behind for the next one")
     assert {word.rstrip(",:") for word in text[:3]} == {"stock", "stock-again", "slow"}
