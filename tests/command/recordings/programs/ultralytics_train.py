@@ -12,7 +12,7 @@ from clock import Clock
 from PIL import Image
 
 SLEEP_S = float(sys.argv[1])
-IMAGES, EPOCHS = 60, 2
+IMAGES, EPOCHS = 40, 2
 clock = Clock(SLEEP_S, warmup=2)
 generator = np.random.default_rng(1)
 with tempfile.TemporaryDirectory(prefix="yolo-") as name:
@@ -27,9 +27,7 @@ with tempfile.TemporaryDirectory(prefix="yolo-") as name:
             label = folder / part / "labels" / f"{number}.txt"
             label.write_text("0 0.5 0.5 0.4 0.4\n", encoding="utf-8")
     data = folder / "data.yaml"
-    data.write_text(
-        f"path: {folder}\ntrain: train/images\nval: val/images\nnames: [thing]\n", encoding="utf-8"
-    )
+    data.write_text(f"path: {folder}\ntrain: train/images\nval: val/images\nnames: [thing]\n", encoding="utf-8")
     from ultralytics import YOLO
 
     model = YOLO("yolo11n.yaml")
