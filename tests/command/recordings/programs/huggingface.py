@@ -16,7 +16,7 @@ from clock import Clock
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 FORM, SLEEP_S = sys.argv[1], float(sys.argv[2])
-STEPS, BATCH = 80, 4
+STEPS, BATCH = 60, 4
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
     "logging-2": {"logging_steps": 2},

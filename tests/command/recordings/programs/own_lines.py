@@ -1,14 +1,14 @@
 """Lines as people write them in their own loops: `python own_lines.py FORM SLEEP_S`.
 
-The lines of `nanogpt` are those of karpathy/nanoGPT's train.py (time = the last iteration, every
-10), of `build-nanogpt` those of karpathy/build-nanogpt's train_gpt2.py, of `llm-c` those of
-karpathy/llm.c's train_gpt2.py; the others are common.
+Those of `nanogpt`, `build-nanogpt` and `llm-c` are in the manner of karpathy's programs of
+these names: the time is that of the last step alone.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+
 from clock import Clock
 
 FORM, SLEEP_S = sys.argv[1], float(sys.argv[2])
@@ -27,8 +27,10 @@ def line(step: int, last_s: float, mean_s: float) -> str | None:
         ),
         "llm-c": (
             True,
-            f"step {step + 1:4d}/{STEPS} | train loss {loss:.6f} | norm {0.5:.4f} "
-            f"| lr {1e-4:.2e} | ({ms:.2f} ms | {TOKENS / last_s:.0f} tok/s)",
+            (
+                f"step {step + 1:4d}/{STEPS} | train loss {loss:.6f} | norm {0.5:.4f} "
+                f"| lr {1e-4:.2e} | ({ms:.2f} ms | {TOKENS / last_s:.0f} tok/s)"
+            ),
         ),
         "seconds-per-it": (True, f"step {step} | loss {loss:.3f} | {last_s:.2f} s/it"),
         "it-per-second": (tenth, f"[{step}/{STEPS}] loss={loss:.3f} {1 / mean_s:.1f} it/s"),
@@ -36,8 +38,14 @@ def line(step: int, last_s: float, mean_s: float) -> str | None:
         "count": (tenth, f"Step {step}/{STEPS}, loss: {loss:.4f}"),
         "epochs": (tenth, f"Epoch [1/1], Step [{step}/{STEPS}], Loss: {loss:.4f}"),
         "ms-tokens": (True, f"step {step} | {ms:.1f} ms | {TOKENS / last_s:.0f} tok/s"),
-        "samples": (tenth, f"iteration {step} loss {loss:.3f} throughput {32 / mean_s:.1f} samples/s"),
-        "cumulative": (tenth, f"step {step} loss {loss:.3f} elapsed {time.perf_counter() - BEGAN_S:.2f}s"),
+        "samples": (
+            tenth,
+            f"iteration {step} loss {loss:.3f} throughput {32 / mean_s:.1f} samples/s",
+        ),
+        "cumulative": (
+            tenth,
+            f"step {step} loss {loss:.3f} elapsed {time.perf_counter() - BEGAN_S:.2f}s",
+        ),
         "time-per-step": (tenth, f"step: {step}, loss: {loss:.3f}, time per step: {mean_s:.4f} s"),
         "pytorch-mnist": (
             tenth,

@@ -56,8 +56,10 @@ def ranks() -> None:
 
 
 def very_fast() -> None:
-    """Thousands of steps between two redraws; the clock's pace is that of 20, since a sleep of
-    less than a step is longer than told."""
+    """Thousands of steps between two redraws.
+
+    The clock sleeps once for 20 of them: a sleep as short as a step is longer than told.
+    """
     for number in trange(STEPS * 100):
         if number % 20 == 0:
             clock.sleep()

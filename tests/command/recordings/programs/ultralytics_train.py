@@ -12,7 +12,7 @@ from clock import Clock
 from PIL import Image
 
 SLEEP_S = float(sys.argv[1])
-IMAGES, EPOCHS = 60, 2
+IMAGES, EPOCHS = 40, 2
 clock = Clock(SLEEP_S, warmup=2)
 generator = np.random.default_rng(1)
 with tempfile.TemporaryDirectory(prefix="yolo-") as name:
