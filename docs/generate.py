@@ -25,6 +25,7 @@ from control.saved_cell import CellRecord
 from fixtures import catalogue, designs, targets
 from fixtures.__main__ import examples
 from fixtures.options import add_options
+from fixtures.studies.command.formats import FIGURES, ROWS, STEPS
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import notes, parse, text_of
 
@@ -374,9 +375,22 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([written_lines[0], "|" + "---|" * len(lines[0]), *written_lines[1:]])
 
 
+def formats() -> Iterator[str]:
+    """The table of what programs print that `deeptweak run` reads."""
+    yield "# Formats that `deeptweak run` reads"
+    yield (
+        "The first row of which a program prints enough is taken; figures come before steps. Each row is held to a recording of the real "
+        "program, or to a stand-in that says so, in `tests/command/recordings`."
+    )
+    for kind, title in ((FIGURES, "Figures of a run"), (STEPS, "Steps")):
+        yield f"## {title}"
+        yield table(("--format", "what"), ((f"`{row.name}`", row.what) for row in ROWS if row.kind == kind))
+
+
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "catalogue.md": named,
     "commands.md": commands,
+    "formats.md": formats,
     "json.md": json,
     "options.md": options,
     "run.md": run,

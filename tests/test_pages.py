@@ -11,6 +11,7 @@ import pytest
 
 from analysis.__main__ import main
 from docs import generate
+from fixtures.studies.command.formats import ROWS
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("**/*.md"))
@@ -127,3 +128,11 @@ def test_every_page_is_on_the_map() -> None:
     linked = re.findall(r"\]\(([^)#]+\.md)\)", (ROOT / "docs/README.md").read_text(encoding="utf-8"))
     pages = {str(page.relative_to(ROOT / "docs")) for page in DOCS} - {"README.md"}
     assert {link for link in linked if not link.startswith("..")} == pages
+
+
+def test_the_readme_names_formats_of_the_table() -> None:
+    known = " ".join(f"{row.name} {row.what}" for row in ROWS).lower()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = [name for part in re.findall(r"\(([^()]* …)\)", readme) for name in part.removesuffix(" …").split(", ")]
+    assert len(named) > 10
+    assert [name for name in named if name.lower() not in known] == []

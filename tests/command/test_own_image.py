@@ -51,7 +51,7 @@ def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path:
     for start in (("fixtures.workloads.command",), ("fixtures.kernel.process_settings", "Nice=5", "--", "command")):
         done = python_alone(str(code), *start, *ordered, folder=tmp_path)
         said = [json.loads(line)["event"] for line in done.stdout.splitlines()]
-        assert said == ["ready", *["step"] * (STEPS + 1), "end"], done.stderr
+        assert said == ["ready", *["step", "report"] * (STEPS + 1), "end"], done.stderr
 
 
 def test_the_same_code_is_the_same_zip() -> None:

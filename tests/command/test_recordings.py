@@ -24,6 +24,8 @@ NAMES = sorted(path.stem for path in HERE.glob("*.jsonl"))
 HEADERS = {name: json.loads((HERE / f"{name}.jsonl").read_text().partition("\n")[0]) for name in NAMES}
 READ = [name for name, header in HEADERS.items() if header["exit_code"] == 0 and not name.endswith(("-failed", "-refused"))]
 FAILED = [name for name in NAMES if name not in READ]
+NO_STEPS = ("keras-verbose-2", "fastai")  # they print once an epoch, and had three
+READ = [name for name in READ if not name.startswith(NO_STEPS)]
 PAIRS = sorted(name.removesuffix("-slow") for name in READ if name.endswith("-slow") and name.removesuffix("slow") + "fast" in READ)
 WITHIN = 0.02
 
@@ -42,6 +44,8 @@ class Recording:
         row = FORMATS[format_name]
         if row.combine == "geomean" and "figures" in self.truth:
             return geometric_mean(self.truth["figures"].values())
+        if row.name in ("told-rate", "lightning"):
+            return 1 / float(self.truth["step_s"])
         if "rate_per_s" in self.truth:
             return float(self.truth["rate_per_s"]) * (8 if row.unit == "bit" else 1)
         return float(self.truth.get("run_s") or self.truth["step_s"] / self.truth.get("counts_per_step", 1))
@@ -91,6 +95,12 @@ def test_a_run_that_told_failures_has_no_figure(name: str) -> None:
     if not one.exit_code:  # of any other a cell fails for that
         with pytest.raises(Refused, match=r"told failures|printed no figure"):
             choosing.choose_figure(one.trial, HERE)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(NO_STEPS)])
+def test_three_lines_are_no_steps(name: str) -> None:
+    assert choosing.choose_figure(recording(name).trial) is None
+    assert choosing.choose_steps(recording(name).trial) is None
 
 
 def test_every_format_has_a_recording() -> None:

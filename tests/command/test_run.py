@@ -22,6 +22,23 @@ from tests.waiting import until
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
 STEPS = "import os, time; from deeptweak.steps import step\nwhile True: time.sleep(float(os.environ.get('PAUSE_S', '0.01'))); step()"
 
+# As tqdm draws: after its carriage return, and at most every tenth of a second.
+BAR = """
+import os, sys, time
+drawn = 0.0
+for n in range(201):
+    if time.monotonic() - drawn > 0.1 or n == 200:
+        drawn = time.monotonic()
+        print(f"\\rtrain:  40%|##   | {n}/200 [00:01<00:02, 9.9it/s]", end="", file=sys.stderr, flush=True)
+    time.sleep(float(os.environ.get("PAUSE_S", "0.01")))
+"""
+SERVER = """
+import os, time
+began = time.monotonic()
+for n in range(20): time.sleep(float(os.environ.get("PAUSE_S", "0.01")))
+print(f"Failed requests: 0\\nRequest throughput (req/s): {20 / (time.monotonic() - began):.2f}")
+"""
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
@@ -59,8 +76,10 @@ def verdicts(place: Place) -> tuple[Comparison, Comparison]:
             "-c",
             "i=0; while :; do i=$((i+1)); sleep ${PAUSE_S:-0.01}; echo step $i; done",
         ),
+        ("--", sys.executable, "-c", BAR),
+        ("--", sys.executable, "-c", SERVER),
     ],
-    ids=["whole runs", "calls, in turns", "lines"],
+    ids=["whole runs", "calls, in turns", "lines", "a bar, in redraws of some steps", "a rate"],
 )
 def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[str, ...]) -> None:
     done = run(place, *words)

@@ -14,29 +14,24 @@ import json
 import os
 import time
 from pathlib import Path
+from statistics import median
 
 
 class Clock:
     """Paces the steps of training, and measures them.
 
     `sleep()` in each step, `step()` at its end, and `pause()` before anything that is no step.
-    On a busy machine sleeps are late; `sleep()` makes up for it, so that the mean stays.
     """
 
     def __init__(self, pace_s: float, warmup: int = 1) -> None:
         self._pace_s = pace_s
         self._left_out = warmup
-        self._due_s: float | None = None
         self._began_s: float | None = None
         self._steps_s: list[float] = []
 
     def sleep(self) -> None:
-        """Sleep until the step is due; two steps late, it is not made up for."""
-        now_s = time.perf_counter()
-        if self._due_s is None or self._due_s < now_s - 2 * self._pace_s:
-            self._due_s = now_s
-        self._due_s += self._pace_s
-        time.sleep(max(0.0, self._due_s - now_s))
+        """Sleep as long as a step is to take."""
+        time.sleep(self._pace_s)
 
     def step(self) -> None:
         """A step ends here, and the next begins; the first since a pause only begins one."""
@@ -47,11 +42,11 @@ class Clock:
 
     def pause(self) -> None:
         """The time from here to the next step is no step's: validation, or another epoch."""
-        self._began_s = self._due_s = None
+        self._began_s = None
 
     def tell(self) -> None:
         """Write the truth where the recorder reads it."""
         steps_s = self._steps_s[self._left_out :]
-        truth = {"step_s": round(sum(steps_s) / len(steps_s), 7)}
+        truth = {"step_s": round(median(steps_s), 7)}
         if told := os.environ.get("RECORDING_TRUTH"):
             Path(told).write_text(json.dumps(truth), encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 
 import torch
 from clock import Clock
@@ -18,20 +17,15 @@ clock = Clock(SLEEP_S, warmup=2)
 
 
 class Ticks(Callback):  # type: ignore[misc]
-    """Sleeps in every batch (of validation 15 ms), and tells the clock of those of training."""
+    """Sleeps in every batch, and tells the clock of epochs: fastai prints no batches without a terminal."""
 
     def before_batch(self) -> None:
         """Sleep as long as told."""
-        clock.sleep() if self.training else time.sleep(0.015)
+        clock.sleep()
 
-    def after_batch(self) -> None:
-        """A batch ends."""
-        if self.training:
-            clock.step()
-
-    def before_train(self) -> None:
-        """What was since the last step is no step."""
-        clock.pause()
+    def after_epoch(self) -> None:
+        """An epoch ends, its validation too."""
+        clock.step()
 
 
 def batches(count: int) -> torch.utils.data.DataLoader[tuple[torch.Tensor, ...]]:
@@ -42,6 +36,6 @@ def batches(count: int) -> torch.utils.data.DataLoader[tuple[torch.Tensor, ...]]
 
 with tempfile.TemporaryDirectory() as folder:
     model, loss = torch.nn.Linear(8, 1), torch.nn.functional.mse_loss
-    loaders = DataLoaders(batches(40), batches(20))
-    Learner(loaders, model, loss, metrics=mae, path=folder, cbs=[Ticks()]).fit(3)
+    loaders = DataLoaders(batches(8), batches(2))
+    Learner(loaders, model, loss, metrics=mae, path=folder, cbs=[Ticks()]).fit(14)
 clock.tell()
