@@ -251,7 +251,7 @@ class Run:
 class Effect:
     """How much better the candidate is than the baseline in one metric.
 
-    metric: `name`, and which way is `better`: `lower` or `higher`
+    metric: `name`, which way is `better` (`lower` or `higher`), and the `unit` of a rate that a program told, empty elsewhere
     design: `paired` by block, `switched` inside processes (pairs of segments, or processes), or `two-sample` (no common blocks)
     n_baseline, n_candidate: units (blocks, or runs) in each arm
     baseline: the baseline's geometric mean, in the metric's unit

@@ -43,7 +43,7 @@ def test_json_has_the_same_verdicts_for_programs(tmp_path: Path, capsys: pytest.
     faster = said["comparisons"][1]
     assert (faster["tweakset"], faster["verdict"]) == ("faster", "improved")
     assert faster["primary"]["low"] < 0.1 < faster["primary"]["high"]
-    assert faster["primary"]["metric"] == {"name": "throughput_samples_per_s", "better": "higher"}
+    assert faster["primary"]["metric"] == {"name": "throughput_samples_per_s", "better": "higher", "unit": ""}
 
 
 def test_another_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,8 +43,7 @@ ELASTIC, STATIC, LARGEST = "chosen for each", "one number for all", "the most fo
 NODE_SECONDS = Metric("node_s_per_job", "lower")
 PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
 PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
-WARM_UP = 0.1
-FEWEST_JOBS = 5
+WARM_UP, FEWEST_JOBS = 0.1, 5
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 LEGEND = (
     ("within", "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon after they were submitted."),

@@ -248,7 +248,7 @@ def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixtur
     (need,) = said["workloads"]
     assert said["total_s"] == pytest.approx(said["blocks"] * said["block_s"])
     assert (said["gain"], said["power"], said["blocks"]) == (0.03, 0.8, need["blocks"])
-    assert need["metric"] == {"name": "throughput_samples_per_s", "better": "higher"}
+    assert need["metric"] == {"name": "throughput_samples_per_s", "better": "higher", "unit": ""}
     assert [len(rule["p"]) for rule in said["looks"]["rules"]] == [2, 2, 2]
 
 
