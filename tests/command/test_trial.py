@@ -82,6 +82,11 @@ def test_a_bar_that_is_too_short_leaves_no_other_unit_of_a_step() -> None:
         ("[12]: loss 3.4 | 0.10 s/it", "told"),
         ("[{}]\ttrain-rmse:0.1", "boosting"),
         (" iteration       {}/     100 | consumed samples: 640 | elapsed time per iteration (ms): 100.0 |", "counter"),
+        ("[INFO] [timer.py:264:stop] epoch=0/micro_step={}/global_step={}, CurrSamplesPerSec=61.35", "counter"),  # as DeepSpeed prints
+        ("[titan] 2026-11-28 22:00:00,123 - root - INFO - step: {}  loss:  7.12  tps: 12,345  mfu: 0.45%", "counter"),  # as torchtitan
+        ("completed step: {}, seconds: 0.100, TFLOP/s/device: 12.345, loss: 7.123", "counter"),  # as MaxText
+        ("Training epoch 0, iteration {}/249 | lr: 3.922e-06 | train_step_timing in s: 0.1", "counter"),  # as NeMo
+        ("Train: 0 [  {}/1251 (  4%)]  Loss: 6.94 (6.95)  Time: 0.100s,  500.00/s  (0.530s,  483.02/s)", "train-epoch"),  # as timm
         ('{"step_ms": 100, "loss": 2.5, "i": {}}', "json"),
     ],
 )
