@@ -28,6 +28,7 @@ NO_STEPS = ("keras-verbose-2",)  # it prints once an epoch, and had three
 READ = [name for name in READ if not name.startswith(NO_STEPS)]
 PAIRS = sorted(name.removesuffix("-slow") for name in READ if name.endswith("-slow") and name.removesuffix("slow") + "fast" in READ)
 WITHIN = 0.02
+COLLECTED = ("torchrun-bar",)  # --tee looks for output every 0.1 s, which is in each arrival
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,14 @@ def read(name: str) -> tuple[str, float]:
     return one.row.name, one.step_s if one.rate_per_s is None else one.rate_per_s
 
 
+def within(name: str) -> float:
+    return 0.05 if name.startswith(COLLECTED) else WITHIN
+
+
 @pytest.mark.parametrize("name", READ)
 def test_what_a_real_program_prints_is_read(name: str) -> None:
     format_name, number = read(name)
-    assert number == pytest.approx(recording(name).expected(format_name), rel=WITHIN), format_name
+    assert number == pytest.approx(recording(name).expected(format_name), rel=within(name)), format_name
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -86,7 +91,7 @@ def test_a_known_effect_on_a_real_program_is_found(name: str) -> None:
     (slow_format, slow), (fast_format, fast) = read(f"{name}-slow"), read(f"{name}-fast")
     expected = recording(f"{name}-slow").expected(slow_format) / recording(f"{name}-fast").expected(fast_format)
     assert slow_format == fast_format
-    assert slow / fast == pytest.approx(expected, rel=2 * WITHIN)
+    assert slow / fast == pytest.approx(expected, rel=2 * within(name))
 
 
 @pytest.mark.parametrize("name", FAILED)
