@@ -12,7 +12,7 @@ file that the variable RECORDING_TRUTH names, as the same JSON.
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import json
 import os
 import selectors
@@ -39,7 +39,7 @@ def main() -> None:
     header = {
         "program": args.program,
         "command": args.command,
-        "recorded": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "recorded": dt.datetime.now(dt.UTC).date().isoformat(),
         "exit_code": code,
         "wall_s": round(wall_s, 4),
         "truth": {**args.truth, **(json.loads(own) if own else {})},
