@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
-from control.names import undigested
+from control.names import first_few, undigested
 from control.t_test import ALPHA, t_interval
 
 from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
@@ -177,6 +177,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     if run.interrupted:
         lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
     lines += [disturbance.sentence for disturbance in disturbances(run)]
+    lines += _two_treatments(run)
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
     lines += _hugepages(run, comparisons)
@@ -262,6 +263,25 @@ def _own(run: Run, name: str, warning: str) -> bool:
     point = run.design.points.get(name)
     whole = run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
     return whole is None or warning not in whole.warnings
+
+
+def _two_treatments(run: Run) -> list[str]:
+    """Tweak sets under which a setting moved along in some blocks and stood in others: what was compared was not one treatment."""
+    lines = []
+    for name in dict.fromkeys(cell.tweakset for cell in run.cells):
+        moved = {
+            cell.id: cell.applied.side_effects.keys()
+            for cell in run.cells
+            if cell.tweakset == name and cell.outcome == "measured" and cell.applied
+        }
+        for path in sorted(set().union(*moved.values())):
+            cells = [one for one, paths in moved.items() if path in paths]
+            if len(cells) < len(moved):
+                lines.append(
+                    f"{name} moved {path} along in {len(cells)} of {len(moved)} cells ({first_few(cells, 2)}) and not in the others: "
+                    "these are two treatments."
+                )
+    return lines
 
 
 def _left_behind(run: Run) -> list[str]:
