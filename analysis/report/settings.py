@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.checks import READ_BACK, same_value
+from analysis.checks import READ_BACK, answers, same_value
 from analysis.terms import Applied, Cell, Run, Setting, TweakSet
 from analysis.wording import listed
 
@@ -78,7 +78,7 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
         before, observed, restored = (source.get(key) for source in (applied.before, applied.observed, applied.restored))
         if observed is None:
             said.setdefault("not read back", []).append(block)
-        elif not same_value(applied.requested.get(key, setting.value), observed):
+        elif not answers(key, applied.requested.get(key, setting.value), observed):
             said.setdefault(f"not in force: the kernel answered {observed}", []).append(block)
         if before is not None and (restored is None or not same_value(before, restored)):
             said.setdefault(f"not put back: {'not read' if restored is None else f'left at {restored}'}", []).append(block)

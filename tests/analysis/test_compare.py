@@ -306,8 +306,7 @@ def test_a_set_that_moved_a_setting_in_some_blocks_only_is_two_treatments() -> N
     ]
     assert doubts == [
         [
-            "odd moved /proc/sys/vm/min_free_kbytes along in 1 of 6 cells (cnn_train-odd-b1) and not in the others: "
-            "these are two treatments."
+            "odd moved /proc/sys/vm/min_free_kbytes along in 1 of 6 cells (cnn_train-odd-b1) and not in the others: these are two treatments."
         ],
         [],
     ]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.kernel import known_keys
+from control import known_keys
 from fixtures.kernel.attribution import causes_first, write_back
-from fixtures.kernel.tunables import diff, shown
+from fixtures.kernel.tunables import diff, in_force, shown
 from tests.fake_root import FakeRoot, writes
 from tests.kernel.test_machine import MIN_FREE, RATIO, SWAPPINESS, THP, Kernel, kernel
 
@@ -163,3 +163,90 @@ for key, value in (("ip_forward", "1"), ("conf/all/forwarding", "0"), ("conf/all
         "conf/all/rp_filter False []",
         "conf/default/rp_filter False []",
     ], done.stderr
+
+
+IP, NET, SYSFS = "/proc/sys/net/ipv4", "/proc/sys/net/core", "/sys/kernel/mm/ksm/pages_to_scan"
+MEANS = [
+    (f"{IP}/ip_local_reserved_ports", "100-105,103-110,9,8", "8-9,100-110", "same"),
+    (f"{IP}/ip_local_reserved_ports", "100-105", "100-104", ""),
+    ("/proc/sys/kernel/watchdog_cpumask", "0,1", "0-1", "same"),
+    (f"{IP}/tcp_rmem", "5000", "5000\t131072\t33554432", "same"),
+    (f"{IP}/tcp_rmem", "5000 2", "5000\t131072\t33554432", ""),
+    ("/proc/sys/kernel/sem", "32000 1024000000", "32000\t1024000000\t500\t32000", "same"),
+    ("/proc/sys/vm/swappiness", "10 20", "10", ""),
+    ("/proc/sys/kernel/seccomp/actions_logged", "log trace errno", "errno trace log", "same"),
+    ("/proc/sys/kernel/seccomp/actions_logged", "log trace", "errno trace log", ""),
+    (f"{IP}/tcp_allowed_congestion_control", "cubic reno", "reno cubic", "same"),
+    ("/proc/irq/24/smp_affinity", "3", "00000003", "same"),
+    ("/proc/irq/24/smp_affinity", "10", "00000010", "same"),
+    ("/proc/irq/24/smp_affinity", "8", "00000010", ""),
+    ("/sys/class/net/eth0/queues/rx-0/rps_cpus", "1,00000000", "1,00000000", "same"),
+    (f"{QUEUE}/iostats", "2", "1", "same"),
+    (f"{QUEUE}/nr_requests", "2", "1", ""),
+    ("/sys/module/zswap/parameters/enabled", "1", "Y", "same"),
+    ("/sys/module/zswap/parameters/enabled", "off", "N", "same"),
+    ("/sys/module/zswap/parameters/enabled", "1", "N", ""),
+    ("/sys/block/zram0/disksize", "64M", "67108864", "same"),
+    (f"{QUEUE}/read_ahead_kb", "7", "4", "rounded"),
+    (f"{QUEUE}/read_ahead_kb", "7", "8192", ""),
+    ("/proc/sys/fs/pipe-max-size", "1048577", "2097152", "rounded"),
+    ("/proc/sys/fs/pipe-max-size", "1048577", "1048576", ""),
+    (f"{NET}/rps_sock_flow_entries", "1000", "1024", "rounded"),
+    (f"{IP}/neigh/lo/retrans_time_ms", "1003", "1004", "rounded"),
+    (f"{IP}/neigh/lo/retrans_time_ms", "1003", "1000", ""),
+    ("/proc/sys/vm/swappiness", "1003", "1004", ""),
+    ("/proc/sys/vm/swappiness", "010", "8", "same"),
+    ("/proc/sys/vm/swappiness", "0x10", "16", "same"),
+    (SYSFS, "010", "10", "same"),
+    (SYSFS, "010", "8", ""),
+    (THP, "madvise", "always [madvise] never", "same"),
+    (SWAPPINESS, None, "60", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "asked", "answer", "how"), MEANS)
+def test_a_value_counts_by_its_meaning(path: str, asked: str | None, answer: str, how: str) -> None:
+    """As Linux 6.18 answered, and beside each what would be something else."""
+    assert in_force(path, asked, answer) == how
+
+
+# key → what is written, and how that is said to stand to what the kernel makes of it; each is put back at once.
+ASKED = {
+    "net.ipv4.ip_local_reserved_ports": ("9,8,100-105,103-110", "same"),
+    "net.ipv4.neigh.lo.retrans_time_ms": ("1003", None),
+    "net.ipv4.route.gc_min_interval_ms": ("501", None),
+    "net.ipv4.tcp_rmem": ("5000", "same"),
+    "kernel.sem": ("31999", "same"),
+}
+
+
+@pytest.mark.needs("namespaces")
+@pytest.mark.parametrize("key", ASKED)
+def test_this_kernel_s_own_wording_is_in_force(key: str) -> None:
+    """In network and ipc namespaces of its own."""
+    asked, how = ASKED[key]
+    check = f"""
+from fixtures.kernel.tunables import Tunables, in_force, sysctl_path
+path, tunables = sysctl_path({key!r}), Tunables()
+if tunables.refusal(path):
+    print("not here")
+else:
+    tunables.write(path, {asked!r})
+    print(in_force(path, {asked!r}, tunables.read(path)), repr(tunables.read(path)))
+"""
+    command = ["unshare", "-n", "-i", sys.executable, "-c", check]
+    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False, timeout=60)
+    if done.stdout.startswith("not here"):
+        pytest.skip("not in a namespace's own settings")
+    word = done.stdout.split()[0] if done.stdout else done.stderr
+    assert word == how if how else word in ("same", "rounded"), done.stdout
+
+
+def test_a_set_whose_list_the_kernel_sorts_is_in_force(fake: FakeRoot) -> None:
+    """Today such a cell fails in every block."""
+    ports = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+    fake.put(ports, "")
+    machine, own = kernel(fake)
+    own.answers = lambda path, value: {path: "8-9,100-110" if path == ports and value else value}
+    assert machine.apply("x", writes([(ports, "100-110,9,8")])).changed == {ports: ("", "8-9,100-110")}
+    assert machine.restore().stuck == {}

@@ -12,7 +12,7 @@ import pytest
 from fixtures.kernel.machine import Write
 from fixtures.kernel.tunables import Tunables
 from fixtures.terms import Kind, Script, Tweak, TweakSet
-from fixtures.tweaks.local import Plan, plan
+from fixtures.tweaks.local import Plan, _meant, outside_snapshot, plan
 from fixtures.tweaks.settings import parse_section
 
 FILES = {
@@ -339,3 +339,34 @@ def test_a_script_of_unknown_effects_needs_some_power(machine: Tunables, closed:
     closed.update(("/proc/sys", "/sys"))
     with_capabilities(machine, effective)
     assert (with_script(machine, "tune-it") == ()) == may
+
+
+def test_what_scripts_say_that_they_write_is_read_from_them(machine: Tunables) -> None:
+    """The last script that writes a file, its branches as alternatives; what cannot be read is left out."""
+    scripts = (
+        Script("p", "apply", "echo 1 > /proc/sys/vm/swappiness; echo $(nproc) > /proc/sys/vm/dirty_ratio"),
+        Script("p", "config", "if true; then echo 2 > /proc/sys/vm/swappiness; else echo 3 > /proc/sys/vm/swappiness; fi"),
+        Script("p", "uninstall", "echo 60 > /proc/sys/vm/swappiness"),
+    )
+    assert _meant(scripts, machine) == (
+        Write("/proc/sys/vm/swappiness", "2", "p/config.sh"),
+        Write("/proc/sys/vm/swappiness", "3", "p/config.sh"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "outside"),
+    [
+        ("echo 1 > /proc/sys/vm/swappiness; echo x > /etc/sysctl.d/9.conf", ()),
+        ("echo x > /etc/hosts", ("/etc/hosts",)),
+        ("echo x | tee -a /usr/local/lib/tune.conf", ("/usr/local/lib/tune.conf",)),
+        ("cp /tmp/a /usr/lib/udev/rules.d/1.rules", ("/usr/lib/udev/rules.d/1.rules",)),
+        ("sed -i s/a/b/ /etc/fstab; rm -f /etc/cron.d/tune", ("/etc/fstab", "/etc/cron.d/tune")),
+        ("echo 1 > /sys/block/loop0/queue/read_ahead_kb", ("/sys/block/loop0/queue/read_ahead_kb",)),
+        ("echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness", ("/sys/class/leds/x/brightness",)),
+        ("mkdir -p /run/tune; echo 1 > /tmp/x; cat /etc/passwd > /dev/null; grep x /etc/group", ()),
+    ],
+)
+def test_what_scripts_write_outside_the_snapshot_is_named(text: str, outside: tuple[str, ...]) -> None:
+    assert set(outside) <= set(outside_snapshot([Script("p", "apply", text)]))
+    assert outside or outside_snapshot([Script("p", "apply", text)]) == ()
