@@ -108,6 +108,14 @@ def test_lint_has_nothing_to_say_but_about_the_study_itself(name: str) -> None:
     assert [LINTED.get(name, "nothing") in warning for warning in found] == [True] * (name in LINTED)
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_a_reason_says_of_the_kernel_what_its_table_says(name: str) -> None:
+    """128 KiB of read-ahead are the kernel's own only where the disk is not rotational (block/blk-settings.c, 6.18)."""
+    reasons = {key: reason for key, reason in notes(text_of(available()[name]), name).reasons.items() if "read_ahead_kb" in key}
+    wrong = [reason for reason in reasons.values() if re.search(r"128|the kernel starts with", reason) and "not rotational" not in reason]
+    assert wrong == []
+
+
 def test_grub_and_ulimit_texts_hold_settings_only() -> None:
     """Skyhook pastes grub.conf into GRUB's command line and splits ulimit.conf at '=': a comment would become a setting."""
     maps = [package["configMap"] for name in SETS for package in manifest(name)["spec"]["packages"].values()]

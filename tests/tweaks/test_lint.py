@@ -62,6 +62,7 @@ WARNED = {
     "too much kept free": (sysctl(vm__min_free_kbytes=6_710_887), "more than 5% of memory"),  # 128 GiB · 5 % = 6 710 886.4 KiB
     "ratio and bytes": (sysctl(vm__dirty_ratio=20, vm__dirty_bytes=1 << 30), "vm.dirty_ratio and vm.dirty_bytes"),
     "background above limit": (sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20), "is not below vm.dirty_ratio=20"),
+    "an octal number": (sysctl(vm__swappiness="010"), "vm.swappiness=010 is 8: a sysctl reads .* octal; write 10 if that is meant"),
     "swappiness": (sysctl(vm__swappiness=201), "takes 0 to 200"),
     "a key that moved": (sysctl(kernel__sched_latency_ns=1), "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13"),
     "a one-way key": (sysctl(kernel__modules_disabled=1), "kernel.modules_disabled cannot be put back: once 1"),

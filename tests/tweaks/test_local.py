@@ -370,3 +370,25 @@ def test_what_scripts_say_that_they_write_is_read_from_them(machine: Tunables) -
 def test_what_scripts_write_outside_the_snapshot_is_named(text: str, outside: tuple[str, ...]) -> None:
     assert set(outside) <= set(outside_snapshot([Script("p", "apply", text)]))
     assert outside or outside_snapshot([Script("p", "apply", text)]) == ()
+
+
+def test_a_key_that_has_moved_is_missing_with_the_hint_where_it_went(machine: Tunables) -> None:
+    """The reason is what a reader sees; the warning beside it may be pages away."""
+    cannot = planned(machine, ("sysctl", "kernel.sched_migration_cost_ns", "5000000")).cannot
+    assert cannot == (
+        "kernel.sched_migration_cost_ns: this kernel has no such setting; it left /proc/sys in Linux 5.13 (commit 8a99b6833c88); "
+        "now /sys/kernel/debug/sched/migration_cost_ns",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("mkdir -p /sys/fs/resctrl/tune; echo L3:0=f > /sys/fs/resctrl/tune/schemata", True),
+        ("G=/sys/kernel/mm/tune; mkdir $G; echo 1 > /sys/kernel/mm/tune/enabled", True),
+        ("mkdir -p /sys/fs/resctrl/tune; echo 1 > /sys/fs/resctrl/tuned/schemata", False),
+        ("echo 1 > /sys/kernel/mm/tune/enabled", False),
+    ],
+)
+def test_a_folder_that_a_script_makes_is_no_missing_setting(machine: Tunables, text: str, *, may: bool) -> None:
+    assert (with_script(machine, text) == ()) == may
