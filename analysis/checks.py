@@ -39,7 +39,7 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
         for key in dict.fromkeys([*(setting.key for setting in tweakset.requested if setting.kind in READ_BACK), *requested]):
             if key not in requested or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
-            elif not answers(key, requested[key], observed[key]):
+            elif not means(key, requested[key], observed[key]):
                 failed.setdefault(f"{key} was to be {requested[key]} and the kernel answered {observed[key]}", []).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
@@ -57,7 +57,7 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
         raise NotComparable(f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was damaged or edited.")
 
 
-def answers(key: str, requested: object, observed: object) -> bool:
+def means(key: str, requested: object, observed: object) -> bool:
     """Whether what the kernel answered means what was asked for, in its own words or rounded."""
     path = f"/proc/sys/{key.translate(str.maketrans('./', '/.'))}"
     return same_value(requested, observed) or bool(agrees(path, str(requested), str(observed)))

@@ -372,8 +372,9 @@ def kernel() -> Iterator[str]:
     """What is known of single kernel settings."""
     yield "# What is known of kernel settings"
     yield (
-        "Made of [known_keys.py](../../control/known_keys.py), [lint.py](../../fixtures/tweaks/lint.py) and "
-        "[room.py](../../fixtures/tweaks/room.py). The kernel is the one on which a row was tried, or from which on it holds by its source; "
+        "Made of [known_keys.py](../../control/known_keys.py), [lint.py](../../fixtures/tweaks/lint.py) "
+        "and [room.py](../../fixtures/tweaks/room.py). The kernel is the one on which a row was tried, "
+        "or from which on it holds by its source; "
         "each row has a test. `*` is any name, `**` anything."
     )
     yield "## Values: what moves, how they read back, in which order they go back"

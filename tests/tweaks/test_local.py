@@ -364,6 +364,11 @@ def test_what_scripts_say_that_they_write_is_read_from_them(machine: Tunables) -
         ("sed -i s/a/b/ /etc/fstab; rm -f /etc/cron.d/tune", ("/etc/fstab", "/etc/cron.d/tune")),
         ("echo 1 > /sys/block/loop0/queue/read_ahead_kb", ("/sys/block/loop0/queue/read_ahead_kb",)),
         ("echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness", ("/sys/class/leds/x/brightness",)),
+        ("ethtool -K eth0 gro off", ("network cards (ethtool)",)),
+        ("ethtool -k eth0; ip addr show; systemctl is-active tuned; mount; swapon -s; # tc qdisc add", ()),
+        ("sudo ip link set eth0 txqueuelen 10000 && tc qdisc replace dev eth0 root fq", ("addresses, routes and interfaces (ip)",)),
+        ("systemctl stop irqbalance", ("services (systemctl)",)),
+        ("modprobe tcp_bbr; wrmsr -a 0x1a4 0xf", ("modules (modprobe)", "registers (wrmsr, setpci)")),
         ("mkdir -p /run/tune; echo 1 > /tmp/x; cat /etc/passwd > /dev/null; grep x /etc/group", ()),
     ],
 )
@@ -375,10 +380,8 @@ def test_what_scripts_write_outside_the_snapshot_is_named(text: str, outside: tu
 def test_a_key_that_has_moved_is_missing_with_the_hint_where_it_went(machine: Tunables) -> None:
     """The reason is what a reader sees; the warning beside it may be pages away."""
     cannot = planned(machine, ("sysctl", "kernel.sched_migration_cost_ns", "5000000")).cannot
-    assert cannot == (
-        "kernel.sched_migration_cost_ns: this kernel has no such setting; it left /proc/sys in Linux 5.13 (commit 8a99b6833c88); "
-        "now /sys/kernel/debug/sched/migration_cost_ns",
-    )
+    went = "it left /proc/sys in Linux 5.13 (commit 8a99b6833c88); now /sys/kernel/debug/sched/migration_cost_ns"
+    assert cannot == (f"kernel.sched_migration_cost_ns: this kernel has no such setting; {went}",)
 
 
 @pytest.mark.parametrize(
