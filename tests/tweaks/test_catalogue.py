@@ -244,7 +244,7 @@ def test_a_set_that_failed_leaves_nothing_in_run(tmp_path: Path, name: str) -> N
     ended = node.run(name, "uninstall")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert not node.root.joinpath("run/deeptweak").exists()
-    first = [*EFFECTS[name]][0]
+    first = next(iter(EFFECTS[name]))
     assert first == last or node.read(first) == EFFECTS[name][first][1]
 
 
