@@ -15,6 +15,7 @@ from analysis import render
 from analysis.arms import read_arm, split
 from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
+from analysis.metrics import COLUMNS
 from analysis.plain import inert_json
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
@@ -51,7 +52,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("candidate", metavar="CAND", help="what is judged")
     parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
     parser.add_argument("--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)")
-    parser.add_argument("--metric", action="append", metavar="NAME", help="judge this metric: primary (default), second, both, or a name")
+    parser.add_argument(
+        "--metric",
+        action="append",
+        metavar="NAME",
+        help=f"judge this metric: primary (default), second, both, a name, or one of {', '.join(COLUMNS)}",
+    )
     parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads (default: all of BASELINE)")
     parser.add_argument(
         "--relative-to",

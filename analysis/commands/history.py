@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis.answer import Answer
 from analysis.load import load_each
+from analysis.metrics import COLUMNS
 from analysis.streams import complain
 from analysis.subcommands import option, picture_file, signature
 from analysis.terms import Refused
@@ -39,7 +40,9 @@ def run(
     args: argparse.Namespace,
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
-    metric: str | None = option("NAME", "look at this metric (default: throughput and a low quantile of step time)"),
+    metric: str | None = option(
+        "NAME", "look at this metric, by its name or as min, median, mean, ops (default: throughput and a low quantile of step time)"
+    ),
     relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's of its own block: drift cancels"),
     acknowledged: Path | None = option("FILE", "changes that are known (YAML, see docs/history.md)", type=Path),
     fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
@@ -51,7 +54,7 @@ def run(
 
     entries = read(acknowledged) if acknowledged else []
     refused: list[str] = []
-    gathered = gather(load_each(runs, refused), metric, relative_to)
+    gathered = gather(load_each(runs, refused), metric and COLUMNS.get(metric, metric), relative_to)
     if not gathered.runs:
         for line in _shown(refused, every=args.all):
             print("refused:", line, file=sys.stderr)

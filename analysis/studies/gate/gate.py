@@ -29,6 +29,7 @@ from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
 from . import limits as limits_file
+from .quieter import quieter, recorded
 
 if TYPE_CHECKING:
     from .limits import Limits
@@ -198,7 +199,12 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     warnings = [line for run in runs for line in warnings_of(run, comparisons)] + _new(base, candidate, options)
     against = ", ".join(dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms))
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
-    return gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
+    result = gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
+    open_ones = [ruled for ruled in result.rulings if ruled.ruling == "undecided" and ruled.loss is not None]
+    if not open_ones:
+        return result
+    in_all = compare_arms(base, [candidate], replace(options, metrics=recorded(runs)))
+    return replace(result, warnings=(*result.warnings, *quieter(open_ones, in_all)))
 
 
 def _unquiet(candidate: Arm) -> dict[str, str]:
