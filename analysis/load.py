@@ -13,8 +13,8 @@ from typing import NoReturn, TypeVar
 from analysis import studies
 
 from .files import read_whole, reason_of
-from .formats import other_tools, pytest_benchmark, record_file, saved_run
-from .formats.fields import Fields
+from .formats import other_tools, pytest_benchmark, record_file, saved_run, strangers
+from .formats.fields import Foreign
 from .terms import Refused, Run, Unreadable
 
 GLOB = frozenset("*?[")
@@ -44,13 +44,17 @@ def from_json(saved: object, origin: str) -> Run:
 
     Raises: Unreadable.
     """
-    top = Fields(saved, origin).value
+    if isinstance(saved, list) and (stranger := strangers.of_json(saved)):
+        raise Unreadable(f"{origin}: not read here: {stranger}")
+    top = Foreign(saved, origin).value
     if saved_run.recognises(top):
         return saved_run.from_json(top, origin)
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
     if other := other_tools.read(top, origin):
         return pytest_benchmark.from_json(other, origin)
+    if stranger := strangers.of_json(top):
+        raise Unreadable(f"{origin}: not read here: {stranger}")
     raise Unreadable(
         f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, hyperfine, google-benchmark, asv or AIPerf."
     )
@@ -142,10 +146,15 @@ def parsed_bytes(content: bytes, path: Path) -> object:
     Raises: Unreadable.
     """
     try:
-        return record_file.complete(_strict(content), path, _strict)
+        saved, odd = _parsed(content)
+        if odd and isinstance(saved, dict) and saved_run.recognises(saved):
+            _no_number(odd[0])
+        return record_file.complete(saved, path, _strict)
     except UnicodeDecodeError:
         raise Unreadable(f"{path}: not a text file; a saved run is UTF-8 JSON.") from None
     except json.JSONDecodeError as error:
+        if stranger := strangers.of_text(error.doc):
+            raise Unreadable(f"{path}: not read here: {stranger}") from None
         where = f"line {error.lineno} column {error.colno}"
         raise Unreadable(
             f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, take the file from its source again."
@@ -154,6 +163,17 @@ def parsed_bytes(content: bytes, path: Path) -> object:
         raise Unreadable(f"{path}: {error}") from None
     except RecursionError:
         raise Unreadable(f"{path}: nested too deeply for a saved run.") from None
+
+
+def _parsed(content: bytes) -> tuple[object, list[str]]:
+    """Parse JSON, with what it holds beside JSON's numbers: other tools write NaN for what they could not measure."""
+    odd: list[str] = []
+
+    def constant(word: str) -> float:
+        odd.append(word)
+        return float(word)
+
+    return json.loads(content, parse_constant=constant, object_pairs_hook=_once_each), odd
 
 
 def _strict(content: bytes) -> object:

@@ -177,6 +177,7 @@ class _Gatherer:
         self.marks: dict[tuple[str, str], ChangeMark] = {}
         self.points: dict[_Key, list[RunPoint]] = {}
         self.left_out: dict[str, tuple[int, str]] = {}
+        self.benchmarks_left_out: dict[str, None] = {}
         self.metrics: set[str] = set()
         self.tweaksets: set[str] = set()
 
@@ -196,6 +197,7 @@ class _Gatherer:
             self._leave_out("copies of runs that are there already", f"{run.origin} is {first.origin}")
             return
         self.tweaksets |= run.tweaksets.keys()
+        self.benchmarks_left_out |= dict.fromkeys(run.left_out)
         for key, values in self._logs(run).items():
             self.points.setdefault(key, []).append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
@@ -273,7 +275,8 @@ class _Gatherer:
         )
 
     def _notes(self) -> list[str]:
-        return [f"left out, {what}: {count} (the first: {example})." for what, (count, example) in self.left_out.items()]
+        lines = [f"left out, {what}: {count} (the first: {example})." for what, (count, example) in self.left_out.items()]
+        return [*lines, *self.benchmarks_left_out]
 
     def _kept_apart(self, keys: Iterable[_Key]) -> list[str]:
         lines = []
