@@ -25,6 +25,7 @@ from .arms import (
     same_runs,
     side,
     studies,
+    without_candidate,
 )
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
@@ -79,11 +80,16 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
 
     Raises: Refused, where the arms have no workload in common. UnknownName, where a run lacks a tweak set that `options` names.
     """
-    base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *candidates))
+    arms = []
+    for candidate in candidates:
+        base, itself = without_candidate(base, candidate)
+        arms.append(replace(candidate, notes=(*candidate.notes, *itself)))
+    base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *arms))
     for run in [run for arm in (base, *candidates) for run in arm.runs]:
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
         must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
-        must_have(run, "workload", options.workloads, run.workloads)
+    for arm in (base, *candidates):
+        must_have(arm.runs[0], "workload", options.workloads, {name for run in arm.runs for name in run.workloads})
     again = (
         [candidate for candidate in candidates if same_runs(base, candidate) and candidate.tweakset is None]
         if base.tweakset is None

@@ -88,18 +88,34 @@ def _matches(name: str) -> list[Path]:
     path = Path(name)
     if not path.exists() and GLOB & set(name):
         root = Path(path.anchor or ".")
-        matches = sorted(one for one in root.glob(str(path.relative_to(path.anchor))) if one.suffix not in (".gz", ".xz"))
+        found = root.glob(str(path.relative_to(path.anchor)))
+        matches = sorted(one for one in found if one.suffix not in (".gz", ".xz") and not _stands_beside(one))
         if not matches:
             raise Refused(f"{name}: matches no file that can be seen; see `ls {path.parent}`.")
         return matches
     if path.is_dir() and not is_deeptweak(path):
         nodes = sorted(one for one in path.iterdir() if one.is_dir() and is_deeptweak(one))
-        matches = sorted(path.glob("*.json")) or nodes or sorted(path.glob("*/*.json"))  # the last as pytest-benchmark stores them
+        # The last as pytest-benchmark and asv store them.
+        matches = _results(path.glob("*.json")) or nodes or _results(path.glob("*/*.json"))
         if not matches:
             commands = (command_for(path) for command_for in studies.hooks("command_for"))
             raise Refused(f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}")
         return matches
     return [path]
+
+
+def _results(paths: Iterable[Path]) -> list[Path]:
+    return sorted(path for path in paths if not _stands_beside(path))
+
+
+def _stands_beside(path: Path) -> bool:
+    """Whether a file is one that asv writes beside its results: what it benchmarks, and where."""
+    if path.name not in ("benchmarks.json", "machine.json") or not path.is_file():
+        return False
+    try:
+        return strangers.of_json(parsed(path)) is not None
+    except Unreadable:
+        return False
 
 
 def files_of(run: Run) -> list[Path]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
-from analysis.arms import TOGETHER, Arm, both, control_name, met, same_runs, studies
+from analysis.arms import TOGETHER, Arm, both, control_name, met, same_runs, studies, without_candidate
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
@@ -175,6 +175,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
 
     Raises: Refused, where limits name what the runs do not have, or the arms have nothing in common.
     """
+    base, itself = without_candidate(base, candidate)
     runs = [run for arm in (base, candidate) for run in arm.runs]
     _must_know(limits, runs)
     if same_runs(base, candidate) and len(base.runs) > 1:
@@ -196,7 +197,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     judged += [comparison for comparison in _gone(base, candidate, options) if named or not _check_of_the_run(comparison)]
     limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {comparison.workload for comparison in judged}
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
-    warnings = [line for run in runs for line in warnings_of(run, comparisons)] + _new(base, candidate, options)
+    warnings = [*itself, *(line for run in runs for line in warnings_of(run, comparisons)), *_new(base, candidate, options)]
     against = ", ".join(dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms))
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
     result = gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))

@@ -293,7 +293,9 @@ def test_a_far_quieter_metric_is_named_where_it_cannot_tell(tmp_path: Path, caps
     last = nightly(tmp_path / "new", 8, slower=1.08)[-1]
     assert main(["gate", str(tmp_path / "old"), str(last), "--max-regression=3%"]) == 3
     page = " ".join(capsys.readouterr().out.split())
-    line = r"step_time_(min|median)_s scatters [1-9]\d+ times less than throughput_samples_per_s; declare it for the next runs \(--metric \1\)"
+    line = (
+        r"step_time_(min|median)_s scatters [1-9]\d+ times less than throughput_samples_per_s; declare it for the next runs \(--metric \1\)"
+    )
     assert re.search(line, page), page
 
 
