@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 
+from control.names import first_few
+
 from .checks import different_data
 from .load import GLOB, load_each
 from .terms import Cell, Refused, Run, TweakSet, UnknownName
@@ -18,6 +20,8 @@ from .wording import suggestion
 FEWEST_VALUES, FEW_TICKS = 2, 50
 SAME_TIME = 1e-9  # of the longest: less is rounding
 CERTAIN = 28.0  # so many natural units of order, 40 bits, come about twice in no history
+SHOWN_NAMES = 12  # in an error
+BESIDE = "side by side"  # the workload that workloads are set against each other under
 TOGETHER = " + "  # between the names of arms that are the baseline together
 BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs
 DEEPTWEAK = "deeptweak-csv"
@@ -90,7 +94,7 @@ def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -
     known = set(there)
     for name in names:
         if name not in known:
-            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {', '.join(sorted(known))}.{suggestion(name, known)}")
+            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}")
 
 
 def _configuration(text: str) -> tuple[str, str] | None:
@@ -112,6 +116,34 @@ def split(text: str) -> tuple[str, str | None]:
     if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
         return text, None
     return path, tweakset
+
+
+def of_workloads(arm: Arm, names: Sequence[str]) -> tuple[Arm, Arm]:
+    """Make workloads of the same runs into tweak sets of one workload: the first of `names`, and all of them.
+
+    Raises: UnknownName, where a run lacks one.
+    """
+    runs = []
+    for run in arm.runs:
+        must_have(run, "workload", names, run.workloads)
+        own = [cell for cell in run.cells if cell.workload in names and cell.tweakset == (arm.tweakset or run.baseline)]
+        runs.append(
+            replace(
+                run,
+                workloads={BESIDE: replace(run.workloads[names[0]], name=BESIDE)},
+                tweaksets={name: TweakSet(name) for name in names},
+                cells=tuple(replace(cell, workload=BESIDE, tweakset=cell.workload) for cell in own),
+                baseline=names[0],
+            )
+        )
+    return Arm(arm.label, tuple(runs), names[0]), Arm(arm.label, tuple(runs))
+
+
+def on_one_side(base: Arm, candidate: Arm) -> list[str]:
+    """Name the workloads that one of two arms alone has: nothing is said of them."""
+    first, second = ({name for run in arm.runs for name in run.workloads} for arm in (base, candidate))
+    sides = ((base, first - second), (candidate, second - first))
+    return [f"in {arm.label} alone, so not compared: {first_few(sorted(names), SHOWN_NAMES)}." for arm, names in sides if names]
 
 
 def of_one_workload(base: Arm, candidate: Arm) -> Arm:

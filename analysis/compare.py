@@ -33,7 +33,7 @@ from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
 from .verdict import GUARD, ONE_RUN, inside_margin, judge
-from .wording import unsigned
+from .wording import joined_names, unsigned
 
 if TYPE_CHECKING:
     from .pairing import Pairing, Unit
@@ -88,6 +88,8 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
     for run in [run for arm in (base, *candidates) for run in arm.runs]:
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
         must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
+    names = {name for arm in (base, *candidates) for run in arm.runs for name in run.workloads}
+    options = replace(options, workloads=joined_names(options.workloads, names))
     for arm in (base, *candidates):
         must_have(arm.runs[0], "workload", options.workloads, {name for run in arm.runs for name in run.workloads})
     again = (

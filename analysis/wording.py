@@ -166,6 +166,22 @@ def parse_names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
+def joined_names(pieces: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Put names together again that hold commas themselves (`test_it[a,b]`), as far as they are known; blanks after commas do not count.
+
+    Of several ways the longest name is taken, from the first piece on.
+    """
+    names = {re.sub(r",\s+", ",", name): name for name in known}
+    rest = list(pieces)
+    result = []
+    while rest:
+        ends = [end for end in range(len(rest), 0, -1) if ",".join(rest[:end]) in names]
+        end = ends[0] if ends else 1
+        result.append(names.get(",".join(rest[:end]), rest[0]))
+        rest = rest[end:]
+    return tuple(result)
+
+
 def parse_percent(text: str) -> float:
     """Read a share: `3%` and `3 %` are 0.03.
 

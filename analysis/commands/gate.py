@@ -22,7 +22,7 @@ from analysis.studies.gate import limits as limits_file
 from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.studies.gate.promote import Promotion, place, promote
 from analysis.terms import Refused, Run
-from analysis.wording import parse_percent, plan_command
+from analysis.wording import parse_names, parse_percent, plan_command
 
 if TYPE_CHECKING:
     import argparse
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
     target = place(candidate, Path(args.promote_to)) if args.promote_to else None
     _must_not_be_inputs(args, runs, target)
-    gate = judge(base, candidate, limits, args.relative_to, tuple(filter(None, args.workloads.split(","))))
+    gate = judge(base, candidate, limits, args.relative_to, parse_names(args.workloads))
     unwritten = _write(args, gate, runs)
     promotion = Promotion()
     if target is not None:

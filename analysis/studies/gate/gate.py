@@ -24,7 +24,7 @@ from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
-from analysis.wording import exactly, interval, number, percent, probability, speed
+from analysis.wording import exactly, interval, joined_names, number, percent, probability, speed
 from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
@@ -190,6 +190,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
         declared = limits.baseline_tweakset is None
         base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
     names = tuple({metric for run in runs for workload in run.workloads for metric in limits.metrics_of(workload)} - {"primary", "second"})
+    workloads = joined_names(workloads, {name for run in runs for name in run.workloads})
     options = Options(relative_to=relative_to, metrics=names, tweaksets=limits.tweaksets or (), workloads=workloads)
     comparisons = compare_arms(base, [candidate], options)
     named = bool(candidate.tweakset or limits.tweaksets)

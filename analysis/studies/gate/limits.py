@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import marked_yaml
+from analysis.arms import SHOWN_NAMES
 from analysis.metrics import COLUMNS
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.names import first_few
 
 if TYPE_CHECKING:
     from analysis.marked_yaml import Value
@@ -149,5 +151,7 @@ def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[st
     for noun, (names, available) in named.items():
         for name in sorted(names - set(available)):
             place = limits.places.get(f"{noun} {name}")
-            lines.append(f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {', '.join(sorted(available))}.")
+            lines.append(
+                f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {first_few(sorted(available), SHOWN_NAMES)}."
+            )
     return lines

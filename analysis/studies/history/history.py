@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from analysis.arms import SHOWN_NAMES
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.machine import Machines
 from analysis.pairing import metric_named
@@ -16,6 +17,7 @@ from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points
 from analysis.switched import is_switched
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
+from control.names import first_few
 
 # What formats that know no tweak sets call the only one they have: it tells a reader nothing.
 AS_RUN = "as-run"
@@ -319,7 +321,7 @@ def _differing(text: str, others: list[str]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+    return first_few(sorted(names), SHOWN_NAMES) or "none"
 
 
 def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
