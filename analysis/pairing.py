@@ -17,7 +17,8 @@ from control.names import first_few
 
 from .arms import Arm, Place, Side, both, parts, same_runs, side
 from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
-from .plain import moment
+from .order import HINT
+from .plain import seconds
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Run
 from .wording import listed, percent
@@ -52,7 +53,9 @@ ONE_RUN_AN_ARM = (
     "runs an arm, or compare --relative-to a tweak set that both have."
 )
 WAY_OUT = "Let both take turns, or compare --relative-to a tweak set that both have."
-UNKNOWN_TURNS = f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT}"
+UNKNOWN_TURNS = (
+    f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT} {HINT}"
+)
 FAR_APART = (
     "the time between base and candidate is {:.3g} times as long as the runs of either arm span: what such a time does to the machine "
     f"they cannot show. {WAY_OUT}"
@@ -247,9 +250,9 @@ def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
     for own in (base, candidate):
         timed: list[tuple[float, Unit]]
         if alone:
-            timed = [(_seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry]) for entry in _measured(own)]
+            timed = [(seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry]) for entry in _measured(own)]
         else:
-            timed = [(_seconds(own.started_utc[unit[0][0][0]]), unit) for unit in _grouped(own, lambda entry: entry[0][0])]
+            timed = [(seconds(own.started_utc[unit[0][0][0]]), unit) for unit in _grouped(own, lambda entry: entry[0][0])]
         timed.sort(key=lambda entry: entry[0])
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
@@ -328,12 +331,6 @@ def side_by_side(pairs: Iterable[Pair]) -> bool:
     cells = [entry for entry in every if entry[1].process is None]
     cells.sort(key=lambda cell: (cell[0][0], cell[1].node or "", cell[1].order))
     return len(list(groupby(place for place, _ in cells))) == len({place for place, _ in cells})
-
-
-def _seconds(started_utc: str) -> float:
-    """Return when that was; not a number where it is not known."""
-    stamp = moment(started_utc)
-    return stamp.timestamp() if stamp else math.nan
 
 
 def enough(pairing: Pairing, blocks: int) -> None:

@@ -11,6 +11,8 @@ from analysis.arms import Arm, of_workloads, on_one_side, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
+from analysis.order import HELP as ORDER_HELP
+from analysis.order import ORDERS, arms_in_order
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature
 from analysis.terms import Comparison, Refused, UnknownName
@@ -65,10 +67,15 @@ def run(
     arm: list[str] = option(
         "NAME", "compare workloads of BASE with each other: the first is the baseline (repeat it)", action="append", default=[]
     ),
+    order: str | None = option("", ORDER_HELP, choices=ORDERS),
     robust: bool = option("", "a second opinion that assumes no distribution: sign-flip or rank test"),
 ) -> Answer:
     refused: list[str] = []
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
+    if order and len(arms) == 1:
+        base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
+    elif order:
+        raise Refused("--order is for one BASE and one CAND.")
     if arm:
         base_arm, *arms = _beside(base_arm, arms, arm)
     options = Options(adjustment=adjust, relative_to=relative_to, tweaksets=tweaks, workloads=workloads)

@@ -16,6 +16,8 @@ from analysis.arms import read_arm, split
 from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
 from analysis.metrics import COLUMNS
+from analysis.order import HELP as ORDER_HELP
+from analysis.order import ORDERS, arms_in_order
 from analysis.plain import inert_json
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
@@ -64,6 +66,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TWEAKSET",
         help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
     )
+    parser.add_argument("--order", choices=ORDERS, help=ORDER_HELP)
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
     parser.add_argument("--comment-key", default="", metavar="KEY", help="tells the comments of several gates on one pull request apart")
@@ -80,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
     target = place(candidate, Path(args.promote_to)) if args.promote_to else None
     _must_not_be_inputs(args, runs, target)
-    gate = judge(base, candidate, limits, args.relative_to, parse_names(args.workloads))
+    gate = judge(*arms_in_order(base, candidate, args.order), limits, args.relative_to, parse_names(args.workloads))
     unwritten = _write(args, gate, runs)
     promotion = Promotion()
     if target is not None:

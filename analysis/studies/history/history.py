@@ -12,7 +12,7 @@ from analysis.arms import SHOWN_NAMES
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.machine import Machines
 from analysis.pairing import metric_named
-from analysis.plain import moment
+from analysis.plain import PLACE, moment
 from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points
 from analysis.switched import is_switched
@@ -132,6 +132,7 @@ class History:
         return every
 
 
+UNDATED = "runs without a time, whose place among the others is not known"
 THROUGHPUT = "throughput_samples_per_s"
 # Of cells that took turns; the low quantile; or what comes nearest to it in files that did not keep their rounds.
 STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median_s")
@@ -186,7 +187,7 @@ class _Gatherer:
     def add(self, run: Run) -> None:
         started = _utc(run.started_utc)
         if started is None:
-            self._leave_out("runs without a time, whose place among the others is not known", run.origin)
+            self._leave_out(UNDATED, run.origin)
             return
         if is_switched(run):
             self._leave_out(
@@ -302,7 +303,9 @@ def _when(mark: ChangeMark) -> tuple[str, str]:
 
 
 def _utc(text: str) -> str | None:
-    """Answer a time as ISO 8601 in UTC to the second, so that texts sort as times do; None where it is none."""
+    """Answer a time as ISO 8601 in UTC to the second, or a place in a given order: texts sort as times do. None where it is none."""
+    if text.startswith(PLACE):
+        return text
     stamp = moment(text)
     return stamp.isoformat(timespec="seconds") if stamp else None
 
