@@ -14,7 +14,6 @@ from analysis import studies
 
 from .files import read_whole, reason_of
 from .formats import other_tools, pytest_benchmark, record_file, saved_run, strangers
-from .formats.fields import Foreign
 from .terms import Refused, Run, Unreadable
 
 GLOB = frozenset("*?[")
@@ -44,16 +43,14 @@ def from_json(saved: object, origin: str) -> Run:
 
     Raises: Unreadable.
     """
-    if isinstance(saved, list) and (stranger := strangers.of_json(saved)):
-        raise Unreadable(f"{origin}: not read here: {stranger}")
-    top = Foreign(saved, origin).value
+    top = saved if isinstance(saved, dict) else {}
     if saved_run.recognises(top):
         return saved_run.from_json(top, origin)
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
     if other := other_tools.read(top, origin):
         return pytest_benchmark.from_json(other, origin)
-    if stranger := strangers.of_json(top):
+    if stranger := strangers.of_json(saved):
         raise Unreadable(f"{origin}: not read here: {stranger}")
     raise Unreadable(
         f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, hyperfine, google-benchmark, asv or AIPerf."
