@@ -28,12 +28,13 @@ from .arms import (
     without_candidate,
 )
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
+from .labels import label_of
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
-from .verdict import GUARD, ONE_RUN, inside_margin, judge
-from .wording import joined_names, unsigned
+from .verdict import GUARD, ONE_RUN, inside_margin, judge, parts_ways
+from .wording import bracket, joined_names, percent, unsigned
 
 if TYPE_CHECKING:
     from .pairing import Pairing, Unit
@@ -278,4 +279,7 @@ def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None
     notes = draft.notes
     if verdict in {"improved", "regressed"} and inside_margin(effect, draft.margin):
         notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
+    if verdict in {"improved", "regressed"} and draft.second is not None and parts_ways(effect, draft.second):
+        second = f"{label_of(draft.second.metric)} says {percent(draft.second.gain)}{bracket(draft.second.low, draft.second.high)}"
+        notes = (*notes, f"{label_of(effect.metric)} and {label_of(draft.second.metric)} part ways: {second}.")
     return replace(draft, verdict=verdict, reason=reason, notes=notes)

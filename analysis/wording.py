@@ -22,6 +22,7 @@ SPOKEN = {
     "underpowered": "can't tell",
     "NOT SHOWN": "CAN'T TELL",
 }
+LARGE_LOSS = -0.3
 UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
@@ -100,7 +101,12 @@ def bracket(low: float | None, high: float | None, write: Callable[[float], str]
 
 
 def speed(fraction: float) -> str:
-    return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}"
+    return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}{as_long(fraction)}"
+
+
+def as_long(gain: float) -> str:
+    """Write how many times as long the work takes, where a loss is so large that its percentage misleads; else nothing."""
+    return f" ({1 / (1 + gain):.1f} × as long)" if -1 < gain < LARGE_LOSS else ""
 
 
 def interval(effect: Effect) -> str:
