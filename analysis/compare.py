@@ -29,7 +29,7 @@ from .arms import (
 )
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
 from .labels import label_of
-from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
+from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, odd_notes, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
@@ -221,6 +221,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         *draft.notes,
         *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]),
         *pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None)),
+        *odd_notes(draft.primary_metric, pairing, arms, read),
         *run_notes(draft, arms, (base, candidate), read),
         *inside_notes(draft, pairing, read),
         *([CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []),

@@ -331,7 +331,7 @@ def _verdict(comparison: Comparison) -> Word:
 
 def _size(comparison: Comparison, gain: float) -> str:
     words = _words([comparison])
-    return f"{unsigned(abs(gain))} {words[gain < 0]}{as_long(gain) if words == SPEED_WORDS else ''}"
+    return f"{unsigned(abs(gain))} {words[gain < 0]}{as_long(gain).replace(' as long', '') if words == SPEED_WORDS else ''}"
 
 
 def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:

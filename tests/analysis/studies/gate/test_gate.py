@@ -17,7 +17,7 @@ from analysis.load import from_json
 from analysis.studies.gate.gate import Gate, blocks_needed, gate
 from analysis.studies.gate.limits import Limits
 from tests.analysis.answers import printed
-from tests.stock_files import benchmark, document, stock_file
+from tests.stock_files import benchmark, document, stock_file, times
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
@@ -311,3 +311,22 @@ def test_a_metric_goes_by_pytest_benchmark_s_name_too(tmp_path: Path, word: str,
     limits.write_text(f"max_regression: 3%\nmetrics: [{word}]\nworkloads:\n  tests/test_speed.py::test_sort: {{{word}: 20%}}\n")
     assert main([*command[:3], "--limits", str(limits)]) == 0
     assert "scatters" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("slower", "code"), [(1.08, 1), (1.0, 0)])
+def test_one_odd_accepted_night_does_not_blind_the_gate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], slower: float, code: int
+) -> None:
+    """Fourteen nights that scatter by 1 %, one of them half again as long: the candidate is judged by the others, the night is named."""
+    folder = tmp_path / "accepted"
+    folder.mkdir()
+    for night in range(14):
+        data = [benchmark("test_sort", times(night, 0.002 * (1.5 if night == 6 else 1)))]
+        stock_file(folder / f"{night:02}.json", document(data, f"2026-01-{1 + night:02}T03:00:00.000001+00:00"))
+    saved = document([benchmark("test_sort", times(99, 0.002 * slower))], "2026-01-15T03:00:00.000001+00:00")
+    candidate = stock_file(tmp_path / "new.json", saved)
+    assert main(["gate", str(folder), str(candidate), "--max-regression=5%"]) == code
+    page = " ".join(capsys.readouterr().out.split())
+    odd = re.search(rf"{folder}/06.json is ([\d.]+) % slower .* by throughput than the other runs of its arm: an odd run", page)
+    assert odd, page
+    assert float(odd[1]) == pytest.approx(33.3, abs=2)
