@@ -85,9 +85,10 @@ def run(
         opinions = tuple(_robust(comparisons)) if robust else ()
         lines = dict.fromkeys(line for candidate in arms for line in on_one_side(base_arm, candidate))
         result = answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=base)
-        if not lines or workloads:
+        known = result.data["warnings"]
+        if not lines or workloads or not isinstance(known, list):
             return result
-        data = {**result.data, "warnings": [*result.data["warnings"], *lines]}
+        data = {**result.data, "warnings": [*known, *lines]}
         return replace(result, warnings=(*result.warnings, *lines), data=data)
 
 

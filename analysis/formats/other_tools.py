@@ -118,7 +118,7 @@ def _google(top: Foreign) -> JSON:
     context = top.fields("context")
     cpus = context.value.get("num_cpus")
     machine = {"node": context.optional_text("host_name"), "cpu": {"count": cpus}}
-    entries = [(str(name), "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()]  # type: ignore[misc]
+    entries = [(str(name), "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()]
     return _document(entries, machine_info=machine, datetime=context.optional_text("date"))
 
 

@@ -83,8 +83,8 @@ def share(n: int, m: int, way: str, slower: float = 0) -> float:
 
 
 def welch(series: np.ndarray, arms: list[int]) -> float:
-    split = [np.exp([value for value, arm in zip(series, arms, strict=True) if arm == own]).tolist() for own in (0, 1)]
-    return two_sample_effect(METRICS[0], *split, 0.03).p
+    baseline, candidate = (np.exp([value for value, arm in zip(series, arms, strict=True) if arm == own]).tolist() for own in (0, 1))
+    return two_sample_effect(METRICS[0], baseline, candidate, 0.03).p
 
 
 def table() -> list[str]:
@@ -92,7 +92,7 @@ def table() -> list[str]:
     for n, m in SHAPES:
         series = np.array(draws(n + m))
         for way in WAYS:
-            plain = np.mean([welch(one, turns(n, m, way)) < ALPHA for one in series])
+            plain = float(np.mean([welch(one, turns(n, m, way)) < ALPHA for one in series]))
             shares = [plain, *(share(n, m, way, slower) for slower in SLOWER)]
             lines.append(f"| {n} + {m} | {way} | {len(series)} | {' | '.join(f'{100 * each:.1f}' for each in shares)} |")
     return lines
