@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
+
+from control.names import first_few
 
 from .checks import different_data
 from .load import GLOB, load_each
 from .terms import Cell, Refused, Run, TweakSet, UnknownName
 from .wording import suggestion
 
+# One value only says nothing; fewer ticks than these between all times are those of a coarse clock.
+FEWEST_VALUES, FEW_TICKS = 2, 50
+SAME_TIME = 1e-9  # of the longest: less is rounding
+CERTAIN = 28.0  # so many natural units of order, 40 bits, come about twice in no history
+SHOWN_NAMES = 12  # in an error
+BESIDE = "side by side"  # the workload that workloads are set against each other under
 TOGETHER = " + "  # between the names of arms that are the baseline together
 BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs
 DEEPTWEAK = "deeptweak-csv"
@@ -84,7 +94,7 @@ def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -
     known = set(there)
     for name in names:
         if name not in known:
-            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {', '.join(sorted(known))}.{suggestion(name, known)}")
+            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}")
 
 
 def _configuration(text: str) -> tuple[str, str] | None:
@@ -106,6 +116,34 @@ def split(text: str) -> tuple[str, str | None]:
     if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
         return text, None
     return path, tweakset
+
+
+def of_workloads(arm: Arm, names: Sequence[str]) -> tuple[Arm, Arm]:
+    """Make workloads of the same runs into tweak sets of one workload: the first of `names`, and all of them.
+
+    Raises: UnknownName, where a run lacks one.
+    """
+    runs = []
+    for run in arm.runs:
+        must_have(run, "workload", names, run.workloads)
+        own = [cell for cell in run.cells if cell.workload in names and cell.tweakset == (arm.tweakset or run.baseline)]
+        runs.append(
+            replace(
+                run,
+                workloads={BESIDE: replace(run.workloads[names[0]], name=BESIDE)},
+                tweaksets={name: TweakSet(name) for name in names},
+                cells=tuple(replace(cell, workload=BESIDE, tweakset=cell.workload) for cell in own),
+                baseline=names[0],
+            )
+        )
+    return Arm(arm.label, tuple(runs), names[0]), Arm(arm.label, tuple(runs))
+
+
+def on_one_side(base: Arm, candidate: Arm) -> list[str]:
+    """Name the workloads that one of two arms alone has: nothing is said of them."""
+    first, second = ({name for run in arm.runs for name in run.workloads} for arm in (base, candidate))
+    sides = ((base, first - second), (candidate, second - first))
+    return [f"in {arm.label} alone, so not compared: {first_few(sorted(names), SHOWN_NAMES)}." for arm, names in sides if names]
 
 
 def of_one_workload(base: Arm, candidate: Arm) -> Arm:
@@ -235,11 +273,59 @@ def no_copies(runs: Iterable[Run]) -> None:
 
 
 def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
-    """What each cell measured, by which it is known under any name: no two cells ever take the very same times."""
+    """What each cell measured, by which it is known under any name: on a fine clock no two cells ever take the very same times."""
     for cell in run.cells:
-        times = cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())
-        if cell.outcome == "measured" and len(set(times)) > 1:
-            yield (cell.workload, times), cell
+        if cell.outcome == "measured":
+            times = cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())
+            own = times if cell.steps is not None else _times_among(cell.metrics)
+            if not alike_by_chance(own):
+                yield (cell.workload, times), cell
+
+
+def _times_among(metrics: Mapping[str, float]) -> tuple[float, ...]:
+    return tuple(value for name, value in metrics.items() if name.startswith("step_time_")) or tuple(metrics.values())
+
+
+def alike_by_chance(times: Sequence[float]) -> bool:
+    """Whether two cells may have these very times: so few ticks of the clock lie between them that their order says little."""
+    counts = Counter(times)
+    if len(counts) < FEWEST_VALUES:
+        return True
+    span = max(times) - min(times)
+    if _tick(counts, span / FEW_TICKS, max(times) * SAME_TIME) < span / FEW_TICKS:
+        return False
+    orders = math.lgamma(len(times) + 1) - math.fsum(math.lgamma(count + 1) for count in counts.values())
+    return orders < CERTAIN
+
+
+def _tick(times: Iterable[float], least: float, slack: float) -> float:
+    """Return the largest time of which all are multiples (Euclid's algorithm), or one below `least` where it would be smaller."""
+    tick = 0.0
+    for time in times:
+        rest = time
+        while rest > slack:
+            tick, rest = rest, tick % rest
+            if tick - rest < slack:  # a remainder of a whole tick is none
+                rest = 0.0
+        if tick < least:
+            break
+    return tick
+
+
+def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
+    """Leave out of several baseline runs what the candidate itself is, as after its promotion, with a line for each.
+
+    A run is the candidate's by its id, or by its very times under another name.
+    """
+    if len(base.runs) == 1 or same_runs(base, candidate) or base.tweakset not in (None, candidate.tweakset):
+        return base, []
+    ids = {run.run_id for run in candidate.runs}
+    times = {own for run in candidate.runs for own, _ in times_of(run)}
+    kept = [run for run in base.runs if run.run_id not in ids and not any(own in times for own, _ in times_of(run))]
+    if not kept:
+        return base, []
+    lines = [f"{run.origin}: is the candidate itself, and is left out of the baseline." for run in base.runs if run not in kept]
+    return replace(base, runs=tuple(kept)), lines
 
 
 def studies(arms: Iterable[Arm]) -> list[str]:

@@ -25,15 +25,16 @@ from .arms import (
     same_runs,
     side,
     studies,
+    without_candidate,
 )
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
-from .labels import TOLD_RATE
-from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, pair, pair_notes, primary_of, run_notes
+from .labels import TOLD_RATE, label_of
+from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, odd_notes, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
-from .verdict import GUARD, ONE_RUN, inside_margin, judge
-from .wording import unsigned
+from .verdict import GUARD, ONE_RUN, inside_margin, judge, parts_ways
+from .wording import bracket, joined_names, percent, unsigned
 
 if TYPE_CHECKING:
     from .pairing import Pairing, Unit
@@ -80,11 +81,18 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
 
     Raises: Refused, where the arms have no workload in common. UnknownName, where a run lacks a tweak set that `options` names.
     """
-    base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *candidates))
+    arms = []
+    for candidate in candidates:
+        base, itself = without_candidate(base, candidate)
+        arms.append(replace(candidate, notes=(*candidate.notes, *itself)))
+    base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *arms))
     for run in [run for arm in (base, *candidates) for run in arm.runs]:
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
         must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
-        must_have(run, "workload", options.workloads, run.workloads)
+    names = {name for arm in (base, *candidates) for run in arm.runs for name in run.workloads}
+    options = replace(options, workloads=joined_names(options.workloads, names))
+    for arm in (base, *candidates):
+        must_have(arm.runs[0], "workload", options.workloads, {name for run in arm.runs for name in run.workloads})
     again = (
         [candidate for candidate in candidates if same_runs(base, candidate) and candidate.tweakset is None]
         if base.tweakset is None
@@ -213,6 +221,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         *draft.notes,
         *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]),
         *pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None)),
+        *odd_notes(draft.primary_metric, pairing, arms, read),
         *run_notes(draft, arms, (base, candidate), read),
         *inside_notes(draft, pairing, read),
         *([CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []),
@@ -278,4 +287,7 @@ def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None
     notes = draft.notes
     if verdict in {"improved", "regressed"} and inside_margin(effect, draft.margin):
         notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
+    if verdict in {"improved", "regressed"} and draft.second is not None and parts_ways(effect, draft.second):
+        second = f"{label_of(draft.second.metric)} says {percent(draft.second.gain)}{bracket(draft.second.low, draft.second.high)}"
+        notes = (*notes, f"{label_of(effect.metric)} and {label_of(draft.second.metric)} part ways: {second}.")
     return replace(draft, verdict=verdict, reason=reason, notes=notes)

@@ -23,7 +23,7 @@ from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .switched import outlasts
 from .verdict import unseen, without_guards
-from .wording import SPOKEN, bracket, number, plan_command, probability, size, spoken, unsigned
+from .wording import SPOKEN, as_long, bracket, number, plan_command, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run
@@ -36,6 +36,7 @@ ROWS = 15  # names in a list, before the rest is counted
 NAMED = 6  # claims in the sentence that answers
 ADJUSTED = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "BH", "by": "BY"}
 SPEED = ("step_time", "throughput", TOLD_RATE, "samples_per_s", "mb_per_s", "duration", "latency", "wall")
+SPEED_WORDS = ("faster", "slower")
 UNITS = {
     "paired": "blocks that both arms have, of those planned.",
     "switched": "pairs of segments inside processes, or processes where there are five or more.",
@@ -164,7 +165,8 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
             if claim.verdict == verdict and claim.primary:
                 gains.setdefault(names.part(claim, names.heads[-1]), []).append(abs(claim.primary.gain))
         if gains:  # of one tweak set together: `a 3.4 and 21.5 %, b 8 %`
-            effects = [f"{name} {_span(own)}" for name, own in gains.items()]
+            longest = as_long if word == SPEED_WORDS[1] else _nothing
+            effects = [f"{name} {_span(own)}{longest(-max(own))}" for name, own in gains.items()]
             more = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
             sentences.append(f"{word.capitalize()}: {', '.join(effects[:NAMED])}{more}.")
     counts = Counter[str](comparison.verdict for comparison in contrasts)
@@ -172,6 +174,10 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
     text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])
     total = f"{len(contrasts)} contrast{'s' if len(contrasts) != 1 else ''} {_relation(contrasts)}: {text}."
     return [" ".join(sentences) or f"Nothing is shown to be {' or '.join(words)}.", total]
+
+
+def _nothing(_gain: float) -> str:
+    return ""
 
 
 def _span(gains: Sequence[float]) -> str:
@@ -201,7 +207,7 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
         return [], []
     gain, workload = max(gains, key=lambda entry: entry[0])
     under = f" ({workload})" if len({guard.workload for guard in guards}) > 1 else ""
-    return [], [f"Untouched arms agree: {unsigned(gain)} apart at most{under}."]
+    return [], [f"Equal arms differ by {unsigned(gain)} at most{under}."]
 
 
 def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:
@@ -326,12 +332,13 @@ def _verdict(comparison: Comparison) -> Word:
 
 
 def _size(comparison: Comparison, gain: float) -> str:
-    return f"{unsigned(abs(gain))} {_words([comparison])[gain < 0]}"
+    words = _words([comparison])
+    return f"{unsigned(abs(gain))} {words[gain < 0]}{as_long(gain).replace(' as long', '') if words == SPEED_WORDS else ''}"
 
 
 def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
     speed = all(comparison.primary_metric.name.startswith(SPEED) for comparison in comparisons)
-    return ("faster", "slower") if speed else ("better", "worse")
+    return SPEED_WORDS if speed else ("better", "worse")
 
 
 def _interval(gain: Gain) -> str:

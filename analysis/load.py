@@ -13,8 +13,7 @@ from typing import NoReturn, TypeVar
 from analysis import studies
 
 from .files import read_whole, reason_of
-from .formats import other_tools, pytest_benchmark, record_file, saved_run
-from .formats.fields import Fields
+from .formats import other_tools, pytest_benchmark, record_file, saved_run, strangers
 from .terms import Refused, Run, Unreadable
 
 GLOB = frozenset("*?[")
@@ -44,13 +43,15 @@ def from_json(saved: object, origin: str) -> Run:
 
     Raises: Unreadable.
     """
-    top = Fields(saved, origin).value
+    top = saved if isinstance(saved, dict) else {}
     if saved_run.recognises(top):
         return saved_run.from_json(top, origin)
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
     if other := other_tools.read(top, origin):
         return pytest_benchmark.from_json(other, origin)
+    if stranger := strangers.of_json(saved):
+        raise Unreadable(f"{origin}: not read here: {stranger}")
     raise Unreadable(
         f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, hyperfine, google-benchmark, asv or AIPerf."
     )
@@ -84,18 +85,34 @@ def _matches(name: str) -> list[Path]:
     path = Path(name)
     if not path.exists() and GLOB & set(name):
         root = Path(path.anchor or ".")
-        matches = sorted(one for one in root.glob(str(path.relative_to(path.anchor))) if one.suffix not in (".gz", ".xz"))
+        found = root.glob(str(path.relative_to(path.anchor)))
+        matches = sorted(one for one in found if one.suffix not in (".gz", ".xz") and not _stands_beside(one))
         if not matches:
             raise Refused(f"{name}: matches no file that can be seen; see `ls {path.parent}`.")
         return matches
     if path.is_dir() and not is_deeptweak(path):
         nodes = sorted(one for one in path.iterdir() if one.is_dir() and is_deeptweak(one))
-        matches = sorted(path.glob("*.json")) or nodes or sorted(path.glob("*/*.json"))  # the last as pytest-benchmark stores them
+        # The last as pytest-benchmark and asv store them.
+        matches = _results(path.glob("*.json")) or nodes or _results(path.glob("*/*.json"))
         if not matches:
             commands = (command_for(path) for command_for in studies.hooks("command_for"))
             raise Refused(f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}")
         return matches
     return [path]
+
+
+def _results(paths: Iterable[Path]) -> list[Path]:
+    return sorted(path for path in paths if not _stands_beside(path))
+
+
+def _stands_beside(path: Path) -> bool:
+    """Whether a file is one that asv writes beside its results: what it benchmarks, and where."""
+    if path.name not in ("benchmarks.json", "machine.json") or not path.is_file():
+        return False
+    try:
+        return strangers.of_json(parsed(path)) is not None
+    except Unreadable:
+        return False
 
 
 def files_of(run: Run) -> list[Path]:
@@ -142,10 +159,15 @@ def parsed_bytes(content: bytes, path: Path) -> object:
     Raises: Unreadable.
     """
     try:
-        return record_file.complete(_strict(content), path, _strict)
+        saved, odd = _parsed(content)
+        if odd and isinstance(saved, dict) and saved_run.recognises(saved):
+            _no_number(odd[0])
+        return record_file.complete(saved, path, _strict)
     except UnicodeDecodeError:
         raise Unreadable(f"{path}: not a text file; a saved run is UTF-8 JSON.") from None
     except json.JSONDecodeError as error:
+        if stranger := strangers.of_text(error.doc):
+            raise Unreadable(f"{path}: not read here: {stranger}") from None
         where = f"line {error.lineno} column {error.colno}"
         raise Unreadable(
             f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, take the file from its source again."
@@ -154,6 +176,17 @@ def parsed_bytes(content: bytes, path: Path) -> object:
         raise Unreadable(f"{path}: {error}") from None
     except RecursionError:
         raise Unreadable(f"{path}: nested too deeply for a saved run.") from None
+
+
+def _parsed(content: bytes) -> tuple[object, list[str]]:
+    """Parse JSON, with what it holds beside JSON's numbers: other tools write NaN for what they could not measure."""
+    odd: list[str] = []
+
+    def constant(word: str) -> float:
+        odd.append(word)
+        return float(word)
+
+    return json.loads(content, parse_constant=constant, object_pairs_hook=_once_each), odd
 
 
 def _strict(content: bytes) -> object:

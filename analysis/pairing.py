@@ -17,10 +17,12 @@ from control.names import first_few
 
 from .arms import Arm, Place, Side, both, parts, same_runs, side
 from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
-from .plain import moment
+from .labels import label_of
+from .order import HINT
+from .plain import seconds
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Run
-from .wording import listed, percent
+from .wording import listed, percent, speed
 
 if TYPE_CHECKING:
     from .stats.effect import Times
@@ -52,7 +54,10 @@ ONE_RUN_AN_ARM = (
     "runs an arm, or compare --relative-to a tweak set that both have."
 )
 WAY_OUT = "Let both take turns, or compare --relative-to a tweak set that both have."
-UNKNOWN_TURNS = f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT}"
+UNKNOWN_TURNS = (
+    f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT} {HINT}"
+)
+ODD_RUN = "{} is {} by {} than the other runs of its arm: an odd run, which counts no further than the others scatter."
 FAR_APART = (
     "the time between base and candidate is {:.3g} times as long as the runs of either arm span: what such a time does to the machine "
     f"they cannot show. {WAY_OUT}"
@@ -247,9 +252,9 @@ def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
     for own in (base, candidate):
         timed: list[tuple[float, Unit]]
         if alone:
-            timed = [(_seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry]) for entry in _measured(own)]
+            timed = [(seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry]) for entry in _measured(own)]
         else:
-            timed = [(_seconds(own.started_utc[unit[0][0][0]]), unit) for unit in _grouped(own, lambda entry: entry[0][0])]
+            timed = [(seconds(own.started_utc[unit[0][0][0]]), unit) for unit in _grouped(own, lambda entry: entry[0][0])]
         timed.sort(key=lambda entry: entry[0])
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
@@ -330,12 +335,6 @@ def side_by_side(pairs: Iterable[Pair]) -> bool:
     return len(list(groupby(place for place, _ in cells))) == len({place for place, _ in cells})
 
 
-def _seconds(started_utc: str) -> float:
-    """Return when that was; not a number where it is not known."""
-    stamp = moment(started_utc)
-    return stamp.timestamp() if stamp else math.nan
-
-
 def enough(pairing: Pairing, blocks: int) -> None:
     """Check that there are units enough to know how far equal ones differ.
 
@@ -401,6 +400,27 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
         units.setdefault(place[0] if pairing.by_run else place, []).append(entry)
     base, candidate = ([read.mean([pair[arm] for pair in unit], metric) for unit in units.values()] for arm in (0, 1))
     return paired_effect(metric, base, candidate, margin, sequential=pairing.sequential and not pairing.by_run)
+
+
+def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reader) -> list[str]:
+    """Name each run that is far off the others of its arm, with how far; nothing where arms were not judged in time."""
+    if pairing.samples is None or pairing.times is None:
+        return []
+    import numpy as np
+
+    from .stats.in_time import odd_runs
+
+    sign = 1.0 if metric.better == "higher" else -1.0
+    timed = [(time, arm, unit) for arm, own in enumerate(pairing.samples) for time, unit in zip(pairing.times[arm], own, strict=True)]
+    timed.sort(key=lambda entry: entry[:2])
+    logs = sign * np.log([read.mean(unit, metric) for _, _, unit in timed])
+    origins = {run.run_id: run.origin for arm in arms for run in arm.runs}
+    lines = []
+    for place, off in odd_runs(logs, [arm for _, arm, _ in timed]):
+        (run_id, _), cell = timed[place][2][0]
+        name = origins[run_id] if len(origins) > 1 else cell.id
+        lines.append(ODD_RUN.format(name, speed(math.expm1(off)), label_of(metric)))
+    return lines
 
 
 def pair_notes(pairing: Pairing) -> list[str]:

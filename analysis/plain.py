@@ -17,6 +17,17 @@ COMMAND = re.compile(r"##(?=\w*\[)")
 COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
+PLACE = "#"  # in place of a date: a run's number in an order that was given
+
+
+def seconds(text: str) -> float:
+    """Return when a run was: seconds, or its number where an order was given; not a number where neither is known."""
+    if text.startswith(PLACE):
+        return float(text.removeprefix(PLACE))
+    stamp = moment(text)
+    return stamp.timestamp() if stamp else math.nan
+
+
 def moment(text: object) -> datetime | None:
     """Read a time of ISO 8601, in UTC where it does not say otherwise; None where it is none."""
     try:

@@ -220,7 +220,8 @@ class Run:
     `format` names the file of `formats/` that read it. `baseline` is the tweak set the others are compared with. `replicated` is
     false for formats of other tools that know no blocks: a run of theirs is one cell an arm and never carries a verdict alone.
     `commit` is the source revision that was measured, `+dirty` where it was edited, None where unknown. `place` says where cells ran if
-    that was not the harness's own machine: target, nodes, and by whom and as what (`apply`, `workload_via`, `image`).
+    that was not the harness's own machine: target, nodes, and by whom and as what (`apply`, `workload_via`, `image`). `left_out` has a
+    sentence for each benchmark of another tool's file that holds no usable times; the warnings have it too.
     """
 
     origin: str
@@ -240,6 +241,7 @@ class Run:
     commit: str | None = None
     telemetry_file: Mapping[str, object] = field(default_factory=dict)
     place: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_monitored(self) -> bool:

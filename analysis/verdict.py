@@ -66,6 +66,12 @@ def inside_margin(effect: Effect, margin: float) -> bool:
     return 1 / (1 + margin) < 1 + effect.gain < 1 + margin
 
 
+def parts_ways(effect: Effect, other: Effect) -> bool:
+    """Whether another metric contradicts a gain: its 95 % interval excludes that gain and shows none of the same direction."""
+    same = other.low > 0 if effect.gain > 0 else other.high < 0
+    return not other.low <= effect.gain <= other.high and not same
+
+
 SEEN = frozenset({"improved", "regressed", "equivalent"})
 
 
@@ -122,7 +128,7 @@ def _sentence(one: Unseen) -> str:
     head = f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} decided."
     if one.mde is None:
         return f"{head} Most often: {one.reason}"
-    noise = "" if one.aa_log_sd is None else f"equal arms differ by {unsigned(one.aa_log_sd)} from block to block (A/A), so "
+    noise = "" if one.aa_log_sd is None else f"equal arms scatter by {unsigned(one.aa_log_sd)} from block to block (A/A), so "
     busy = "" if one.others is None else f"; other programs used {unsigned(one.others)} of the CPUs"
     least = unsigned(one.mde) + (" or more" if one.mde < LARGEST else "")
     seen = f"{noise}{one.blocks} blocks would show differences of {least} (median MDE){busy}."

@@ -24,6 +24,7 @@ SPOKEN = {
     "underpowered": "can't tell",
     "NOT SHOWN": "CAN'T TELL",
 }
+LARGE_LOSS = -0.3
 UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
@@ -102,7 +103,12 @@ def bracket(low: float | None, high: float | None, write: Callable[[float], str]
 
 
 def speed(fraction: float) -> str:
-    return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}"
+    return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}{as_long(fraction)}"
+
+
+def as_long(gain: float) -> str:
+    """Write how many times as long the work takes, where a loss is so large that its percentage misleads; else nothing."""
+    return f" ({1 / (1 + gain):.1f} × as long)" if -1 < gain < LARGE_LOSS else ""
 
 
 def interval(effect: Effect) -> str:
@@ -166,6 +172,22 @@ def whole(least: int = 0, most: int = 1_000_000_000) -> Callable[[str], int]:
 
 def parse_names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def joined_names(pieces: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Put names together again that hold commas themselves (`test_it[a,b]`), as far as they are known; blanks after commas do not count.
+
+    Of several ways the longest name is taken, from the first piece on.
+    """
+    names = {re.sub(r",\s+", ",", name): name for name in known}
+    rest = list(pieces)
+    result = []
+    while rest:
+        ends = [end for end in range(len(rest), 0, -1) if ",".join(rest[:end]) in names]
+        end = ends[0] if ends else 1
+        result.append(names.get(",".join(rest[:end]), rest[0]))
+        rest = rest[end:]
+    return tuple(result)
 
 
 def parse_percent(text: str) -> float:

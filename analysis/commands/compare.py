@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
-from analysis.arms import Arm, read_arm
+from analysis.arms import Arm, of_workloads, on_one_side, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
+from analysis.order import HELP as ORDER_HELP
+from analysis.order import ORDERS, arms_in_order
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature
 from analysis.terms import Comparison, Refused, UnknownName
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
 
+BOTH = 2
 ANSWERS = True
 GROUP = "run"
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
@@ -36,6 +40,7 @@ examples:
   {JUDGE} compare before.json after.json                 each tweak set with its like in another run
   {JUDGE} compare before.json after.json --relative-to stock   … freed of drift between the runs
   {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
+  {JUDGE} compare 'runs/*.json' --arm 'sort a' --arm 'sort b'  two commands that each hyperfine file has
   {JUDGE} compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
 
 Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
@@ -60,16 +65,32 @@ def run(
         choices=list(ADJUSTMENTS),
         default="holm",
     ),
+    arm: list[str] = option(
+        "NAME", "compare workloads of BASE with each other: the first is the baseline (repeat it)", action="append", default=[]
+    ),
+    order: str | None = option("", ORDER_HELP, choices=ORDERS),
     robust: bool = option("", "a second opinion that assumes no distribution: sign-flip or rank test"),
 ) -> Answer:
     refused: list[str] = []
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
+    if order and len(arms) == 1:
+        base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
+    elif order:
+        raise Refused("--order is for one BASE and one CAND.")
+    if arm:
+        base_arm, *arms = _beside(base_arm, arms, arm)
     options = Options(adjustment=adjust, relative_to=relative_to, tweaksets=tweaks, workloads=workloads)
     with damaged(base, "compared"):
         comparisons = _compare(base_arm, arms, baseline, options)
         runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())
         opinions = tuple(_robust(comparisons)) if robust else ()
-        return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=base)
+        lines = dict.fromkeys(line for candidate in arms for line in on_one_side(base_arm, candidate))
+        result = answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=base)
+        known = result.data["warnings"]
+        if not lines or workloads or not isinstance(known, list):
+            return result
+        data = {**result.data, "warnings": [*known, *lines]}
+        return replace(result, warnings=(*result.warnings, *lines), data=data)
 
 
 arguments = run.arguments
@@ -87,6 +108,12 @@ def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
     if names and not result:
         raise Refused(refused[-1])
     return result
+
+
+def _beside(base: Arm, candidates: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, Arm]:
+    if candidates or len(names) < BOTH:
+        raise Refused("--arm is for workloads of BASE alone; name two of them or more, and no CAND.")
+    return of_workloads(base, names)
 
 
 def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options) -> list[Comparison]:

@@ -13,7 +13,7 @@ from analysis.load import load
 from analysis.plain import one_line
 from analysis.switched import is_switched
 from analysis.terms import Refused, Run, UnknownName
-from analysis.wording import suggestion
+from analysis.wording import joined_names, parse_names, suggestion
 from control.called import JUDGE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
             raise Refused(f"--{option} is for .csv tables: {saved.origin} is a saved run, which says itself what was varied.")
     if is_switched(saved):
         raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `{JUDGE} compare`.")
-    workloads = tuple(filter(None, args.workload.split(",")))
+    workloads = joined_names(parse_names(args.workload), saved.workloads)
     must_have(saved, "workload", workloads, saved.workloads)
     if args.metric:
         must_have(saved, "metric", [args.metric], {name for cell in saved.cells for name in cell.metrics})

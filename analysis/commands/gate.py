@@ -15,13 +15,16 @@ from analysis import render
 from analysis.arms import read_arm, split
 from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
+from analysis.metrics import COLUMNS
+from analysis.order import HELP as ORDER_HELP
+from analysis.order import ORDERS, arms_in_order
 from analysis.plain import inert_json
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.studies.gate.promote import Promotion, place, promote
 from analysis.terms import Refused, Run
-from analysis.wording import parse_percent, plan_command
+from analysis.wording import parse_names, parse_percent, plan_command
 from control.called import JUDGE
 
 if TYPE_CHECKING:
@@ -52,13 +55,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("candidate", metavar="CAND", help="what is judged")
     parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
     parser.add_argument("--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)")
-    parser.add_argument("--metric", action="append", metavar="NAME", help="judge this metric: primary (default), second, both, or a name")
+    parser.add_argument(
+        "--metric",
+        action="append",
+        metavar="NAME",
+        help=f"judge this metric: primary (default), second, both, a name, or one of {', '.join(COLUMNS)}",
+    )
     parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads (default: all of BASELINE)")
     parser.add_argument(
         "--relative-to",
         metavar="TWEAKSET",
         help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
     )
+    parser.add_argument("--order", choices=ORDERS, help=ORDER_HELP)
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
     parser.add_argument("--comment-key", default="", metavar="KEY", help="tells the comments of several gates on one pull request apart")
@@ -75,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
     target = place(candidate, Path(args.promote_to)) if args.promote_to else None
     _must_not_be_inputs(args, runs, target)
-    gate = judge(base, candidate, limits, args.relative_to, tuple(filter(None, args.workloads.split(","))))
+    gate = judge(*arms_in_order(base, candidate, args.order), limits, args.relative_to, parse_names(args.workloads))
     unwritten = _write(args, gate, runs)
     promotion = Promotion()
     if target is not None:

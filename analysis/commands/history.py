@@ -10,6 +10,9 @@ from pathlib import Path
 
 from analysis.answer import Answer
 from analysis.load import load_each
+from analysis.metrics import COLUMNS
+from analysis.order import HELP as ORDER_HELP
+from analysis.order import HINT, ORDERS, in_order
 from analysis.streams import complain
 from analysis.subcommands import option, picture_file, signature
 from analysis.terms import Refused
@@ -40,23 +43,30 @@ def run(
     args: argparse.Namespace,
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
-    metric: str | None = option("NAME", "look at this metric (default: throughput and a low quantile of step time)"),
+    metric: str | None = option(
+        "NAME", "look at this metric, by its name or as min, median, mean, ops (default: throughput and a low quantile of step time)"
+    ),
     relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's of its own block: drift cancels"),
     acknowledged: Path | None = option("FILE", "changes that are known (YAML, see docs/history.md)", type=Path),
     fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
     recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
+    order: str | None = option("", ORDER_HELP, choices=ORDERS),
     plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
     from analysis.studies.history.answer import acknowledge, answer, read
-    from analysis.studies.history.history import gather, judge, regressions
+    from analysis.studies.history.history import UNDATED, gather, judge, regressions
 
     entries = read(acknowledged) if acknowledged else []
     refused: list[str] = []
-    gathered = gather(load_each(runs, refused), metric, relative_to)
+    loaded = load_each(runs, refused)
+    name = metric and COLUMNS.get(metric, metric)
+    gathered = gather(in_order(loaded, order) if order else loaded, name, relative_to)
     if not gathered.runs:
         for line in _shown(refused, every=args.all):
             print("refused:", line, file=sys.stderr)
-        raise Refused(f"{', '.join(runs)}: no run could be used, so there is no history.")
+        hint = f" {HINT}" if any(UNDATED in note for note in gathered.notes) else ""
+        reasons = " ".join(gathered.notes)
+        raise Refused(f"{', '.join(runs)}: no run could be used, so there is no history. {reasons}{hint}".rstrip())
     history = acknowledge(judge(gathered, refused), entries)
     worse = regressions(history, recent)
     result = answer(history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii())

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any, NoReturn, TypeVar, cast, get_args
+from typing import Any, NoReturn, Self, TypeVar, cast, get_args
 
 from analysis.terms import Better, Metric, Setting, Unreadable
 
@@ -17,8 +17,18 @@ SHORTEST_S, LONGEST_S = 1e-9, 1e7
 LARGEST_COUNT = 2**63 - 1
 
 
+class Fault(Unreadable):
+    """A field is not as it should be; `reason` says what is wrong without the file, its place in the file, or what to do."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 class Fields:
     """One JSON object and its place in its file; each method returns one field in the type it must have, or refuses the file."""
+
+    REMEDY = "the file is damaged or was edited: measure again, or take it from its source"
 
     def __init__(self, value: object, origin: str, place: str = "") -> None:
         self.origin, self.place = origin, place
@@ -27,8 +37,8 @@ class Fields:
             self.refuse(f"is {_shown(value)} where an object belongs")
         self.value: Mapping[str, object] = value
 
-    def refuse(self, what: str, remedy: str = "the file is damaged or was edited: measure again, or take it from its source") -> NoReturn:
-        raise Unreadable(f"{self.origin}: {self.place or 'the file'} {what}; {remedy}.")
+    def refuse(self, what: str, remedy: str | None = None) -> NoReturn:
+        raise Fault(f"{self.origin}: {self.place or 'the file'} {what}; {remedy or self.REMEDY}.", what)
 
     def __contains__(self, name: str) -> bool:
         return name in self.value
@@ -59,15 +69,15 @@ class Fields:
     def _wrong(self, name: str, value: object, expected: str) -> NoReturn:
         self.refuse(f"has {name} = {_shown(value)}, where {expected} belongs")
 
-    def fields(self, name: str) -> Fields:
-        return Fields(self._get(name), self.origin, self._at(name))
+    def fields(self, name: str) -> Self:
+        return type(self)(self._get(name), self.origin, self._at(name))
 
-    def optional_fields(self, name: str) -> Fields:
-        return self.fields(name) if self.has(name) else Fields({}, self.origin, self._at(name))
+    def optional_fields(self, name: str) -> Self:
+        return self.fields(name) if self.has(name) else type(self)({}, self.origin, self._at(name))
 
-    def items(self, name: str) -> list[tuple[str, Fields]]:
+    def items(self, name: str) -> list[tuple[str, Self]]:
         inner = self.fields(name)
-        return [(key, Fields(value, self.origin, f"{inner.place}[{key!r}]")) for key, value in inner.value.items()]
+        return [(key, type(self)(value, self.origin, f"{inner.place}[{key!r}]")) for key, value in inner.value.items()]
 
     def _list(self, name: str) -> Sequence[Any]:
         value = self._get(name)
@@ -75,8 +85,8 @@ class Fields:
             self._wrong(name, value, "a list")
         return value
 
-    def each(self, name: str) -> list[Fields]:
-        return [Fields(value, self.origin, f"{self._at(name)}[{index}]") for index, value in enumerate(self._list(name))]
+    def each(self, name: str) -> list[Self]:
+        return [type(self)(value, self.origin, f"{self._at(name)}[{index}]") for index, value in enumerate(self._list(name))]
 
     def optional_mapping(self, name: str) -> Mapping[str, object]:
         value = self.value.get(name)
@@ -176,6 +186,12 @@ class Fields:
         if not value > above:
             self._wrong(name, value, f"a number above {above:g}")
         return float(value)
+
+
+class Foreign(Fields):
+    """Fields of another tool's file: what is wrong there is said, and nobody is accused of an edit."""
+
+    REMEDY = "the tool does not write this; take the file from its source again"
 
 
 # How `Fields.record` reads a field of a dataclass, by its type as it is written there.

@@ -7,20 +7,23 @@ at once (a history), so what is the same in all of them is made once.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.plain import moment
 from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Workload
+from control.names import first_few
 
-from .fields import LONGEST_S, Fields
+from .fields import LONGEST_S, Fault, Fields, Foreign
 from .saved_run import commit_of
 
 AS_RUN = "as-run"
-TWEAKSETS = {AS_RUN: TweakSet(AS_RUN, description="the machine as it was: such a file does not say what was tweaked")}
+AS_IT_WAS = "the machine as it was: such a file does not say what was tweaked"
 STUDIES = {
     "pytest-benchmark": Study(
         name="pytest-benchmark",
@@ -34,6 +37,11 @@ STUDIES = {
 STATISTICS = {"mean": "step_time_mean_s", "median": "step_time_median_s", "q1": "step_time_q1_s", "min": "step_time_min_s"}
 SECONDS = frozenset({"s", "sec", "second", "seconds"})
 UNIT_FIELDS = ("unit", "units", "time_unit")
+# What a reader of another tool's file left out: name → what is wrong with it.
+FAULTS = "faults"
+# And what that file calls the environment it was measured in, which then is the name of the only tweak set.
+ARM = "environment"
+INDEX = re.compile(r"\[\d+\]")
 # A mean of equal numbers may come out a few bits beside them.
 SLACK = 1 + 1e-9
 
@@ -43,21 +51,31 @@ def recognises(saved: Mapping[str, object]) -> bool:
 
 
 def from_json(saved: Mapping[str, object], origin: str) -> Run:
-    """Read a run from parsed JSON.
+    """Read a run from parsed JSON. A benchmark that lacks a statistic, was not timed in seconds, or took no time is left out.
 
-    Raises: Unreadable, for a benchmark that is there twice, lacks a statistic, was not timed in seconds, or took no time.
+    Raises: Unreadable, for a benchmark that is there twice, and a file of which every benchmark would be left out.
     """
-    top = Fields(saved, origin)
+    top = Foreign(saved, origin)
     cells: dict[str, Cell] = {}
     workloads: dict[str, Workload] = {}
     warnings: list[str] = []
+    arm = top.optional_text(ARM) or AS_RUN
+    faults: dict[str, str] = {name: str(reason) for name, reason in top.optional_mapping(FAULTS).items()}
     for part in top.each("benchmarks"):
         name = sys.intern(part.text("fullname"))
         if name in cells:
             part.refuse(f"is there twice: {name}")
-        cells[name] = cell = _cell(name, len(cells), part)
+        try:
+            cell = _cell(name, len(cells), part, arm)
+        except Fault as fault:
+            faults.setdefault(name, INDEX.sub("", fault.reason))
+            continue
+        cells[name] = cell
         workloads[name] = _workload(name, part.optional_text("group") or "")
         warnings += [f"{name}: {line}" for line in cell.contradictions]
+    left_out = tuple(f"left out, {name}: it {reason}." for name, reason in faults.items())
+    if not cells and left_out:
+        top.refuse(f"holds no benchmark with usable times: {first_few(left_out, 3, ' ').rstrip('.')}", "measure these anew")
     if not cells:
         top.refuse("holds no benchmark", "the session measured none: run it again")
     machine = machine_of(top.optional_mapping("machine_info"))
@@ -69,21 +87,33 @@ def from_json(saved: Mapping[str, object], origin: str) -> Run:
         warnings.append("the file does not say when it was saved: its place among other runs is not known.")
     return Run(
         origin=origin,
-        run_id=piece or (f"{machine.get('hostname', 'unknown')}-{saved_utc}" if saved_utc else origin),
+        run_id=piece or _run_id(machine, saved_utc, cells.values()) or origin,
         started_utc=saved_utc,
         interrupted=False,
         studies=STUDIES,
         workloads=workloads,
-        tweaksets=TWEAKSETS,
+        tweaksets={arm: TweakSet(arm, description=AS_IT_WAS)},
         cells=tuple(cells.values()),
         machine=machine,
         design=Design(seed=0, blocks=1, steps=None, order=tuple(cells)),
-        warnings=tuple(warnings),
+        warnings=(*left_out, *warnings),
+        left_out=left_out,
         format="pytest-benchmark",
-        baseline=AS_RUN,
+        baseline=arm,
         replicated=False,
         commit=commit_of(top),
     )
+
+
+def _run_id(machine: Mapping[str, object], saved_utc: str, cells: Iterable[Cell]) -> str | None:
+    """Name a run by host and time, and by what it measured where the time is known to the second alone: two runs fit into one."""
+    if not saved_utc:
+        return None
+    name = f"{machine.get('hostname', 'unknown')}-{saved_utc}"
+    if "." in saved_utc:
+        return name
+    figures = [(cell.workload, cell.tweakset, sorted(cell.metrics.items())) for cell in cells]
+    return f"{name}-{hashlib.sha256(repr(figures).encode()).hexdigest()[:8]}"
 
 
 def _piece(top: Fields) -> str | None:
@@ -119,12 +149,12 @@ def _workload(name: str, group: str) -> Workload:
     return Workload(name, description=group)
 
 
-def _cell(name: str, order: int, part: Fields) -> Cell:
+def _cell(name: str, order: int, part: Fields, arm: str) -> Cell:
     stats = part.fields("stats")
     _in_seconds(part, stats)
     reason = _no_times(stats)
     if reason:
-        return Cell(name, "pytest-benchmark", name, AS_RUN, 1, order, "skipped", reason)
+        return Cell(name, "pytest-benchmark", name, arm, 1, order, "skipped", reason)
     metrics = {ours: stats.time(theirs) for theirs, ours in STATISTICS.items()}
     least, median, mean = metrics["step_time_min_s"], metrics["step_time_median_s"], metrics["step_time_mean_s"]
     if least > min(metrics["step_time_q1_s"], median, mean) * SLACK or metrics["step_time_q1_s"] > median * SLACK:
@@ -144,7 +174,7 @@ def _cell(name: str, order: int, part: Fields) -> Cell:
         id=name,
         study="pytest-benchmark",
         workload=name,
-        tweakset=AS_RUN,
+        tweakset=arm,
         block=1,
         order=order,
         outcome="measured",
@@ -158,7 +188,7 @@ def _cell(name: str, order: int, part: Fields) -> Cell:
 def _no_times(stats: Fields) -> str | None:
     """Return why rounds are no times although nothing is wrong: a benchmark may save differences of times, which may be negative."""
     data = stats.value.get("data")
-    if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) > 0:
+    if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) >= 0:
         return None
     least, mean = (stats.value.get(name) for name in ("min", "mean"))
     if (

@@ -19,7 +19,6 @@ the Bayes factor grows, so that 1/(2·BF) serves as a p-value. `alarm_rates` mea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -209,41 +208,6 @@ def _log_sum(logs: Floats) -> Floats:
     """Logarithm of the sum of exponentials along the last axis, which has a finite entry."""
     top = logs.max(axis=-1)
     return np.asarray(top + np.log(np.exp(logs - top[..., None]).sum(axis=-1)))
-
-
-def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats) -> tuple[Floats, Floats, float]:
-    """Estimate by how much the candidate's values lie above the baseline's.
-
-    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run of the candidate's, else 0.
-    Returns: the step and its standard error, each of shape (…), and their degrees of freedom.
-    """
-    runs = series.shape[-1]
-    clock = np.asarray(times, float)
-    gaps = np.diff(clock) / np.median(np.diff(clock))
-    causes = np.stack([np.ones(runs), np.asarray(candidate, float), (clock - clock.mean()) / np.ptp(clock)])
-    df = runs - len(causes)
-    steps, variances, likelihoods = [], [], []
-    least = series.var(axis=-1) * runs * LEAST_LEFT  # a perfect fit is a fit, but its likelihood is no number
-    for phi in PHI:
-        passed = phi**gaps
-        fresh = np.sqrt(1 - passed**2)
-        white, known = (_whitened(one, passed, fresh) for one in (series, causes))
-        inverse = np.linalg.inv(known @ known.T)
-        fitted = white @ known.T @ inverse
-        left = np.maximum(((white - fitted @ known) ** 2).sum(axis=-1), least)
-        steps.append(fitted[..., 1])
-        variances.append(left / df * inverse[1, 1])
-        likelihoods.append((np.linalg.slogdet(inverse)[1] - df * np.log(left)) / 2 - np.log(fresh).sum())
-    weights = np.exp(np.array(likelihoods) - np.max(likelihoods, axis=0))
-    weights /= weights.sum(axis=0)
-    step = (weights * steps).sum(axis=0)
-    variance = (weights * (np.array(variances) + (np.array(steps) - step) ** 2)).sum(axis=0)
-    return step, np.sqrt(variance), float(df)
-
-
-def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
-    """Filter AR(1) noise white along the last axis: what is new in each value beyond the share `passed` on, by the size of the `fresh`."""
-    return np.concatenate([series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1)
 
 
 LEVEL = 0.05

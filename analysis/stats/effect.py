@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from analysis.terms import Effect, Metric, NotComparable
 from control.stopping import widening
-from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_quantile, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_tail
 
 if TYPE_CHECKING:
     Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
@@ -103,7 +103,7 @@ def two_sample_effect(
 
     Welch's t with Satterthwaite's degrees of freedom where both arms have at least three units; with fewer in one of them its own
     spread cannot be had, and the pooled t takes it to be the other's. Both take units to be independent. Where these are runs at
-    different `times`, which stand in order in each arm, the difference must also be more than steady drift and memory (`in_time`).
+    different `times`, which stand in order in each arm, it is judged with drift, memory and odd runs instead (`in_time`).
 
     Raises: NotComparable, where there are fewer than three units in both arms, or the units of the arms do not differ at all.
     """
@@ -114,6 +114,8 @@ def two_sample_effect(
         raise NotComparable(f"{n} and {m} runs: at least 3 in one arm are needed to know how far equal runs differ.")
     if max(base_sd, after_sd) < ROUNDING:
         raise NotComparable(f"identical values of {metric.name} within each arm: these are not independent measurements.")
+    if times:
+        return _held_in_time(metric, (baseline, candidate), margin, times)
     pooled = math.sqrt(((n - 1) * base_sd**2 + (m - 1) * after_sd**2) / (n + m - 2))
     if min(n, m) < FEW:
         error, df = pooled * math.sqrt(1 / n + 1 / m), float(n + m - 2)
@@ -121,40 +123,29 @@ def two_sample_effect(
         parts = base_sd**2 / n, after_sd**2 / m
         error = math.sqrt(sum(parts))
         df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
-    effect = _effect(metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False)
-    return _held_in_time(effect, margin, times) if times else effect
+    return _effect(metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False)
 
 
-def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
-    """Widen what holds for independent runs until it also holds for runs that drift and resemble their neighbours: both tests must agree.
+def _held_in_time(metric: Metric, arms: tuple[Sequence[float], Sequence[float]], margin: float, times: Times) -> Effect:
+    """Take the effect of runs that drift, resemble their neighbours and may be odd: `in_time`.
 
-    The gain stays that of the means. `log_sd` becomes the spread at which independent runs would leave as much open.
+    `log_sd` is the spread at which independent runs would leave as much open.
     """
     import numpy as np
 
-    from .changepoint import step_in_time
+    from .in_time import step_in_time
 
-    sign = 1.0 if effect.metric.better == "higher" else -1.0
-    arms = zip(times, (effect.values_baseline, effect.values_candidate), strict=True)
-    runs = sorted((time, arm, value) for arm, timed in enumerate(arms) for time, value in zip(*timed, strict=True))
-    when, turns, values = zip(*runs, strict=True)
-    step, step_error, df = step_in_time(sign * np.log(values), turns, when)
-    mean, error = float(step), float(step_error)
-    sd = error / math.sqrt(1 / effect.n_baseline + 1 / effect.n_candidate)
-    other = _effect(effect.metric, (effect.values_baseline, effect.values_candidate), mean, (sd, error, df), margin, paired=False)
-    wider = max(effect, other, key=lambda effect: effect.log_se * t_quantile(1 - ALPHA / 2, effect.df))
-    return replace(
-        effect,
-        low=min(effect.low, other.low),
-        high=max(effect.high, other.high),
-        low90=min(effect.low90, other.low90),
-        high90=max(effect.high90, other.high90),
-        log_sd=wider.log_sd,
-        log_se=wider.log_se,
-        df=wider.df,
-        p=max(effect.p, other.p),
-        p_equivalent=max(effect.p_equivalent, other.p_equivalent),
-    )
+    sign = 1.0 if metric.better == "higher" else -1.0
+    when, turns, values = in_order(arms, times)
+    mean, error, df = map(float, step_in_time(sign * np.log(values), turns, when))
+    sd = error / math.sqrt(1 / len(arms[0]) + 1 / len(arms[1]))
+    return _effect(metric, arms, mean, (sd, error, df), margin, paired=False)
+
+
+def in_order(arms: tuple[Sequence[float], Sequence[float]], times: Times) -> tuple[list[float], list[int], list[float]]:
+    """Put the values of two arms into the order of time: when each was measured, of which arm it is (0 or 1), and the value."""
+    runs = sorted((time, arm, value) for arm, own in enumerate(arms) for time, value in zip(times[arm], own, strict=True))
+    return [time for time, _, _ in runs], [arm for _, arm, _ in runs], [value for _, _, value in runs]
 
 
 def _effect(

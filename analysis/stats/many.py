@@ -18,8 +18,7 @@ from scipy.stats import wilcoxon
 from control.t_test import ALPHA
 
 from .adjust import holm
-from .changepoint import step_in_time
-from .effect import FEW
+from .in_time import step_in_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -68,21 +67,7 @@ def in_time_effects(baseline: Floats, candidate: Floats, margin: float) -> Effec
     Takes: shape (…, runs) each, above is better.
     """
     n, m = baseline.shape[-1], candidate.shape[-1]
-    parts = [arm.var(axis=-1, ddof=1) / arm.shape[-1] if arm.shape[-1] > 1 else np.zeros(arm.shape[:-1]) for arm in (baseline, candidate)]
-    if min(n, m) < FEW:
-        df: Floats | float = n + m - 2
-        error = np.sqrt((parts[0] * n * (n - 1) + parts[1] * m * (m - 1)) / df * (1 / n + 1 / m))
-    else:
-        error = np.sqrt(sum(parts))
-        df = error**4 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
-    welch = _t_test(candidate.mean(axis=-1) - baseline.mean(axis=-1), error, df, margin)
-    step = _t_test(*step_in_time(np.concatenate([baseline, candidate], axis=-1), [0] * n + [1] * m, range(n + m)), margin)
-    return Effects(
-        log_gain=welch.log_gain,
-        log_low90=np.minimum(welch.log_low90, step.log_low90),
-        p=np.maximum(welch.p, step.p),
-        p_equivalent=np.maximum(welch.p_equivalent, step.p_equivalent),
-    )
+    return _t_test(*step_in_time(np.concatenate([baseline, candidate], axis=-1), [0] * n + [1] * m, range(n + m)), margin)
 
 
 def _t_test(mean: Floats, error: Floats, df: Floats | float, margin: float) -> Effects:

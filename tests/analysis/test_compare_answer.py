@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from analysis.__main__ import main
 from analysis.answer import Line, Table
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
@@ -25,9 +26,11 @@ from analysis.report.view import _measure
 from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.terms import Comparison, Metric, Run
 from analysis.verdict import Unseen, unseen
-from analysis.wording import listed, percent, place_of, probability, size, unsigned
+from analysis.wording import listed, percent, place_of, probability, size, speed, unsigned
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+
+TURNS = Path(__file__).parents[2] / "data" / "runs" / "turns_2026-11-25_amd-epyc-2cpu.json"
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -159,7 +162,7 @@ def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree
     """Where they can, a warning tells it, and no finding says the opposite."""
     comparisons, runs = judged(Made(arms=(STOCK, AGAIN, Arm("fast", 0.1, {"vm.swappiness": "1"}))))
     changed = [replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one for one in comparisons]
-    assert any("Untouched arms agree" in text for _, text in answer_of(changed, runs).legend) == agree
+    assert any("Equal arms differ by" in text for _, text in answer_of(changed, runs).legend) == agree
 
 
 def test_csv_has_every_contrast() -> None:
@@ -272,3 +275,17 @@ def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
 
 def test_the_place_is_explained_with_the_machine() -> None:
     assert "Node a of" in render(answer_of([], [on_cluster("a")]), explain=True)
+
+
+def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """`thp-always`: steps 4.8 % faster, throughput where it was; of `malloc-keep-memory` both say the same."""
+    assert main(["compare", str(TURNS)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "thp-always (cnn_train): step and throughput part ways: throughput says -0.1 % [-4.1, 4.0]." in page
+    assert "malloc-keep-memory (cnn_train)" not in page
+
+
+def test_a_great_loss_is_said_as_a_factor_too() -> None:
+    assert speed(-0.722) == "72.2 % slower (3.6 × as long)"
+    assert speed(-0.31) == "31 % slower (1.4 × as long)"
+    assert [speed(gain) for gain in (-0.29, 0.722)] == ["29 % slower", "72.2 % faster"]

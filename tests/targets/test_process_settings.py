@@ -30,11 +30,14 @@ LOWERED = {
 
 @pytest.fixture
 def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
-    """Run a script that may use the words of `SPEAK` with these settings."""
+    """Run a script that may use the words of `SPEAK` with these settings; `read()` waits until they were read from outside."""
+    seen = tmp_path / "seen"
+    wait = f"def read():\n    while not os.path.exists({str(seen)!r}): time.sleep(0.01)\n"
 
     def play(script: str, settings: Mapping[str, str]) -> WorkloadRun:
         order = Order(load("idle"), 2, 1, 7, tmp_path, process=settings)
-        return run(order, program=(sys.executable, "-S", "-c", SPEAK + script))
+        program = (sys.executable, "-S", "-c", SPEAK + wait + script)
+        return run(order, on_start=lambda _pid: seen.touch(), program=program)
 
     return play
 
@@ -94,7 +97,7 @@ def test_one_that_the_process_itself_does_not_keep_fails_the_run(
     play: Callable[..., WorkloadRun], setting: str, value: str, change: str
 ) -> None:
     """Read again after the last step, also of a process that has ended by then."""
-    result = play(f"ready(); {change}; all_steps()", {setting: value})
+    result = play(f"read(); ready(); {change}; all_steps()", {setting: value})
     assert result.error is not None
     assert result.error.startswith(f"{setting}: asked for")
     assert result.process_observed == {setting: value}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
-from analysis.arms import TOGETHER, Arm, both, control_name, met, same_runs, studies
+from analysis.arms import TOGETHER, Arm, both, control_name, met, same_runs, studies, without_candidate
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
@@ -24,11 +24,12 @@ from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
-from analysis.wording import exactly, interval, number, percent, probability, speed
+from analysis.wording import exactly, interval, joined_names, number, percent, probability, speed
 from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
 from . import limits as limits_file
+from .quieter import quieter, recorded
 
 if TYPE_CHECKING:
     from .limits import Limits
@@ -174,6 +175,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
 
     Raises: Refused, where limits name what the runs do not have, or the arms have nothing in common.
     """
+    base, itself = without_candidate(base, candidate)
     runs = [run for arm in (base, candidate) for run in arm.runs]
     _must_know(limits, runs)
     if same_runs(base, candidate) and len(base.runs) > 1:
@@ -188,6 +190,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
         declared = limits.baseline_tweakset is None
         base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
     names = tuple({metric for run in runs for workload in run.workloads for metric in limits.metrics_of(workload)} - {"primary", "second"})
+    workloads = joined_names(workloads, {name for run in runs for name in run.workloads})
     options = Options(relative_to=relative_to, metrics=names, tweaksets=limits.tweaksets or (), workloads=workloads)
     comparisons = compare_arms(base, [candidate], options)
     named = bool(candidate.tweakset or limits.tweaksets)
@@ -195,10 +198,15 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     judged += [comparison for comparison in _gone(base, candidate, options) if named or not _check_of_the_run(comparison)]
     limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {comparison.workload for comparison in judged}
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
-    warnings = [line for run in runs for line in warnings_of(run, comparisons)] + _new(base, candidate, options)
+    warnings = [*itself, *(line for run in runs for line in warnings_of(run, comparisons)), *_new(base, candidate, options)]
     against = ", ".join(dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms))
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
-    return gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
+    result = gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
+    open_ones = [ruled for ruled in result.rulings if ruled.ruling == "undecided" and ruled.loss is not None]
+    if not open_ones:
+        return result
+    in_all = compare_arms(base, [candidate], replace(options, metrics=recorded(runs)))
+    return replace(result, warnings=(*result.warnings, *quieter(open_ones, in_all)))
 
 
 def _unquiet(candidate: Arm) -> dict[str, str]:

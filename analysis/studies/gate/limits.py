@@ -2,7 +2,7 @@
 
 ```yaml
 max_regression: 3%            # for all that is not named below
-metrics: [primary]            # primary, second, both, or metric names (default: primary)
+metrics: [primary]            # primary, second, both, metric names, or min, median, mean, ops (default: primary)
 tweaksets: [my-tuning]        # which candidates are gated (default: all)
 baseline: stock               # a tweak set, or a saved run: a path from this file's folder
 workloads:
@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import marked_yaml
+from analysis.arms import SHOWN_NAMES
+from analysis.metrics import COLUMNS
 from analysis.terms import Refused
 from analysis.wording import parse_percent
+from control.names import first_few
 
 if TYPE_CHECKING:
     from analysis.marked_yaml import Value
@@ -63,8 +66,8 @@ class Limits:
 
 
 def parse_metrics(words: Sequence[str]) -> tuple[str, ...]:
-    """Spell out which metrics are gated: `both` is `primary` and `second`, any other word is a metric's name."""
-    return tuple(dict.fromkeys(name for word in words for name in DECLARED.get(word, (word,))))
+    """Spell out which metrics are gated: `both` is `primary` and `second`, any other word is a metric's name or pytest-benchmark's."""
+    return tuple(dict.fromkeys(name for word in words for name in DECLARED.get(word, (COLUMNS.get(word, word),))))
 
 
 def read(path: Path | str, max_regression: float | None = None) -> Limits:
@@ -132,8 +135,9 @@ def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, floa
         for metric, limit in value.items():
             if metric in DECLARED:
                 limit.refuse(f"{metric!r} is no metric's name; name the metric that {workload} is held to, such as step_time_p10_s")
-            places[f"metric {metric}"] = limit.place
-            of_metric[workload, metric] = _percent(limit)
+            name = COLUMNS.get(metric, metric)
+            places[f"metric {name}"] = limit.place
+            of_metric[workload, name] = _percent(limit)
     return of_workload, of_metric
 
 
@@ -147,5 +151,7 @@ def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[st
     for noun, (names, available) in named.items():
         for name in sorted(names - set(available)):
             place = limits.places.get(f"{noun} {name}")
-            lines.append(f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {', '.join(sorted(available))}.")
+            lines.append(
+                f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {first_few(sorted(available), SHOWN_NAMES)}."
+            )
     return lines

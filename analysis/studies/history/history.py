@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from analysis.arms import SHOWN_NAMES
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.labels import TOLD_RATE
 from analysis.machine import Machines
 from analysis.pairing import metric_named
-from analysis.plain import moment
+from analysis.plain import PLACE, moment
 from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points
 from analysis.switched import is_switched
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
+from control.names import first_few
 
 # What formats that know no tweak sets call the only one they have: it tells a reader nothing.
 AS_RUN = "as-run"
@@ -131,6 +133,7 @@ class History:
         return every
 
 
+UNDATED = "runs without a time, whose place among the others is not known"
 THROUGHPUT = "throughput_samples_per_s"
 # Of cells that took turns; the low quantile; or what comes nearest to it in files that did not keep their rounds.
 STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median_s")
@@ -178,6 +181,7 @@ class _Gatherer:
         self.marks: dict[tuple[str, str], ChangeMark] = {}
         self.points: dict[_Key, list[RunPoint]] = {}
         self.left_out: dict[str, tuple[int, str]] = {}
+        self.benchmarks_left_out: dict[str, None] = {}
         self.metrics: set[str] = set()
         self.rates: dict[str, Metric] = {}  # by workload, with their units
         self.tweaksets: set[str] = set()
@@ -185,7 +189,7 @@ class _Gatherer:
     def add(self, run: Run) -> None:
         started = _utc(run.started_utc)
         if started is None:
-            self._leave_out("runs without a time, whose place among the others is not known", run.origin)
+            self._leave_out(UNDATED, run.origin)
             return
         if is_switched(run):
             self._leave_out(
@@ -199,6 +203,7 @@ class _Gatherer:
             return
         self.tweaksets |= run.tweaksets.keys()
         self.rates |= {name: known.primary for name, known in run.workloads.items() if known.primary and known.primary.name == TOLD_RATE}
+        self.benchmarks_left_out |= dict.fromkeys(run.left_out)
         for key, values in self._logs(run).items():
             self.points.setdefault(key, []).append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
@@ -278,7 +283,8 @@ class _Gatherer:
         )
 
     def _notes(self) -> list[str]:
-        return [f"left out, {what}: {count} (the first: {example})." for what, (count, example) in self.left_out.items()]
+        lines = [f"left out, {what}: {count} (the first: {example})." for what, (count, example) in self.left_out.items()]
+        return [*lines, *self.benchmarks_left_out]
 
     def _kept_apart(self, keys: Iterable[_Key]) -> list[str]:
         lines = []
@@ -302,7 +308,9 @@ def _when(mark: ChangeMark) -> tuple[str, str]:
 
 
 def _utc(text: str) -> str | None:
-    """Answer a time as ISO 8601 in UTC to the second, so that texts sort as times do; None where it is none."""
+    """Answer a time as ISO 8601 in UTC to the second, or a place in a given order: texts sort as times do. None where it is none."""
+    if text.startswith(PLACE):
+        return text
     stamp = moment(text)
     return stamp.isoformat(timespec="seconds") if stamp else None
 
@@ -321,7 +329,7 @@ def _differing(text: str, others: list[str]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+    return first_few(sorted(names), SHOWN_NAMES) or "none"
 
 
 def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
+from analysis.plain import PLACE, seconds
 from analysis.plots.labels import direction, measure_of, minus, width_in
 from analysis.plots.marks import above, beyond
 from analysis.plots.page import Page, Section, Spec, body_width, dot, line
@@ -117,6 +118,8 @@ def _panel(sheet: Page, top: float, judged: JudgedSeries, scale: float, history:
     for begin, end, level in zip(edges, edges[1:], levels, strict=False):
         axes.plot([times[begin], times[end - 1]], [level * scale] * 2, color=INK, linewidth=1.6, solid_capstyle="butt", zorder=3)
     _mark_changes(axes, changes, times)
+    if history.first_utc.startswith(PLACE):
+        return
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]  # matplotlib's dates have no types
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
@@ -159,4 +162,6 @@ def _in_rows(texts: Sequence[str], middles: Sequence[float], wide: float) -> lis
 
 
 def _day(utc: str) -> float:
+    if utc.startswith(PLACE):
+        return seconds(utc)
     return float(date2num(datetime.fromisoformat(utc)))  # type: ignore[no-untyped-call]

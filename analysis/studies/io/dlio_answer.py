@@ -22,6 +22,11 @@ from .responses import JudgedResponse, about, identity, record
 from .sentences import Marks, counted, listed
 from .validity import cannot_be, fewest_steps
 
+REPORTED = (
+    ("train_au_mean_percentage", "AU\n%"),
+    ("train_throughput_mean_samples_per_second", "samples/s"),
+    ("train_io_mean_MB_per_second", "MB/s"),
+)
 AGREE = 0.02  # of the value: below it two figures are taken for the same
 NOMINAL = "mb_per_s_nominal_dlio"
 DLIO_FIGURES = {STEADY: "AU", NOMINAL: "MB/s"}
@@ -53,11 +58,14 @@ def answer(study: DlioStudy) -> Answer:
     trained, made = len(study.judged), len(study.generations)
     degenerate = sum(one.has_doubt("degenerate") for one in study.judged)
     counts = ((degenerate, "degenerate"), (len(study.stale), "on stale data"), (len(study.refused), "cannot be read"))
-    parts = [f"{counted(trained + made, 'result folder')}: {trained} trained, {made} only generated data"]
+    alone = len(study.summaries)
+    parts = [f"{counted(trained + made + alone, 'result folder')}: {trained + alone} trained, {made} only generated data"]
+    parts += [f"{alone} with a summary alone"] if alone else []
     parts += [f"{count} {what}" for count, what in counts if count]
     hidden = [f"{line}." for line in reversals(study.groups)]
     sections = (
         _judged(study),
+        _reported(study),
         Section("What the excluded first step hides", bullets(hidden)) if hidden else None,
         _checked(study),
         _repeated(study),
@@ -76,6 +84,19 @@ def answer(study: DlioStudy) -> Answer:
     )
 
 
+def _reported(study: DlioStudy) -> Section | None:
+    """DLIO's own figures where nothing else was kept; None where there are none."""
+    if not study.summaries:
+        return None
+    columns = [Column("run", left=True), Column("ranks"), *(Column(head, name, "{:.4g}".format) for name, head in REPORTED)]
+    rows = [[run.id, run.processes, *(_number(run.reported.get(name)) for name, _ in REPORTED)] for run in study.summaries]
+    return Section("Reported by DLIO, not checked: no step lists are there", [Table(columns, rows)])
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def findings(study: DlioStudy) -> Iterator[str]:
     """Yield how many published rows stand, whether steady figures can be believed, what whole epochs show, and whether there is a test."""
     if study.rows:
@@ -90,6 +111,8 @@ def findings(study: DlioStudy) -> Iterator[str]:
             yield f"steady AU and MB/s can be believed in {len(good)} of {runs}{f': {reason}' if reason else ''}"
         else:
             yield f"no steady AU or MB/s can be believed: {reason} of {runs}"
+    if study.summaries:
+        yield f"{counted(len(study.summaries), 'run')} left a summary alone: DLIO's own figures, which nothing here can check"
     yield from _whole(study)
     sizes = [len(runs) for inner in settings(study.usable).values() for runs in inner.values()]
     if again := sum(size > 1 for size in sizes):
@@ -244,6 +267,8 @@ def _f(oneway: Oneway) -> str:
 
 def _notes(study: DlioStudy) -> list[str]:
     notes = []
+    for run in study.summaries:
+        notes += [(run.id, note) for note in run.notes]
     for judged in study.judged:
         notes += [(judged.run.id, note) for note in judged.run.notes]
         notes += [(judged.run.id, doubt.reason) for doubt in judged.doubts if doubt.kind == "contradiction"]
@@ -256,6 +281,7 @@ def _notes(study: DlioStudy) -> list[str]:
 def record_of(study: DlioStudy) -> dict[str, Any]:
     return {
         "runs": [record(judged) for judged in study.judged],
+        "summaries": [about(summary) for summary in study.summaries],
         "generations": [about(generation) for generation in study.generations],
         "published": [{**asdict(row), "id": row.id, "raw": study.raw[row].origin if row in study.raw else None} for row in study.rows],
         "stale": study.stale,

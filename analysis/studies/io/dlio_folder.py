@@ -27,6 +27,7 @@ from analysis.terms import Unreadable
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, Host, IoRun
 
 SUMMARY = "summary.json"
+HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
 DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
@@ -95,7 +96,8 @@ def _of_another_rank(folder: Path) -> bool:
 def _candidates(path: Path) -> Iterator[Path]:
     for where, folders, files in os.walk(path):
         hidden = {name for name in folders if name.startswith(".")}
-        if SUMMARY in files or any(name.endswith("_output.json") for name in files) or {".hydra", "dlio.log"} <= {*hidden, *files}:
+        log = "dlio.log" in files and hydra_of(Path(where)).exists()
+        if SUMMARY in files or any(name.endswith("_output.json") for name in files) or log:
             folders.clear()
             yield Path(where)
         folders[:] = [name for name in folders if name not in hidden]  # nobody keeps results there, and environments are large
@@ -128,7 +130,7 @@ def run_of(folder: Path) -> IoRun:
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
         dlio_counts_all=config.old,
-        kind="training" if epochs else "generation",
+        kind="training" if epochs else "generation" if config.only_generates else "summary",
         processes=processes,
         batch_size=config.whole("batch_size", 1),
         read_threads=config.whole("read_threads"),
@@ -152,6 +154,9 @@ def run_of(folder: Path) -> IoRun:
 def _trained(folder: Path, summary: Fields, processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
     """Read what a run's ranks left, all of it. Raises: Unreadable, where some of it is missing."""
     metric, notes = summary.optional_mapping("metric"), config.notes
+    if _is_alone(folder, metric):
+        notes.append("its summary is there alone: DLIO's own figures stand unchecked, and nothing is compared with them")
+        return (), ()
     files = _rank_files(folder, processes)
     epochs = tuple(sorted((epoch for rank in files for epoch in _epochs_of(*rank)), key=lambda one: (one.number, one.block, one.rank)))
     if not epochs and any(name.startswith("train_") for name in metric):
@@ -172,6 +177,12 @@ def _trained(folder: Path, summary: Fields, processes: int, config: Config) -> t
     if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
         notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
     return epochs, checkpoints
+
+
+def _is_alone(folder: Path, metric: Mapping[str, object]) -> bool:
+    """Whether a summary reports a training whose step lists nobody kept, of no rank."""
+    trained = any(name.startswith("train_") for name in metric)
+    return trained and not any(folder.glob("*_output.json")) and not any(folder.parent.glob("*/0_output.json"))
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -227,8 +238,9 @@ class Config:
 def _config_of(folder: Path) -> Config:
     """Read the configuration and overrides of a result folder, or what its log has of them. Raises: Unreadable."""
     old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
-    path, log = folder / ".hydra" / "config.yaml", folder / "dlio.log"
-    overrides = _overrides_of(folder / ".hydra" / "overrides.yaml")
+    hydra, log = hydra_of(folder), folder / "dlio.log"
+    path = hydra / "config.yaml"
+    overrides = _overrides_of(hydra / "overrides.yaml")
     workload = overrides.pop("workload", None)
     if path.exists():
         top = _document(path)
@@ -244,6 +256,13 @@ def _config_of(folder: Path) -> Config:
     params: dict[str, object] = dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
     params |= {"computation_time": float(computation[1])} if computation else {}
     return Config(params, overrides, workload, str(log), old, [NO_CONFIGURATION], known=False)
+
+
+def hydra_of(folder: Path) -> Path:
+    """Find where hydra wrote a run's configuration: `.hydra`, or what `hydra.output_subdir` named (MLPerf Storage: configs)."""
+    usual = folder / ".hydra"
+    beside = sorted(path.parent for path in folder.glob("*/config.yaml") if any((path.parent / name).exists() for name in HYDRA_FILES))
+    return usual if usual.exists() or not beside else beside[0]
 
 
 def _overrides_of(path: Path) -> dict[str, str]:
@@ -311,7 +330,7 @@ def _record_length(reported: Mapping[str, object]) -> float | None:
 
 def _dataset_of(folder: Path, config: Config) -> dict[str, object]:
     """What the run was to read. Its folder is relative to where the job ran: two jobs may use the same name."""
-    hydra = folder / ".hydra" / "hydra.yaml"
+    hydra = hydra_of(folder) / "hydra.yaml"
     place = _document(hydra) if hydra.is_file() else None
     for key in ("hydra", "runtime", "cwd"):
         place = place.get(key) if isinstance(place, Mapping) else None

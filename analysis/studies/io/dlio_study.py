@@ -92,7 +92,8 @@ class FactorTest:
 class DlioStudy:
     """What DLIO results show.
 
-    `judged` are runs that trained, in time order, `generations` those that only made data; `rows` are published ones, `raw` whose files are
+    `judged` are runs that trained, in time order, `generations` those that only made data, `summaries` those
+    of which DLIO's own figures are there alone; `rows` are published ones, `raw` whose files are
     here; `usable` are neither degenerate nor stale nor refused: comparisons are made of them. `groups` differ in one factor each; `error`
     is what repeated runs scatter by. `beside` are published tables above what was named, which were not read.
     """
@@ -109,6 +110,7 @@ class DlioStudy:
     groups: tuple[Comparison, ...]
     tests: tuple[FactorTest, ...]
     beside: tuple[Path, ...] = ()
+    summaries: tuple[IoRun, ...] = ()
 
 
 def dlio_study(paths: Sequence[Path], start: int | None = None, end: int | None = None) -> DlioStudy:
@@ -146,6 +148,7 @@ def dlio_study(paths: Sequence[Path], start: int | None = None, end: int | None 
         groups,
         tuple(test for group in groups for test in _tests(group, error)),
         () if rows else tuple(dict.fromkeys(table for path in folders for table in beside(path))),
+        tuple(run for run in runs if run.kind == "summary"),
     )
 
 

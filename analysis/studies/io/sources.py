@@ -44,7 +44,8 @@ def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, 
     results = dlio_study(dlio, *excluded) if dlio else None
     if results is not None:
         refused += results.refused
-        results = results if results.judged or results.generations or results.rows else None
+        known = results.judged or results.generations or results.summaries or results.rows
+        results = results if known else None
     refused = list(dict.fromkeys(refused))
     parts = [(Path(one.origin).stem, answer(one)) for one in own]
     parts += [] if results is None else [("DLIO", dlio_answer.answer(results))]

@@ -79,7 +79,8 @@ class Host:
 class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
-    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only generated data (`kind`). `read_threads` are
+    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
+    generated data, or whose summary is there alone (`kind`). `read_threads` are
     reader processes of each rank. `record_length_bytes` is the nominal mean that DLIO counts with, whatever the files hold.
     `params` are all parameters under DLIO's own names (`read_threads`, `format`, `file_shuffle`), `overrides` those that were asked for
     by name, `dataset` what is known of the data set (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the figures of
@@ -100,7 +101,7 @@ class IoRun:
     computation_time_s: float | None
     record_length_bytes: float | None
     epochs: tuple[Epoch, ...]
-    kind: Literal["training", "generation"] = "training"
+    kind: Literal["training", "generation", "summary"] = "training"
     engine_version: str | None = None
     dlio_counts_all: bool = False
     excluded_start_steps: int = EXCLUDED_START_STEPS

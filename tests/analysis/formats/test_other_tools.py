@@ -52,6 +52,136 @@ def test_each_combination_of_parameters_is_a_benchmark_of_asv_and_only_times_are
     run = load(HERE / "asv.json")
     assert run.commit
     assert run.started_utc
+    assert (run.baseline, set(run.tweaksets)) == ("existing-python3", {"existing-python3"})
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "left_out"),
+    [
+        (
+            "google_odd.json",
+            {"BM_Push/64": 1, "BM_Push/512": 1, "BM_Push/4096": 1},
+            {"BM_Add": "7.6", "BM_Empty": "1.0", "BM_NoDevice": "not measured: no device"},
+        ),
+        ("hyperfine_odd.json", {"sleep 0.02": 3}, {":": "0.0", "false": "did not end with 0"}),
+        (
+            "asv_results/vm/0fcbc6e7-virtualenv-py3.11-MALLOC_ARENA_MAX1.json",
+            {"b.Sort.time_sort(1000, 'up')": 1, "b.time_sum": 1},
+            {"b.Sort.time_sort(10, 'up')": "skipped", "b.time_broken": "failed"},
+        ),
+    ],
+)
+def test_what_was_not_measured_is_left_out_and_named(name: str, read: dict[str, int], left_out: dict[str, str]) -> None:
+    """Files as the tools wrote them, with loops below 1 ns, a clock that saw 0, failed and skipped benchmarks."""
+    assert cells(name) == read
+    lines = load(HERE / name).left_out
+    for line, (benchmark, reason) in zip(lines, left_out.items(), strict=True):
+        assert line.startswith(f"left out, {benchmark}: it ")
+        assert reason in line
+
+
+def test_a_message_of_google_benchmark_1_8_is_a_reason() -> None:
+    saved = json.loads((HERE / "google_odd.json").read_text())
+    last = saved["benchmarks"][-1]
+    del last["error_occurred"]
+    del last["error_message"]
+    last |= {"skipped": True, "skip_message": "no GPU here"}
+    assert from_json(saved, "g.json").left_out[-1] == "left out, BM_NoDevice: it was not measured: no GPU here."
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_summaries_of_google_benchmark_are_no_benchmarks(*, older: bool) -> None:
+    """Before 1.5 an entry did not say what it is, but for its name."""
+    saved = json.loads((HERE / "google_repeated.json").read_text())
+    for one in saved["benchmarks"] if older else ():
+        for field in ("run_type", "run_name", "aggregate_name", "family_index", "per_family_instance_index", "repetition_index"):
+            one.pop(field, None)
+    assert {cell.workload for cell in from_json(saved, "g.json").cells} == {"BM_Push/64", "BM_Push/512", "BM_Push/4096"}
+
+
+def test_summaries_alone_are_refused_with_the_option_that_hid_the_times() -> None:
+    saved = json.loads((HERE / "google_repeated.json").read_text())
+    saved["benchmarks"] = [one for one in saved["benchmarks"] if one["run_type"] == "aggregate"]
+    with pytest.raises(Unreadable, match="summaries of repetitions alone; write it without --benchmark_report_aggregates_only"):
+        from_json(saved, "g.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("hyperfine_named.json", ["sort (n=1)", "sort (n=2)"]),
+        ("hyperfine_twice.json", ["sleep 0.001", "sleep 0.001 #2"]),
+    ],
+)
+def test_two_results_of_one_name_are_told_apart(name: str, names: list[str]) -> None:
+    assert list(cells(name)) == names
+
+
+def nights(folder: Path, *, odd: bool) -> list[Path]:
+    """Write google-benchmark's file of a night twelve times, each with other times; `odd` loops below 1 ns and a failure stay in."""
+    folder.mkdir()
+    paths = []
+    for night in range(12):
+        saved = json.loads((HERE / "google_odd.json").read_text())
+        saved["context"]["date"] = f"2026-01-{1 + night:02}T03:00:00+00:00"
+        saved["benchmarks"] = [one for one in saved["benchmarks"] if odd or "Push" in one["name"]]
+        for one in saved["benchmarks"]:
+            if "Push/" in one["name"]:
+                one["real_time"] *= 1 + (night * 7 % 5) / 500
+        paths.append(folder / f"{night:02}.json")
+        paths[-1].write_text(json.dumps(saved))
+    return paths
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "history"])
+def test_all_commands_judge_the_rest_and_name_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    """Their figures are those of files without the odd benchmarks."""
+    answers = []
+    for odd in (False, True):
+        paths = nights(tmp_path / str(odd), odd=odd)
+        new = paths[-1].rename(tmp_path / f"new-{odd}.json")
+        words = {
+            "compare": ["compare", str(paths[0].parent), str(new)],
+            "gate": ["gate", str(paths[0].parent), str(new), "--max-regression=3%"],
+            "history": ["history", str(paths[0].parent), str(new)],
+        }[command]
+        assert main(words) == 0
+        page = capsys.readouterr().out.replace("True", "False")
+        answers.append(page)
+    plain, odd_page = (" ".join(page.split()) for page in answers)
+    for name in ("BM_Add", "BM_Empty", "BM_NoDevice"):
+        assert name not in plain
+        assert odd_page.count(f"left out, {name}: it ") == 1
+    assert "BM_Push/512" in plain or command == "history"
+
+
+STRANGERS = {
+    "jmh.json": ('[{"jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "avgt", "primaryMetric": {"score": 1.0}}]', "JMH"),
+    "estimates.json": ('{"mean": {"point_estimate": 1.0}, "median": {}, "median_abs_dev": {}, "slope": null, "std_dev": {}}', "criterion"),
+    "sample.json": ('{"sampling_mode": "Linear", "iters": [1.0], "times": [20.0]}', "criterion"),
+    "stream.json": ('{"reason":"benchmark-complete","id":"a"}\n{"reason":"group-complete"}\n', "criterion"),
+    "go.txt": ("goos: linux\ngoarch: amd64\npkg: a/b\nBenchmarkSort-2   \t   100\t  123 ns/op\nPASS\n", "Go"),
+    "bare_go.txt": ("BenchmarkSort-2   \t   100\t  123.4 ns/op\n", "Go"),
+    "test.json": ('{"Time":"2026-01-01T00:00:00Z","Action":"start","Package":"a"}\n{"Action":"run","Package":"a"}\n', "go test"),
+    "otava.csv": ("time,commit,throughput\n2026-01-01T00:00:00Z,abc,12.5\n", "Otava"),
+    "data.js": ('window.BENCHMARK_DATA = {"lastUpdate": 1, "entries": {}}', "github-action-benchmark"),
+    "output.json": ('[{"name": "a", "unit": "ns/iter", "value": 12}]', "github-action-benchmark"),
+    "asv_1.json": ('{"commit_hash": "abc", "date": 1, "params": {}, "results": {"b.time_x": 1.0}, "version": 1}', "asv update"),
+    "machine.json": ((HERE / "asv_results/vm/machine.json").read_text(), "asv"),
+    "pyperf.json": ('{"benchmarks": [{"runs": []}], "metadata": {}, "version": "1.0"}', "pyperf"),
+    "hyperfine.csv": ("command,mean,stddev,median,user,system,min,max\nls,1,1,1,1,1,1,1\n", "hyperfine.*--export-json"),
+    "google.csv": ("name,iterations,real_time,cpu_time,time_unit\n", "google-benchmark.*--benchmark_format=json"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_file_of_another_tool_is_called_by_its_name(tmp_path: Path, name: str) -> None:
+    """With the way to a file that is read; nobody is told that it is damaged."""
+    text, tool = STRANGERS[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(Unreadable, match=f"not read here: .*{tool}") as refusal:
+        load(tmp_path / name)
+    assert "damaged" not in str(refusal.value)
 
 
 def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
@@ -63,7 +193,7 @@ def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
 @pytest.mark.parametrize(
     ("saved", "why"),
     [
-        ({"results": [{"command": "x", "times": [0.1, -1.0]}]}, "times"),
+        ({"results": [{"command": "x", "times": [0.1, -1.0]}]}, "usable times: left out, x: it has times"),
         ({"results": [{"command": "x", "times": []}]}, "no times"),
         ({"results": [{"command": "x", "times": [LONGEST_S * 2]}]}, "times"),
         ({"results": [{"command": "x", "times": [0.1], "exit_codes": [1]}]}, "did not end with 0"),

@@ -22,6 +22,7 @@ from analysis.terms import Unreadable
 from tests.stock_files import JSON, benchmark, document, session, times
 
 RUNS = Path(__file__).parents[3] / "data" / "runs"
+OTHERS = Path(__file__).parent / "other_tools"
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -158,12 +159,18 @@ REFUSED = {
     "a machine in words": changed(("machine_info",), "fast"),
     "no name": changed(("benchmarks", 0, "fullname"), gone=True),
     "one twice": changed(("benchmarks", 1), GOOD["benchmarks"][0]),
+    "nothing that took a time": document([benchmark("test_sort", [0.0, 0.0])]),
+}
+LEFT_OUT = {
     "no statistics": changed(STATS, gone=True),
     "no mean": changed((*STATS, "mean"), gone=True),
     "no quartile": changed((*STATS, "q1"), gone=True),
     "a time of zero": changed((*STATS, "min"), 0),
+    "a time of null": changed((*STATS, "mean"), None),
+    "0.3 ns": changed((*STATS, "min"), 3e-10),
     "a negative time": changed((*STATS, "mean"), -1.0),
     "a time that is no number": changed((*STATS, "mean"), float("nan")),
+    "a time without end": changed((*STATS, "mean"), float("inf")),
     "a truth for a time": changed(STATS, {"mean": True}),
     "a time in words": changed((*STATS, "mean"), "2 ms"),
     "a time beyond any float": changed((*STATS, "mean"), 10**400),
@@ -189,7 +196,26 @@ def test_refusals(snapshot: SnapshotAssertion) -> None:
             from_json(saved, "0001_x.json")
         messages[name] = str(refusal.value)
         assert "\n" not in messages[name]
+        assert "damaged" not in messages[name]
     assert messages == snapshot
+
+
+def test_a_benchmark_without_usable_times_is_left_out(snapshot: SnapshotAssertion) -> None:
+    """Its name and the reason stand among the warnings; the other benchmark is read."""
+    reasons = {}
+    for name, saved in LEFT_OUT.items():
+        run = from_json(saved, "0001_x.json")
+        assert [cell.workload for cell in run.cells] == ["tests/test_speed.py::test_hash"], name
+        (reasons[name],) = run.left_out
+        assert run.warnings == run.left_out
+    assert reasons == snapshot
+
+
+def test_what_is_no_time_may_be_any_number() -> None:
+    """Saved by pytest-benchmark: Infinity among the parameters, NaN in `extra_info`."""
+    run = load(OTHERS / "pytest_benchmark_odd.json")
+    assert len(run.cells) == 3
+    assert run.warnings == ()
 
 
 def test_a_file_that_says_seconds_is_believed() -> None:

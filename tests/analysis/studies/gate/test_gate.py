@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pytest
 
 from analysis.__main__ import main
@@ -15,6 +17,7 @@ from analysis.load import from_json
 from analysis.studies.gate.gate import Gate, blocks_needed, gate
 from analysis.studies.gate.limits import Limits
 from tests.analysis.answers import printed
+from tests.stock_files import benchmark, document, stock_file, times
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
@@ -267,3 +270,63 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     }
     assert {name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()} == snapshot
     assert not Path("accepted.json").exists()
+
+
+def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:
+    """Write nightly files of pytest-benchmark without rounds: their mean scatters by tens of percent, their minimum by 0.5 %."""
+    rng = np.random.default_rng(7)
+    folder.mkdir()
+    paths = []
+    for night in range(nights):
+        level_s = 0.002 * float(np.exp(rng.normal(0, 0.005))) * slower
+        data = [level_s * (1 + float(rng.exponential(0.01))) for _ in range(40)]
+        data[5] += level_s * float(rng.exponential(12))
+        one = benchmark("test_sort", data, keep_data=False)
+        one["stats"]["min"] = level_s
+        day = f"2026-01-{1 + night:02}T0{3 if slower == 1.0 else 9}:00:00+00:00"
+        paths.append(stock_file(folder / f"{night:04}.json", document([one], day)))
+    return paths
+
+
+def test_a_far_quieter_metric_is_named_where_it_cannot_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nightly(tmp_path / "old", 8)
+    last = nightly(tmp_path / "new", 8, slower=1.08)[-1]
+    assert main(["gate", str(tmp_path / "old"), str(last), "--max-regression=3%"]) == 3
+    page = " ".join(capsys.readouterr().out.split())
+    line = (
+        r"step_time_(min|median)_s scatters [1-9]\d+ times less than throughput_samples_per_s; declare it for the next runs \(--metric \1\)"
+    )
+    assert re.search(line, page), page
+
+
+@pytest.mark.parametrize("word", ["min", "step_time_min_s"])
+def test_a_metric_goes_by_pytest_benchmark_s_name_too(tmp_path: Path, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    nightly(tmp_path / "old", 8)
+    last = nightly(tmp_path / "new", 8, slower=1.08)[-1]
+    command = ["gate", str(tmp_path / "old"), str(last), "--max-regression=3%"]
+    assert main([*command, "--metric", word]) == 1
+    limits = tmp_path / "limits.yml"
+    limits.write_text(f"max_regression: 3%\nmetrics: [{word}]\n")
+    assert main([*command[:3], "--limits", str(limits)]) == 1
+    limits.write_text(f"max_regression: 3%\nmetrics: [{word}]\nworkloads:\n  tests/test_speed.py::test_sort: {{{word}: 20%}}\n")
+    assert main([*command[:3], "--limits", str(limits)]) == 0
+    assert "scatters" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("slower", "code"), [(1.08, 1), (1.0, 0)])
+def test_one_odd_accepted_night_does_not_blind_the_gate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], slower: float, code: int
+) -> None:
+    """Fourteen nights that scatter by 1 %, one of them half again as long: the candidate is judged by the others, the night is named."""
+    folder = tmp_path / "accepted"
+    folder.mkdir()
+    for night in range(14):
+        data = [benchmark("test_sort", times(night, 0.002 * (1.5 if night == 6 else 1)))]
+        stock_file(folder / f"{night:02}.json", document(data, f"2026-01-{1 + night:02}T03:00:00.000001+00:00"))
+    saved = document([benchmark("test_sort", times(99, 0.002 * slower))], "2026-01-15T03:00:00.000001+00:00")
+    candidate = stock_file(tmp_path / "new.json", saved)
+    assert main(["gate", str(folder), str(candidate), "--max-regression=5%"]) == code
+    page = " ".join(capsys.readouterr().out.split())
+    odd = re.search(rf"{folder}/06.json is ([\d.]+) % slower .* by throughput than the other runs of its arm: an odd run", page)
+    assert odd, page
+    assert float(odd[1]) == pytest.approx(33.3, abs=2)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analysis.__main__ import main
 from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.responses import judge
 from tests.dlio_like import Made, folder
@@ -241,3 +242,37 @@ def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
     for name, old, new in EDITED:
         damage(f"{name} {new[:40]}", name, (path / name).read_text().replace(old, new, 1))
     assert found == snapshot
+
+
+@pytest.mark.parametrize("name", ["configs", "dlio_config"])
+def test_hydra_s_folder_goes_by_any_name(tmp_path: Path, name: str) -> None:
+    """MLPerf Storage says hydra.output_subdir=configs, and dlio_config from 2.0 on."""
+    for at in ("1", "generation"):
+        shutil.copytree(RECORDED / at, tmp_path / at)
+        (tmp_path / at / ".hydra").rename(tmp_path / at / name)
+    made, one = sorted(read(tmp_path), key=lambda run: run.kind)
+    assert (made.kind, one.kind) == ("generation", "training")
+    assert (one.params, one.overrides, one.dataset) == (recorded("1").params, recorded("1").overrides, recorded("1").dataset)
+
+
+def test_a_summary_alone_is_read_as_what_dlio_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Submissions often keep no step lists: the figures are shown as DLIO's own, and nothing is judged by them."""
+    copy = tmp_path / "2"
+    copy.mkdir()
+    shutil.copy(RECORDED / "2" / "summary.json", copy)
+    (run,) = read(tmp_path)
+    assert (run.kind, run.epochs, run.processes) == ("summary", (), 2)
+    assert run.reported["train_au_mean_percentage"] == pytest.approx(73.1656, abs=1e-4)
+    assert main(["io", str(tmp_path)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "1 with a summary alone" in page
+    assert "2 73.17 108.8 6.799" in page
+    assert "Reported by DLIO, not checked" in page
+
+
+def test_a_folder_that_lost_one_rank_s_lists_is_still_refused(tmp_path: Path) -> None:
+    shutil.copytree(RECORDED / "2", tmp_path / "2")
+    (tmp_path / "2" / "1_output.json").unlink()
+    refused: list[str] = []
+    assert runs_of(tmp_path, refused) == []
+    assert "step lists of 0 only" in refused[0]

@@ -1,0 +1,60 @@
+"""The order of runs whose files hold no date: by file name or by the file's time, where the user says that it is theirs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .plain import PLACE
+
+if TYPE_CHECKING:
+    from .arms import Arm
+    from .terms import Run
+
+ORDERS = ("name", "time")
+HELP = "order of the runs: name (of the file, 9 before 10), or time (of the file, for runs without a date)"
+HINT = "Where file names (or the files' times) are in the order of measuring, say --order=name (or time)."
+
+
+def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
+    """Give runs the place in time that `order` says; None leaves what their files say.
+
+    By name each run gets its number in place of a date (`#0012`), by time the undated ones get their file's time of change.
+    """
+    runs = list(runs)
+    if order == "time":
+        return [run if run.started_utc else replace(run, started_utc=_changed_utc(run)) for run in runs]
+    if order == "name":
+        return _numbered([runs])
+    return runs
+
+
+def arms_in_order(base: Arm, candidate: Arm, order: str | None) -> tuple[Arm, Arm]:
+    """Do so for two arms; by name one candidate alone stands after all of its baseline, whatever its file is called."""
+    if order is None:
+        return base, candidate
+    runs = list({id(run): run for arm in (base, candidate) for run in arm.runs}.values())
+    last = [run for run in runs if order == "name" and len(candidate.runs) == 1 and run is candidate.runs[0]]
+    earlier = [run for run in runs if run not in last]
+    placed = _numbered([earlier, last]) if order == "name" else in_order(runs, order)
+    known = {run.origin: run for run in placed}
+    base, candidate = (replace(arm, runs=tuple(known[run.origin] for run in arm.runs)) for arm in (base, candidate))
+    return base, candidate
+
+
+def _numbered(groups: Sequence[Sequence[Run]]) -> list[Run]:
+    runs = [run for group in groups for run in sorted(group, key=_name)]
+    return [replace(run, started_utc=f"{PLACE}{at:04}") for at, run in enumerate(runs, 1)]
+
+
+def _name(run: Run) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", f"{Path(run.origin).name} {run.origin}")
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _changed_utc(run: Run) -> str:
+    return datetime.fromtimestamp(Path(run.origin).stat().st_mtime, UTC).isoformat()

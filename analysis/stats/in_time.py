@@ -1,0 +1,137 @@
+"""Two arms of runs at different times: by how much one lies above the other, beyond what drift, memory and odd runs explain.
+
+Runs in order of time are no independent samples: the machine drifts, and a run resembles the one before. So their values are a step
+between the arms, a steady drift, and noise with memory (AR(1)). How strong memory and drift are is not known: the estimate is the mean
+over strengths, each weighted by how well it explains the values (Bayesian model averaging with a normal prior on the drift). An odd run
+counts only as far as the others of its arm scatter (Huber's clipping, at three robust standard deviations), and one that is very far
+off does not count: one night in which the machine was busy would hide every other change. Three in a row are a level and stay.
+
+Priors and caution are chosen for the false-alarm rate on real equal runs: at most 5 % in each way that two arms can lie in time
+(`tests/analysis/studies/calibration/test_apart.py`; the table is in docs/between_runs.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+# Correlation between neighbours, the weaker the likelier.
+MEMORIES = np.arange(10) / 10
+FORGETTING = 5.0
+# The drift over all runs, in standard deviations of the noise: its prior's own, and the weight of each.
+DRIFTS = ((1.0, 0.2), (4.0, 0.3), (16.0, 0.5))
+# A scale that is taken from a few values of heavy tails is too small: by so much the error is widened, more where an arm has no own.
+CAUTION, CAUTION_WHERE_FEW = 1.05, 1.12
+FEW = 3
+CLIP = 3.0  # robust standard deviations off the median of its arm
+ODD = 8.0  # of which a run is named
+RARE = 1 / 9  # of an arm may be left out; where more are odd, that is how the machine scatters
+FEWEST_TO_CLIP = 4
+LEVEL = 3  # so many in a row are a level
+MAD_TO_SD = 1.4826  # of normal noise
+LEAST_LEFT = 1e-13  # a perfect fit is a fit, but its likelihood is no number
+
+
+def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats) -> tuple[Floats, Floats, Floats]:
+    """Estimate by how much the candidate's values lie above the baseline's.
+
+    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run of the candidate's, else 0.
+    Returns: the step, its standard error and their degrees of freedom, each of shape (…).
+    """
+    tame, off = clipped(series, candidate, CLIP)
+    runs, odd = series.shape[-1], (off != 0).sum(axis=-1)
+    step, error = _averaged(tame, candidate, np.asarray(times, float))
+    smaller = min(sum(candidate), runs - sum(candidate))
+    caution = CAUTION_WHERE_FEW if smaller < FEW else CAUTION
+    # As many runs as were clipped say nothing of the scatter.
+    return step, error * caution * runs / (runs - odd), np.maximum(runs - 3.0 - odd, 1.0)
+
+
+def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Floats, Floats]:
+    """Pull odd runs in to `limit` robust standard deviations off the median of their arm.
+
+    Takes: as `step_in_time`. Returns: the series, and by how much each run is off that median, 0 where it is not odd.
+    """
+    arms = np.asarray(candidate)
+    own = [np.flatnonzero(arms == arm) for arm in (0, 1)]
+    large = [places for places in own if len(places) >= FEWEST_TO_CLIP]
+    off = np.zeros_like(series)
+    if not large:
+        return series, off
+    middles = [np.median(series[..., places], axis=-1, keepdims=True) for places in large]
+    every = np.concatenate([series[..., places] - middle for places, middle in zip(large, middles, strict=True)], axis=-1)
+    scale = MAD_TO_SD * np.median(np.abs(every), axis=-1, keepdims=True) * (1 + 1 / every.shape[-1])
+    tame = series.copy()
+    for places, middle in zip(large, middles, strict=True):
+        beyond = np.arange(series.shape[-1])
+        after = beyond[(arms != arms[places[0]]) & ((beyond > places[-1]) | (beyond < places[0]))]
+        order = np.sort(np.concatenate([places, after]))
+        apart = series[..., order] - middle
+        odd = (np.abs(apart) > limit * scale) & (scale > 0)
+        odd &= ~_of_a_level(np.sign(apart) * odd)
+        odd &= np.isin(order, places)
+        off[..., order] = np.where(odd, apart, off[..., order])
+        few = odd.sum(axis=-1, keepdims=True) <= len(places) * RARE
+        left = np.where((np.abs(apart) > ODD * scale) & few, 0.0, np.sign(apart) * limit * scale)
+        tame[..., order] = np.where(odd, middle + left, tame[..., order])
+    return tame, off
+
+
+def odd_runs(series: Floats, candidate: Sequence[int]) -> list[tuple[int, float]]:
+    """Return the place of each run that is far off its arm, and by how much; takes one series, as `step_in_time`."""
+    _, off = clipped(series, candidate, CLIP)
+    far = clipped(series, candidate, ODD)[1] != 0
+    return [(int(place), float(off[place])) for place in np.flatnonzero(far & (off != 0))]
+
+
+def _of_a_level(signs: Floats) -> Flags:
+    """Whether a run is one of `LEVEL` or more in a row that are odd in one direction."""
+    runs = signs.shape[-1]
+    inside = np.zeros(signs.shape, bool)
+    for start in range(runs - LEVEL + 1):
+        window = slice(start, start + LEVEL)
+        same = np.abs(signs[..., window].sum(axis=-1, keepdims=True)) == LEVEL
+        inside[..., window] |= same
+    return inside
+
+
+def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[Floats, Floats]:
+    """Step and standard error over all strengths of memory and drift."""
+    runs = series.shape[-1]
+    gaps = np.diff(clock) / np.median(np.diff(clock))
+    causes = np.stack([np.ones(runs), np.asarray(candidate, float), (clock - clock.mean()) / np.ptp(clock)])
+    least = series.var(axis=-1) * runs * LEAST_LEFT
+    steps, variances, likelihoods = [], [], []
+    for memory in MEMORIES:
+        passed = memory**gaps
+        fresh = np.sqrt(1 - passed**2)
+        white, known = (_whitened(one, passed, fresh) for one in (series, causes))
+        along, squares = white @ known.T, (white**2).sum(axis=-1)
+        for size, weight in DRIFTS:
+            inverse = np.linalg.inv(known @ known.T + np.diag([0, 0, size**-2]))
+            fitted = along @ inverse
+            left = np.maximum(squares - (along * fitted).sum(axis=-1), least)
+            steps.append(fitted[..., 1])
+            variances.append(left / (runs - 3) * inverse[1, 1])
+            prior = math.log(weight / size) - FORGETTING * memory
+            spread = np.linalg.slogdet(inverse)[1] / 2 - np.log(fresh).sum()
+            likelihoods.append(prior + spread - (runs - 2) / 2 * np.log(left))
+    weights = np.exp(np.array(likelihoods) - np.max(likelihoods, axis=0))
+    weights /= weights.sum(axis=0)
+    step = (weights * steps).sum(axis=0)
+    variance = (weights * (np.array(variances) + (np.array(steps) - step) ** 2)).sum(axis=0)
+    return step, np.sqrt(variance)
+
+
+def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
+    """Filter AR(1) noise white along the last axis: what is new in each value beyond the share `passed` on, by the size of the `fresh`."""
+    return np.concatenate([series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1)
