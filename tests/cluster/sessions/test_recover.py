@@ -154,7 +154,7 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(cluster: Cluster, machin
     fake.state.mkdir(exist_ok=True)
     (fake.state / "finished").write_text("before\ndone\n")
     result = well(restored(cluster)[node])
-    assert (result.stuck, "had put it back by itself" in " ".join(result.notes)) == ({}, True)
+    assert (result.stuck, "had been put back on the node before" in " ".join(result.notes)) == ({}, True)
     assert is_empty(cluster)
 
 
