@@ -296,8 +296,10 @@ def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) 
     assert (script.package, script.stage) == ("ours", "package")
     assert parse(text.replace("inference", "training"), "f").scripts != found.scripts
     assert [w for w in found.warnings if "run by the operator alone" in w] == [
-        f"f.yaml: package ours: image {image!r} is run by the operator alone; "
-        "what it sets is read from the node when it has run; what else it does there is not put back"
+        (
+            f"f.yaml: package ours: image {image!r} is run by the operator alone; "
+            "what it sets is read from the node when it has run; what else it does there is not put back"
+        )
     ]
 
 
