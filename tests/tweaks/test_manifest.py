@@ -286,6 +286,13 @@ BAD = {
 }
 
 
+def test_a_version_that_yaml_takes_for_a_date_is_read() -> None:
+    assert (
+        parse(skyhook("x:\n  image: r/kdump\n  version: 2026-01-01"), "f").scripts[0].text
+        == '{"image": "r/kdump", "version": "2026-01-01"}'
+    )
+
+
 @pytest.mark.parametrize("image", ["r/kdump", "r:5000/nvidia/nvidia-tuned", "a-tool-of-ours"])
 def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) -> None:
     """It is said that nothing of it is read; its script stands for all that the manifest says of it."""
@@ -303,11 +310,11 @@ def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) 
     ]
 
 
-def test_braces_of_a_script_make_no_template() -> None:
+def test_braces_of_a_script_or_a_comment_make_no_template() -> None:
     text = skyhook(
         "x:\n  image: r/shellscript\n  configMap:\n    apply.sh: |-\n      docker ps --format '{{.ID}} {{ .Names }}'\n      echo ${{a}}"
     )
-    assert parse(text, "f").scripts[0].text.startswith("docker ps")
+    assert parse(f"# from {{{{ .Values.x }}}}\n{text}", "f").scripts[0].text.startswith("docker ps")
 
 
 @pytest.mark.parametrize(("text", "says"), BAD.values(), ids=BAD)
