@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import yaml
 
 from fixtures.kubernetes.client import Cluster, Where, connect
 from tests.cluster.line import Line, to_cluster
-from tests.cluster.operators.fixtures import kaito_operator, skyhook_operator
+from tests.cluster.operators.fixtures import kaito_operator, nodewright_operator, skyhook_operator
 from tests.cluster.rig import clients, kind, simulated, up
 from tests.cluster.runs import here, place
 from tests.cluster.streams import cluster, streams
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.cluster.rig.clients import Client
 
 
-__all__ = ["cluster", "here", "kaito_operator", "place", "skyhook_operator", "streams"]  # fixtures
+__all__ = ["cluster", "here", "kaito_operator", "nodewright_operator", "place", "skyhook_operator", "streams"]  # fixtures
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 
 
@@ -122,8 +122,22 @@ def fresh_namespace(api: Client) -> Iterator[str]:
 @requires("reference")
 def crds(api: Client) -> Iterator[list[str]]:
     """The operators' CustomResourceDefinitions, installed; those that were not there before are gone afterwards."""
+    with _defined(api, _texts(REFERENCE / "crds")) as names:
+        yield names
+
+
+@pytest.fixture
+def nodewrights(api: Client, crds: list[str]) -> Iterator[list[str]]:
+    """NodeWright is served too, by a definition made of Skyhook's: group, kind and names are other ones, the fields are the same."""
+    (text,) = (text for text in _texts(REFERENCE / "crds") if "kind: Skyhook" in text)
+    with _defined(api, [text.replace("skyhook", "nodewright").replace("Skyhook", "NodeWright")]) as names:
+        yield [*crds, *names]
+
+
+@contextmanager
+def _defined(api: Client, texts: Iterable[str]) -> Iterator[list[str]]:
     definitions = clients.of(api, "ApiextensionsV1Api")
-    wanted: dict[str, Any] = {d["metadata"]["name"]: d for d in map(yaml.safe_load, _texts(REFERENCE / "crds"))}
+    wanted: dict[str, Any] = {d["metadata"]["name"]: d for d in map(yaml.safe_load, texts)}
     there = {d.metadata.name for d in definitions.list_custom_resource_definition().items}
     for name in wanted.keys() - there:
         definitions.create_custom_resource_definition(wanted[name])

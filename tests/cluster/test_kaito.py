@@ -203,8 +203,8 @@ def test_a_cluster_without_the_operator_says_how_to_do_without(cluster: Cluster,
     """As above."""
     for name in ("SKYHOOKS", "NODEWRIGHTS"):
         monkeypatch.setattr(apis, name, replace(apis.SKYHOOKS, api_version="skyhook.invalid/v1alpha1"))
-    with pytest.raises(Refused, match=r"the cluster has no Skyhook \(skyhook.nvidia.com\) or NodeWright .*--apply=agent"):
-        ways.way("skyhook", skyhook.served(cluster))
+    with pytest.raises(Refused, match=r"the cluster has no NodeWright \(nodewright.nvidia.com\) or Skyhook .*--apply=agent"):
+        ways.way("skyhook", next(iter(skyhook.served(cluster)), None))
 
 
 def test_a_tuning_preset_is_measured_by_its_own_trainer(cells: Cells, controller: StandIn) -> None:

@@ -53,6 +53,9 @@ def test_marks_of_both_groups_are_read() -> None:
                 "skyhook.nvidia.com/nodeState_tune": "{}",
                 "skyhook.nvidia.com/status_tune": "complete",
                 "nodewright.nvidia.com/version_two_words": "dev",
+                "nodewright.nvidia.com/drainStart_drained": "2026-10-06T00:00:00Z",
+                "nodewright.nvidia.com/drainBlocked_held": "[]",
+                "nodewright.nvidia.com/autoTaint_nodewright.nvidia.com": "true",
                 "skyhook.nvidia.com/cordon_late": "true",
                 "skyhook.nvidia.com/pause": "true",
                 "example.com/status_other": "x",
@@ -64,7 +67,8 @@ def test_marks_of_both_groups_are_read() -> None:
         },
     }
     skyhook, nodewright = names.OPERATOR_GROUPS
-    assert operator.marked_by(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails")}
+    drained = {(nodewright, "drained"), (nodewright, "held")}
+    assert operator.marked_by(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails"), *drained}
     states = ["skyhook.nvidia.com/nodeState_tune", "skyhook.nvidia.com/status_tune"]
     assert operator.marks_of(node, ["tune"]) == (states, ["skyhook.nvidia.com/status_tune"], [])
     assert operator.marks_of(node, ["fails"]).conditions == ["skyhook.nvidia.com/fails/NotReady"]

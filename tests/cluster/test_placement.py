@@ -212,10 +212,10 @@ def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(cl
 
 
 def test_placement_asks_little(cluster: Cluster, bare: Callable[..., str], namespace: str) -> None:
-    """Nodes and leases; the operator's resources only where a node that is otherwise fit carries marks of one."""
+    """Nodes and leases; the operator's resources, of both kinds, only where a node that is otherwise fit carries marks of one."""
     selector = f"asks={namespace}"
     node = bare("bare", selector, status="True")
-    for expected in (2, 3):
+    for expected in (2, 4):
         before = cluster.requests
         candidates(cluster, selector)
         assert cluster.requests - before == expected

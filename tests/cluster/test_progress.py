@@ -183,6 +183,167 @@ def fails_and_runs_again() -> Object:
     return found
 
 
+GROUP = "nodewright.nvidia.com"
+
+
+def stage_job(*conditions: str, failed: int = 0, recorded: bool = False, stage: str = "apply", **metadata: Any) -> Object:
+    """The Job of a package's stage, as the operator makes it from v0.18 on; `recorded` when it has noted on the node how that ended."""
+    labels = {f"{GROUP}/name": "s", f"{GROUP}/stage": stage}
+    notes = {f"{GROUP}/state-recorded": "true"} if recorded else {}
+    found = [{"type": kind, "status": "True", "reason": "BackoffLimitExceeded" if kind == "Failed" else ""} for kind in conditions]
+    return {
+        "metadata": {"name": f"s-tuning-{stage}", "labels": labels, "annotations": notes, **metadata},
+        "spec": {"backoffLimit": 3},
+        "status": {"conditions": found, "failed": failed, "active": 0 if conditions else 1},
+    }
+
+
+def of_job(*codes: int | None, stage: str = "apply", attempt: int = 1, **metadata: Any) -> Object:
+    """A pod of such a Job. It stays when it has ended."""
+    found = package_pod(*codes, name=f"s-tuning-{stage}-{attempt}", **metadata)
+    owner = {"kind": "Job", "name": f"s-tuning-{stage}"}
+    labels = {f"{GROUP}/name": "s", "batch.kubernetes.io/job-name": owner["name"]}
+    phase = "Failed" if any(codes) else "Succeeded" if None not in codes else "Pending"
+    found["metadata"] |= {"labels": labels, "ownerReferences": [owner]}
+    found["status"]["phase"] = phase
+    return found
+
+
+def nodewright(status: str = "in_progress", state: str = "in_progress", stage: str = "apply", **more: Any) -> Object:
+    return skyhook(status, state={"tuning|1.1.4": {"stage": stage, "state": state}}, **more)
+
+
+TRIED = "Pod s-tuning-apply-1: container step1 ended with exit code 1."
+SPENT = "NodeWright s: package tuning 1.1.4, stage apply on node n is erroring. Job s-tuning-apply failed (BackoffLimitExceeded)."
+NODEWRIGHTS: dict[str, Story] = {
+    # The first stage's pod stays for an hour; the second stage takes longer than 5 s.
+    "a later stage that takes long": (
+        [
+            ("NodeWright", "ADDED", nodewright(), 0.1),
+            ("Pod", "ADDED", of_job(0, 0), 1.0),
+            ("Job", "ADDED", stage_job("Complete", recorded=True), 1.1),
+            ("Job", "ADDED", stage_job(stage="config"), 1.5),
+            ("Pod", "ADDED", of_job(0, None, stage="config"), 1.6),
+            600.0,
+            ("Job", "MODIFIED", stage_job("Complete", recorded=True, stage="config"), 601.0),
+            ("NodeWright", "MODIFIED", COMPLETE, 601.1),
+        ],
+        [*["waiting"] * 7, "complete"],
+        "",
+    ),
+    # Up to v0.19 the status says so after the first attempt; the second one succeeds.
+    "an attempt that fails and is tried again": (
+        [
+            ("Job", "ADDED", stage_job(), 0.1),
+            ("Pod", "MODIFIED", of_job(0, 1), 1.0),
+            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 1.1),
+            ("Job", "MODIFIED", stage_job(failed=1), 1.2),
+            60.0,
+            ("Pod", "ADDED", of_job(0, 0, attempt=2), 61.0),
+            ("Job", "MODIFIED", stage_job("Complete", failed=1, recorded=True), 61.1),
+            ("NodeWright", "MODIFIED", COMPLETE, 61.2),
+        ],
+        [*["waiting"] * 7, "complete"],
+        "",
+    ),
+    "an attempt of which only the pod is seen yet": (
+        [("Pod", "ADDED", of_job(0, 1), 1.0), ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 1.1)],
+        ["waiting", "waiting"],
+        "",
+    ),
+    "what is tried again is told": (
+        [("Pod", "ADDED", of_job(0, 1), 1.0), ("Job", "MODIFIED", stage_job(failed=1), 1.2)],
+        ["waiting", "waiting"],
+        f"{TRIED} The Job tries again (1 failed, backoffLimit 3).",
+    ),
+    "the last attempt": (
+        [
+            ("Pod", "ADDED", of_job(0, 1), 1.0),
+            ("Job", "MODIFIED", stage_job(failed=1), 1.2),
+            ("Job", "MODIFIED", stage_job("Failed", failed=4, recorded=True), 71.0),
+            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 71.1),
+        ],
+        ["waiting", "waiting", "waiting", "failed"],
+        f"{SPENT} {TRIED}",
+    ),
+    # The kubelet took none of its pods: the operator makes the Job anew, under the same name.
+    "a Job without an attempt of its own": (
+        [
+            ("NodeWright", "ADDED", nodewright(), 0.1),
+            ("Job", "ADDED", stage_job("Failed", failed=4, recorded=True, uid="1"), 60.0),
+            ("Job", "DELETED", stage_job("Failed", failed=4, recorded=True, uid="1"), 61.0),
+            ("Job", "ADDED", stage_job(uid="2"), 62.0),
+            ("Pod", "ADDED", of_job(0, 0), 63.0),
+            ("NodeWright", "MODIFIED", COMPLETE, 64.0),
+        ],
+        [*["waiting"] * 5, "complete"],
+        "",
+    ),
+    # Its own shutdown ends it, also with `erroring` up to v0.19; the same pod goes on afterwards.
+    "a reboot, of which the Job says nothing yet": (
+        [
+            ("Job", "ADDED", stage_job(stage="interrupt"), 0.1),
+            ("Pod", "MODIFIED", of_job(255, stage="interrupt"), 1.0),
+            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring", "interrupt"), 1.1),
+        ],
+        ["waiting"] * 3,
+        "",
+    ),
+    "an interrupt that is given up": (
+        [
+            ("Job", "ADDED", stage_job("Failed", recorded=True, stage="interrupt"), 30.0),
+            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring", "interrupt"), 30.1),
+        ],
+        ["waiting", "failed"],
+        "NodeWright s: package tuning 1.1.4, stage interrupt on node n is erroring. Job s-tuning-interrupt failed (BackoffLimitExceeded).",
+    ),
+    # No Job has failed: a drain has lasted too long.
+    "erroring without a Job": (
+        [("NodeWright", "ADDED", skyhook("erroring"), 0.1), 2.0, 2.1],
+        ["waiting", "waiting", "failed"],
+        "NodeWright s: its status is erroring.",
+    ),
+    "a Job's end that nobody notes": (
+        [
+            ("NodeWright", "ADDED", nodewright(), 0.1),
+            ("Job", "ADDED", stage_job(), 0.2),
+            ("Job", "MODIFIED", stage_job("Complete"), 5.0),
+            24.9,
+            25.0,
+        ],
+        [*["waiting"] * 4, "stuck"],
+        "Job s-tuning-apply ended 20 s ago and nobody takes note: the operator does not run.",
+    ),
+    "no next stage": (
+        [
+            ("NodeWright", "ADDED", nodewright(), 0.1),
+            ("Pod", "ADDED", of_job(0, 0), 0.3),
+            ("Job", "ADDED", stage_job("Complete", recorded=True), 5.0),
+            24.9,
+            25.0,
+        ],
+        [*["waiting"] * 4, "stuck"],
+        "NodeWright s is in_progress, has no pod, and the operator has been silent for 20 s.",
+    ),
+    "blocked, said twice": (
+        [
+            (
+                "NodeWright",
+                "ADDED",
+                skyhook(
+                    "blocked",
+                    conditions=[
+                        {"type": kind, "status": "True", "message": "Node [n] has ignore label set. Skipping."}
+                        for kind in ("NodesIgnored", f"{GROUP}/NodesIgnored")
+                    ],
+                ),
+                0.1,
+            )
+        ],
+        ["stuck"],
+        "NodeWright s is blocked: Node [n] has ignore label set. Skipping.",
+    ),
+}
 SKYHOOKS: dict[str, Story] = {
     "no operator": ([("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0], ["waiting", "waiting", "stuck"], "No operator takes up Skyhook s"),
     # The tag of an image is no reason: the operator cuts it off.
@@ -362,11 +523,11 @@ WORKSPACES: dict[str, Story] = {
 @pytest.mark.parametrize(
     ("client", "name", "story"),
     [
-        *((SkyhookProgress, "s", story) for story in SKYHOOKS.values()),
+        *((SkyhookProgress, "s", story) for story in (SKYHOOKS | NODEWRIGHTS).values()),
         *((JobProgress, "j", story) for story in JOBS.values()),
         *((WorkspaceProgress, "w", story) for story in WORKSPACES.values()),
     ],
-    ids=[*SKYHOOKS, *JOBS, *WORKSPACES],
+    ids=[*SKYHOOKS, *NODEWRIGHTS, *JOBS, *WORKSPACES],
 )
 def test_what_is_thought_after_each_step(client: Client, name: str, story: Story) -> None:
     steps, states, reason = story
@@ -410,6 +571,17 @@ def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
     assert r.at(520.0).state == "stuck", "nobody goes on"
     r.take("Skyhook", "MODIFIED", {**going, "status": {"nodeState": {"n": {}}}}, 521.0)
     assert r.at(521.0).state == "stuck", "nothing is left to uninstall, and still it is held"
+
+
+def test_a_failed_attempt_that_is_kept_hinders_no_uninstall() -> None:
+    """From v0.18 on: the pod of an earlier stage stays, and the Job of the uninstall tries again where that fails."""
+    r = Removal("NodeWright", "s", 0.0)
+    going = {"metadata": {"name": "s", "deletionTimestamp": "…"}, "spec": UNINSTALLED}
+    state = {"n": {"tuning|1.1.4": {"stage": "uninstall", "state": "in_progress"}}}
+    r.take("Pod", "ADDED", of_job(0, 1), 0.5)
+    r.take("NodeWright", "MODIFIED", {**going, "status": {"nodeState": state}}, 1.0)
+    assert r.at(20.0) == pod.Conclusion("waiting", "NodeWright s is being uninstalled.")
+    assert r.at(21.0).state == "stuck", "the pod that failed is not at work"
 
 
 def test_a_failing_uninstall_is_told() -> None:

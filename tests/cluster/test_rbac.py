@@ -83,6 +83,7 @@ PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
         (SKYHOOKS, "", FULL - {"get", "list"}, False),
         (NODEWRIGHTS, "", FULL - {"get", "list"}, False),
         (PODS, "", frozenset({"list", "watch", "delete"}), False),
+        (JOBS, "", frozenset({"list", "watch"}), False),
         (PODS, "log", frozenset({"get"}), False),
         (NODES, "status", frozenset({"patch"}), False),
     ],

@@ -293,7 +293,7 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
     boot = {"cmdline": "ro", "boot_id": "1", "image": "registry.invalid/shellscript", "configured": True}
     journal = Journal(cluster, "0123456789ab", node).open()
     journal.begin({"label": "isolated", "resources": ["dt-0123456789ab-1"], "boot": boot})
-    monkeypatch.setattr(skyhook, "served", lambda _: None)
+    monkeypatch.setattr(skyhook, "served", lambda _: ())
     ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
     assert name == node
     assert isinstance(result, Refused)

@@ -418,6 +418,25 @@ def test_it_remembers_which_journals_it_has_finished(agent: Client, fake: FakeRo
     assert (fake.wrong() == {}) is left_alone
 
 
+def test_a_restore_on_the_node_itself_is_remembered_too(agent: Client, fake: FakeRoot) -> None:
+    """The cluster's restore asks whether the journal that it knows of was finished, whoever did that."""
+    identity = json.loads(in_force(agent, fake))["id"]
+    agent.process.kill()
+    agent.process.wait()
+    assert fake.machine().restore().back == {SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}
+    with Client(fake.path, fake.root) as second:
+        assert from_json(Restored, second.ask("hold")["recovered"]) == Restored()
+        assert second.ask("finished", journal=identity) == {"finished": True}
+
+
+def test_a_machine_of_no_cluster_remembers_nothing(fake: FakeRoot) -> None:
+    machine = fake.machine()
+    machine.apply("local", writes([(SWAPPINESS, "10")]))
+    assert machine.restore().stuck == {}
+    assert machine.journal.finished() == []
+    assert list(fake.state.iterdir()) == []
+
+
 # -- a state folder that is full, or whose files nobody can read
 
 
@@ -449,6 +468,7 @@ def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back
     if trouble == "bytes":
         memory.write_bytes(b"\xff\xfe\n")
     else:
+        memory.unlink()
         memory.mkdir()
     if ending == "restore":
         result = from_json(Restored, agent.ask("restore"))

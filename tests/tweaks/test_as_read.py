@@ -69,7 +69,6 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (("1.1.4", "1.1"), "version 1.1 is none"),
         (("1.1.4", f"1.1.4-{'a' * 51}"), "takes 63 characters"),
         (("1.1.4", "1.1.4+build"), "version '1.1.4+build' is none"),
-        (("image: r/tuning", "image: r/tuning:1.2"), "'1.2' behind the first ':'"),
         (beside("dependsOn: {more: 2.0.0}"), "depends on 'more' of version '2.0.0', and that package's is '1.0.0'"),
         (beside("name: other"), "its name is 'other'"),
         (beside("configInterrupts: {grub.conf: {type: noop}}"), "configInterrupts names 'grub.conf'"),
@@ -79,6 +78,7 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),
         (beside("uninstall: {apply: true}"), "uninstall.apply needs uninstall.enabled"),
         (beside("gracefulShutdown: soon"), "gracefulShutdown 'soon' is no duration"),
+        (beside("stageTimeout: -1s"), "stageTimeout '-1s' is no duration"),
         (beside("interrupt: {type: explode}"), "interrupt 'explode' is none of noop, reboot, restartAllServices, service"),
         (beside("configInterrupts: {'*.conf': {type: explode}}"), "interrupt 'explode' is none of"),
     ],
@@ -94,6 +94,31 @@ def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(
     assert says in found
 
 
+DIGEST = f"sha256:{'a' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("image", "skyhook_says", "nodewright_says"),
+    [
+        ("r/tuning", "", ""),
+        ("r/tuning:1.1.4", "", "it has the tag '1.1.4', which the operator refuses"),
+        ("r/tuning:1.2", "'1.2' behind the first ':'", "it has the tag '1.2', which the operator refuses"),
+        ("r:5000/tuning", "'5000/tuning' behind the first ':'", ""),
+        ("r:5000/tuning:1.1.4", "behind the first ':'", "it has the tag '1.1.4', which the operator refuses"),
+        (f"r/tuning@{DIGEST}", "behind the first ':'", f"write `containerSHA: {DIGEST}`"),
+        (f"r:5000/tuning:1.1.4@{DIGEST}", "behind the first ':'", f"write `containerSHA: {DIGEST}`"),
+    ],
+)
+def test_what_an_image_may_be_called_depends_on_the_operator(tmp_path: Path, image: str, skyhook_says: str, nodewright_says: str) -> None:
+    """Up to v0.17, whose resources are Skyhooks, it cuts an image at the first colon; from v0.18 on a port is taken and a tag is not."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(TEXT.replace("image: r/tuning", f"image: {image}"))
+    for kind, says in (("Skyhook", skyhook_says), ("NodeWright", nodewright_says)):
+        found = skyhook.obstacles(read(file), kind)
+        assert bool(found) == bool(says), (kind, found)
+        assert says in "".join(found).replace("its image has", "it has")
+
+
 def test_versions_that_the_operator_compares_are_taken(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     for version in ("v1.1.4", "1.1.4-RC.1", '"1"', f"1.1.4-{'a' * 50}"):
@@ -105,7 +130,7 @@ def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> Non
     """The operator refuses a budget beside a policy, and a policy that is not in the cluster."""
     file = tmp_path / "mine.yaml"
     file.write_text(
-        TEXT.replace("spec:\n", "spec:\n  deploymentPolicy: canary\n  deploymentPolicyOptions: {resetBatchStateOnCompletion: true}\n")
+        TEXT.replace("spec:\n", "spec:\n  deploymentPolicy: canary\n  autoTaintNewNodes: true\n  deploymentPolicyOptions: {reset: true}\n")
     )
     (body,) = operator.resources(read(file), api.SKYHOOKS, lambda: "n", SPOT)
     assert body["spec"].keys() == {"packages", "nodeSelectors", "interruptionBudget"}

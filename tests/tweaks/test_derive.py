@@ -421,3 +421,22 @@ def test_any_name_makes_one_that_kubernetes_takes(name: str) -> None:
 def test_names_say_which_key() -> None:
     assert object_name("memory-reclaim.no-vm.vfs_cache_pressure") == "memory-reclaim.no-vm.vfs-cache-pressure"
     assert object_name("net.no-net.ipv4.conf.eth0-100.rp_filter") == "net.no-net.ipv4.conf.eth0-100.rp-filter"
+
+
+def test_a_package_that_is_not_read_is_one_part_and_stays_as_it_is() -> None:
+    """In force or not, whatever its configMap holds, also without one."""
+    packages = {
+        "setup": {"version": "0.5.0", "image": "r/nvidia-setup"},
+        "tuned": {"version": "0.3.2", "image": "r/nvidia-tuned", "configMap": {"intent": "inference"}, "dependsOn": {"setup": "0.5.0"}},
+        "tuning": {"version": "1.1.4", "image": "r/tuning", "configMap": {"sysctl.conf": "vm.swappiness=1"}},
+    }
+    skyhook = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "x"}, "spec": {"packages": packages}}
+    profile = parse(yaml.safe_dump(skyhook), "x")
+    assert [(part.name, part.kind) for part in parts(profile)] == [
+        ("vm.swappiness", "sysctl"),
+        ("script:setup", "script"),
+        ("script:tuned", "script"),
+    ]
+    holds(profile, own(profile))
+    without = yaml.safe_load(holds(profile, less(profile, ["script:setup"])).text)["spec"]["packages"]
+    assert without["tuned"] == {key: value for key, value in packages["tuned"].items() if key != "dependsOn"}

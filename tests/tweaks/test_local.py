@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.kernel.machine import Write
 from fixtures.kernel.tunables import Tunables
-from fixtures.terms import Kind, Script, Tweak, TweakSet
+from fixtures.terms import WHOLE, Kind, Script, Tweak, TweakSet
 from fixtures.tweaks.local import Plan, _meant, outside_snapshot, plan
 from fixtures.tweaks.settings import parse_section
 
@@ -51,6 +51,11 @@ def test_settings_become_writes_in_the_order_of_the_manifest(machine: Tunables) 
         Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),
         Write("/proc/sys/net/ipv4/tcp_rmem", "4096 87380 1000000", "net/ipv4/tcp_rmem"),
     )
+
+
+def test_a_package_that_only_the_operator_can_run_is_refused_here(machine: Tunables) -> None:
+    says = "package package is an image that the operator alone can run: measure it with --target=kubernetes"
+    assert with_script(machine, "{}", stage=WHOLE) == (says,)
 
 
 def test_planning_changes_no_file(machine: Tunables) -> None:

@@ -239,11 +239,17 @@ BAD = {
         r"holds a ConfigMap of v1; .*Skyhook .*NodeWright .*take anything else out",
     ),
     "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
-    "an unknown package kind": (
-        skyhook("x:\n  image: r/kdump:1"),
-        r"package x: image 'r/kdump:1' .* the kinds are tuning, shellscript, process",
+    "no image": (skyhook("x:\n  version: 1"), r"package x: image None is no image's name"),
+    "a blank image": (skyhook("x:\n  image: ' '"), r"package x: image ' ' is no image's name"),
+    # As they stand in charts: control lines, a value of its own, a value in quotes, a variable.
+    "a Helm template's condition": (
+        f"{{{{- if .Values.on }}}}\n{skyhook(SWAP)}{{{{- end }}}}\n",
+        r"^f\.yaml:1: is a Helm template; .*`helm template",
     ),
-    "no image": (skyhook("x:\n  version: 1"), r"package x: image None .* the kinds are tuning, shellscript, process"),
+    "a Helm template's value": (skyhook(SWAP, name="{{ .Release.Name }}"), r"^f\.yaml:4: is a Helm template"),
+    "a Helm template's value in quotes": (skyhook(SWAP, name="'{{ $.Values.name }}-x'"), r"^f\.yaml:4: is a Helm template"),
+    "a Helm template's variable": (skyhook("x:\n  image: r/kdump\n  configMap:\n    a: {{ $a.b }}"), r"^f\.yaml:10: is a Helm template"),
+    "a Helm template's list": (skyhook(SWAP, extra="  x:\n{{- toYaml $t | nindent 4 }}\n"), r"^f\.yaml:7: is a Helm template"),
     "an unknown key of tuning": (
         tuning("sysctl.cnf", "a=1"),
         r"package tuning, sysctl\.cnf: .*sysctl\.conf, grub\.conf, ulimit\.conf and service_<unit>\.conf",
@@ -278,6 +284,37 @@ BAD = {
         r"deeptweak/riks",
     ),
 }
+
+
+def test_a_version_that_yaml_takes_for_a_date_is_read() -> None:
+    assert (
+        parse(skyhook("x:\n  image: r/kdump\n  version: 2026-01-01"), "f").scripts[0].text
+        == '{"image": "r/kdump", "version": "2026-01-01"}'
+    )
+
+
+@pytest.mark.parametrize("image", ["r/kdump", "r:5000/nvidia/nvidia-tuned", "a-tool-of-ours"])
+def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) -> None:
+    """It is said that nothing of it is read; its script stands for all that the manifest says of it."""
+    text = skyhook(f"ours:\n  version: 0.3.2\n  image: {image}\n  env: [{{name: A, value: b}}]\n  configMap: {{intent: inference}}\n{SWAP}")
+    found = parse(text, "f", "f.yaml")
+    assert asked(found) == [("sysctl", "vm.swappiness", "1")]
+    (script,) = found.scripts
+    assert (script.package, script.stage) == ("ours", "package")
+    assert parse(text.replace("inference", "training"), "f").scripts != found.scripts
+    assert [w for w in found.warnings if "run by the operator alone" in w] == [
+        (
+            f"f.yaml: package ours: image {image!r} is run by the operator alone; "
+            "what it sets is read from the node when it has run; what else it does there is not put back"
+        )
+    ]
+
+
+def test_braces_of_a_script_or_a_comment_make_no_template() -> None:
+    text = skyhook(
+        "x:\n  image: r/shellscript\n  configMap:\n    apply.sh: |-\n      docker ps --format '{{.ID}} {{ .Names }}'\n      echo ${{a}}"
+    )
+    assert parse(f"# from {{{{ .Values.x }}}}\n{text}", "f").scripts[0].text.startswith("docker ps")
 
 
 @pytest.mark.parametrize(("text", "says"), BAD.values(), ids=BAD)

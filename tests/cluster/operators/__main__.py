@@ -1,4 +1,4 @@
-"""`python -m tests.cluster.operators skyhook|kaito`: a stand-in for NVIDIA Skyhook's or KAITO's operator, until it is stopped.
+"""`python -m tests.cluster.operators skyhook|nodewright|kaito`: a stand-in for NVIDIA's operator (old, new) or KAITO's, until stopped.
 
 It writes to the cluster of the kubeconfig, and its package pods change the nodes of that cluster, as the real ones do.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from .api import Api, alone
 from .kaito import Operator as Kaito
 from .machines import Machines
+from .nodewright import Operator as NodeWright
 from .packages import Look
 from .skyhook import Operator
 
@@ -28,7 +29,8 @@ SKYHOOK = {
     "stuck": "in_progress for ever, and no pod",
 }
 KAITO = {"first-pod-fails": "the first training pod exits 1, the Job's retry succeeds; the Workspace says Failed for good"}
-FAULTS = {"skyhook": SKYHOOK, "kaito": KAITO}
+NODEWRIGHT = {"late-verdict": "a failed attempt is not called erroring while its Job tries again, as from v0.20 on"}
+FAULTS = {"skyhook": SKYHOOK, "nodewright": NODEWRIGHT, "kaito": KAITO}
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -52,6 +54,9 @@ def main(argv: list[str] | None = None) -> None:
     if asked.operator == "skyhook":
         look = Look(asked.image, brief=asked.brief, fault=asked.fault)
         Operator(api, look, speed=asked.speed, machines=Machines(asked.machines)).run()
+    elif asked.operator == "nodewright":
+        look = Look(asked.image, brief=asked.brief)
+        NodeWright(api, look, Machines(asked.machines), eager=asked.fault != "late-verdict").run()
     else:
         Kaito(api, asked.image, fault=asked.fault, speed=asked.speed).run()
 

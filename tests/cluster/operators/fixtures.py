@@ -1,4 +1,4 @@
-"""The stand-ins as pytest fixtures: `skyhook_operator`, `kaito_operator`; started, stopped and killed by the test.
+"""The stand-ins as pytest fixtures: `skyhook_operator`, `nodewright_operator`, `kaito_operator`; started, stopped, killed by the test.
 
 The other fixtures that they use (`kubeconfig`, `image`) are the rig's.
 """
@@ -122,6 +122,13 @@ def standing_in(operator: str, kubeconfig: Path | str, image: str) -> Iterator[S
 def skyhook_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
     """A stand-in for NVIDIA Skyhook's operator, not yet started."""
     with standing_in("skyhook", kubeconfig, image) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def nodewright_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
+    """A stand-in for the same operator from v0.18 to v0.20, not yet started."""
+    with standing_in("nodewright", kubeconfig, image) as stand_in:
         yield stand_in
 
 

@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 from .api import CORE, NODES, Api, ApiFailed, Gone
-from .marks import GROUP, NAMESPACE, labels_of, name_of, notes_of
-from .view import HOOKS
+from .marks import NAMESPACE, labels_of, name_of, notes_of
+from .nodewright import GROUP, LEGACY, NODEWRIGHTS, SKYHOOKS
 
 Object = dict[str, Any]
 PATIENCE_S = 40
@@ -22,13 +22,13 @@ class Leftovers:
     """Resources and marks as they are now; `clear_new` removes what has come since."""
 
     def __init__(self, api: Api, operator: str) -> None:
-        self._api, self._skyhook = api, operator == "skyhook"
+        self._api, self._skyhook = api, operator != "kaito"
         self._before = self._resources()
         self._marks = {name_of(n): self._marks_of(n) for n in api.list(NODES)}
 
     def _resources(self) -> set[str]:
         if self._skyhook:
-            return {f"{HOOKS}/{name_of(h)}" for h in self._api.list(HOOKS)}
+            return {f"{path}/{name_of(h)}" for path in (SKYHOOKS, NODEWRIGHTS) for h in self._api.list(path)}
         return {
             f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}/workspaces/{name_of(w)}" for w in self._api.list(WORKSPACES)
         }
@@ -36,7 +36,7 @@ class Leftovers:
     @staticmethod
     def _marks_of(node: Object) -> set[str]:
         conditions = [c["type"] for c in node["status"].get("conditions") or []]
-        return {key for key in (*notes_of(node), *labels_of(node), *conditions) if key.startswith(f"{GROUP}/")}
+        return {key for key in (*notes_of(node), *labels_of(node), *conditions) if key.startswith((f"{LEGACY}/", f"{GROUP}/"))}
 
     def clear_new(self) -> None:
         """Delete new resources (without finalizers: the operator is gone), wait for their pods, take new marks and cordons off nodes."""
@@ -53,10 +53,12 @@ class Leftovers:
     def _pods_gone(self) -> None:
         """Those of package pods whose resource is gone; a late event of theirs can no longer be written, for the operator has ended."""
         pods = f"{CORE}/namespaces/{NAMESPACE}/pods"
-        hooks = {name_of(h) for h in self._api.list(HOOKS)}
+        hooks = {name_of(h) for path in (SKYHOOKS, NODEWRIGHTS) for h in self._api.list(path)}
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            orphans = [p for p in self._api.list(pods) if labels_of(p).get(f"{GROUP}/name") not in hooks]
+            orphans = [
+                p for p in self._api.list(pods) if (labels_of(p).get(f"{LEGACY}/name") or labels_of(p).get(f"{GROUP}/name")) not in hooks
+            ]
             if not orphans:
                 return
             for pod in orphans:

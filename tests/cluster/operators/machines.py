@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.fake_root import SETTINGS, FakeRoot
 
-from .packages import kind_of
+from .packages import KNOWN, kind_of
 
 Object = dict[str, Any]
 CMDLINE, BOOT_ID = "/proc/cmdline", "/proc/sys/kernel/random/boot_id"
@@ -44,6 +44,8 @@ class Machines:
         fake, given = FakeRoot(self._folder / node), package.get("configMap") or {}
         if kind_of(package) == "tuning" and stage == "config":
             _tune(fake, package["name"], given)
+        if kind_of(package) not in KNOWN and stage == "config":
+            _write(fake, given.get("writes", ""))
         if kind_of(package) == "shellscript" and (text := given.get(f"{stage.replace('-', '_')}.sh")):
             tools = f"{_tools(fake)}:{os.environ['PATH']}"
             subprocess.run(["bash", "-c", text], env={**os.environ, "PATH": tools, "ROOT": str(fake.root)}, check=True)
@@ -81,6 +83,14 @@ def _tune(fake: FakeRoot, name: str, given: dict[str, str]) -> None:
         text = f'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {tokens}"\n'
         fake.put(f"/etc/default/grub.d/999-{name}-tuning.cfg", text)
         subprocess.run([_tools(fake) / "update-grub"], check=True)
+
+
+def _write(fake: FakeRoot, writes: str) -> None:
+    """A package of a kind of its own: what it writes stands in its configMap, a file a line."""
+    for path, _, value in (line.partition(" ") for line in writes.splitlines()):
+        fake.put(path, value)
+        if path.startswith("/etc/default/grub"):
+            subprocess.run([_tools(fake) / "update-grub"], check=True)
 
 
 def _sysctls(fake: FakeRoot, text: str) -> None:

@@ -154,7 +154,22 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(cluster: Cluster, machin
     fake.state.mkdir(exist_ok=True)
     (fake.state / "finished").write_text("before\ndone\n")
     result = well(restored(cluster)[node])
-    assert (result.stuck, "had put it back by itself" in " ".join(result.notes)) == ({}, True)
+    assert (result.stuck, "had been put back on the node before" in " ".join(result.notes)) == ({}, True)
+    assert is_empty(cluster)
+
+
+def test_a_node_that_was_restored_on_itself_is_done(cluster: Cluster, machines: list[Machine]) -> None:
+    """By `restore` there, after a run of a cluster was killed; a mark that kept later runs away goes with that."""
+    node, fake = machines[0]
+    kernel = fake.machine()
+    kernel.journal.remember_finished()  # as an agent does
+    identity = kernel.begin("left", writes([(SWAPPINESS, "10")]))["id"]
+    kernel.carry_out()
+    Journal(cluster, RUN, node).open(AGENT).begin(cell(journal=identity))
+    api.patch(cluster, api.NODES, node, {"metadata": {"annotations": {names.DRIFTED: "nobody knows"}}})
+    assert fake.machine().restore().back == {SWAPPINESS: ("10", "60")}
+    assert well(restored(cluster)[node]).stuck == {}
+    assert drifted(cluster, node) is None
     assert is_empty(cluster)
 
 

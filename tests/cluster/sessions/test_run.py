@@ -259,16 +259,16 @@ def test_plan_prints_what_would_be_applied_without_a_word_to_any_cluster(tmp_pat
 
 
 @pytest.mark.needs("reference")
-@pytest.mark.usefixtures("crds")
+@pytest.mark.usefixtures("nodewrights")
 def test_the_api_server_takes_what_plan_prints(place: ClusterPlace) -> None:
     """Every document, as it stands there, in a dry run with strict validation: no field unknown, none missing."""
     asked = place.manifest("reclaim", sysctl="vm.swappiness = 10\nvm.dirty_ratio = 30\n")
     done = place.run("--apply=skyhook", f"--tweaks={asked}", "--plan")
     assert done.code == 0, done.out
     cluster = connect(Where(kubeconfig=str(place.kubeconfig), namespace=place.namespace))
-    kinds = {kind.kind: kind for kind in (apis.LEASES, apis.CONFIGMAPS, apis.PODS, apis.JOBS, apis.SKYHOOKS)}
+    kinds = {kind.kind: kind for kind in (apis.LEASES, apis.CONFIGMAPS, apis.PODS, apis.JOBS, apis.NODEWRIGHTS)}
     documents = list(yaml.safe_load_all(planned(done).partition("\n")[2]))
-    assert [one["kind"] for one in documents] == ["Lease", "ConfigMap", "Pod", "Skyhook", "Job"]
+    assert [one["kind"] for one in documents] == ["Lease", "ConfigMap", "Pod", "NodeWright", "Job"]
     for one in documents:
         kind = kinds[one["kind"]]
         query = {"dryRun": "All", "fieldValidation": "Strict"}

@@ -1,0 +1,206 @@
+"""The operator from v0.18 to v0.20, which serves two kinds and works on one: NodeWrights are made, and copies of Skyhooks are found again.
+
+Nodes are simulated, and so are their machines: what a package's stage does to a machine is done to a folder (`operators/machines.py`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+
+from fixtures.kernel.machine import Restored
+from fixtures.kubernetes import agent, api, names, recovery, skyhook
+from fixtures.kubernetes.client import Cluster, Where
+from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.node import candidates
+from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.target import Kubernetes
+from fixtures.terms import Cell, TweakRefused, TweakSet
+from fixtures.tweaks.manifest import parse
+from tests.cluster import simulated_agents
+from tests.cluster.operators import machines
+from tests.cluster.simulated_agents import MACHINES, said
+from tests.fake_root import plain
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from tests.cluster.operators.fixtures import StandIn
+    from tests.fake_root import FakeRoot
+
+pytestmark = pytest.mark.needs("reference")
+
+Json = dict[str, Any]
+RUN = "0123456789ab"
+SWAPPINESS, KEXEC = "/proc/sys/vm/swappiness", "/proc/sys/kernel/kexec_load_disabled"
+TOKENS = "/etc/default/grub.d/90-tool.cfg"
+PATIENCE_S = 120.0
+
+
+class Machine(NamedTuple):
+    """A simulated node, and what stands for its machine."""
+
+    node: str
+    fake: FakeRoot
+
+
+def tweakset(image: str = "r/tuning", **given: str) -> TweakSet:
+    package = {"version": "1.1.4", "image": image, "configMap": given or {"sysctl.conf": "vm.swappiness = 10\n"}}
+    manifest = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "x"}}
+    return parse(yaml.safe_dump({**manifest, "spec": {"packages": {"one": package}}}), "mine")
+
+
+@pytest.fixture
+def machine(cluster: Cluster, kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    folder = tmp_path / "machines"
+    monkeypatch.setenv(MACHINES, str(folder))
+    monkeypatch.setattr(agent, "attached", simulated_agents.attached)
+    (node,) = kwok_nodes(1, log=said(5))
+    fake = machines.booted(simulated_agents.machine(folder, node), of_node(cluster, node)["status"]["nodeInfo"]["bootID"])
+    fake.put(KEXEC, "0")
+    return Machine(node, fake)
+
+
+@pytest.fixture
+def operator(nodewright_operator: StandIn, nodewrights: list[str], machine: Machine) -> StandIn:
+    assert {"skyhooks.skyhook.nvidia.com", "nodewrights.nodewright.nvidia.com"} <= set(nodewrights)
+    nodewright_operator.start(machines=machine.fake.path.parent)
+    return nodewright_operator
+
+
+@pytest.fixture
+def target(cluster: Cluster, kubeconfig: Path, machine: Machine, operator: StandIn) -> Iterator[Kubernetes]:
+    assert operator.running
+    where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
+    made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machine.node}", patience_s=PATIENCE_S))
+    asked = tweakset()
+    made.open(uuid.uuid4().hex[:12], [cell_of(asked)], {asked.name: asked})
+    yield made
+    made.close()
+
+
+def cell_of(asked: TweakSet) -> Cell:
+    return Cell(study="s", workload="idle", tweakset=asked.name, block=1, order=1, seed=1)
+
+
+def apply(target: Kubernetes, asked: TweakSet) -> Any:
+    plan = target.plan(asked)
+    assert plan.cannot == ()
+    return target.apply(cell_of(asked), asked, plan)
+
+
+def of_node(cluster: Cluster, node: str) -> Json:
+    found = api.get(cluster, api.NODES, node)
+    assert found is not None
+    return found
+
+
+def named(cluster: Cluster, kind: api.Kind) -> list[str]:
+    return sorted(one["metadata"]["name"] for one in api.list_(cluster, kind)[0])
+
+
+def files(fake: FakeRoot) -> dict[str, str | None]:
+    paths = (str(path)[len(str(fake.root)) :] for path in fake.root.rglob("*") if path.is_file())
+    return {path: fake.get(path) for path in sorted(paths)}
+
+
+def assert_untouched(cluster: Cluster, machine: Machine, before: dict[str, str | None]) -> None:
+    assert files(machine.fake) == before
+    assert (named(cluster, api.SKYHOOKS), named(cluster, api.NODEWRIGHTS)) == ([], [])
+    assert skyhook.marked_by(of_node(cluster, machine.node)) == set()
+
+
+# -- two kinds
+
+
+def test_a_nodewright_is_made_and_nothing_of_it_is_left(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+    """Its stages' pods stay when they have ended; the run goes by their Jobs, and takes them away."""
+    before = files(machine.fake)
+    for _ in range(2):
+        effects = apply(target, tweakset())
+        assert effects.changed[SWAPPINESS] == ("60", "10")
+        (name,) = named(cluster, api.NODEWRIGHTS)
+        assert named(cluster, api.SKYHOOKS) == []
+        kept = api.list_(cluster, api.PODS, labels=f"nodewright.nvidia.com/name={name}", namespace="")[0]
+        assert sorted(pod["metadata"]["labels"]["nodewright.nvidia.com/stage"] for pod in kept) == ["apply", "config"]
+        assert target.restore().stuck == {}
+        assert_untouched(cluster, machine, before)
+        assert api.list_(cluster, api.PODS, labels=f"nodewright.nvidia.com/name={name}", namespace="")[0] == []
+    assert target.compare()[1] == {}
+
+
+def test_restore_takes_away_a_skyhook_and_its_copy(machine: Machine, operator: StandIn, cluster: Cluster) -> None:
+    """As a run of an older version leaves them: its Skyhook has no status, and the copy of it has changed the node."""
+    assert operator.running
+    before = files(machine.fake)
+    name = names.tweak_of(RUN, machine.node, 1)
+    machine.fake.machine().watch("left", [])
+    Journal(cluster, RUN, machine.node).open().begin({"label": "left", "resources": [name], "boot": None})
+    (asked,) = yaml.safe_load_all(tweakset().text)
+    spec = {**asked["spec"], "nodeSelectors": {"matchLabels": {names.HOSTNAME: machine.node}}}
+    api.create(cluster, api.SKYHOOKS, {"metadata": {"name": name, "labels": names.labels(RUN, "tweak", machine.node)}, "spec": spec})
+    until(lambda: (api.get(cluster, api.NODEWRIGHTS, name) or {}).get("status", {}).get("status") == "complete")
+    assert "status" not in (api.get(cluster, api.SKYHOOKS, name) or {})
+    assert machine.fake.get(SWAPPINESS) == "10"
+    legacy = {f"skyhook.nvidia.com/status_{name}": "complete"}  # as copied from there, and kept
+    api.patch(cluster, api.NODES, machine.node, {"metadata": {"annotations": legacy}})
+    chosen = Settings(Where(), nodes="", patience_s=PATIENCE_S)
+    ((node, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], chosen, print)
+    assert node == machine.node
+    assert isinstance(result, Restored), result
+    assert result.back[SWAPPINESS] == ("10", "60")
+    assert_untouched(cluster, machine, before)
+    assert Journal.unfinished(cluster) == []
+
+
+def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(machine: Machine, operator: StandIn, cluster: Cluster) -> None:
+    """Its NodeWright goes on; the Skyhook is deleted, as the operator's guide says, and its marks stay for a day."""
+    assert operator.running
+    spec = {"nodeSelectors": {"matchLabels": {names.HOSTNAME: machine.node}}, "packages": {}}
+    api.create(cluster, api.NODEWRIGHTS, {"metadata": {"name": "theirs"}, "spec": spec})
+    until(lambda: (api.get(cluster, api.NODEWRIGHTS, "theirs") or {}).get("status", {}).get("status") == "complete")
+    legacy = {"skyhook.nvidia.com/status_theirs": "complete", "skyhook.nvidia.com/nodeState_theirs": "{}"}
+    api.patch(cluster, api.NODES, machine.node, {"metadata": {"annotations": legacy}})
+    free, left_out = candidates(cluster, f"kubernetes.io/hostname={machine.node}")
+    assert ([one.name for one in free], left_out) == ([machine.node], {})
+
+
+# -- packages of any kind
+
+
+def test_what_a_package_has_changed_is_read_from_the_node_and_put_back(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+    before = files(machine.fake)
+    effects = apply(target, tweakset("r/nvidia-tuned", writes=f"{SWAPPINESS} 1\n/etc/tuned/active_profile h100\n"))
+    changed = plain(effects.changed)
+    assert (changed[SWAPPINESS], changed["/etc/tuned/active_profile"]) == (("60", "1"), (None, "h100"))
+    assert target.restore().stuck == {}
+    assert_untouched(cluster, machine, before)
+
+
+def test_a_package_that_changes_nothing_that_is_seen_is_measured(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+    """It has checks of its own, which its operator has run."""
+    before = files(machine.fake)
+    assert apply(target, tweakset("r/nvidia-setup", service="aks")).changed == {}
+    assert target.restore().stuck == {}
+    assert_untouched(cluster, machine, before)
+
+
+def test_a_change_that_cannot_be_put_back_is_refused(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+    """The fake kernel takes it back, so the node can be measured again."""
+    before = files(machine.fake)
+    with pytest.raises(TweakRefused, match=rf"of 'mine': {KEXEC} is '1' now: once 1 it stays 1 until a reboot"):
+        apply(target, tweakset("r/hardening", writes=f"{KEXEC} 1\n"))
+    assert_untouched(cluster, machine, before)
+
+
+def test_boot_tokens_without_a_reboot_are_refused_and_forgotten(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+    """The package has told the boot loader already: it is told again when the files are back."""
+    before = files(machine.fake)
+    line = 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT crashkernel=256M"'
+    with pytest.raises(TweakRefused, match=r"it has changed /etc/default/grub.d: boot tokens come into force with a reboot"):
+        apply(target, tweakset("r/kdump", writes=f"{TOKENS} {line}\n"))
+    assert_untouched(cluster, machine, before)
