@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from fixtures.kubernetes import manifests
-from fixtures.parameters import digest
 from fixtures.studies.command import spec
 
 MODULES = ("fixtures.workloads.command", "fixtures.kernel.process_settings")
@@ -42,7 +41,7 @@ def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path:
     command = spec.Spec("true", ("true",), ".", {}, spec.RUNS, None, STEPS, 1, image="x")
     path.write_text(command.text())
     ordered = (
-        f"--params={json.dumps({'run': f'true-{digest(path)}'})}",
+        f"--params={json.dumps({'run': f'true-{command.identity()}'})}",
         f"--file=command={path}",
         f"--steps={STEPS}",
         "--warmup=1",

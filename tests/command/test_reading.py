@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from fixtures.studies.command.formats import FIGURES, FORMATS, Format
-from fixtures.studies.command.reading import Lines, Reader, compiled, figure, labels, series_of, value
+from fixtures.studies.command.formats import FIGURES, FORMATS, ROWS, Format
+from fixtures.studies.command.reading import Lines, Reader, compiled, figure, labels, matches, series_of, value
 from fixtures.terms import Refused
 
 TQDM = FORMATS["tqdm"].pattern
@@ -83,6 +83,10 @@ def test_a_letter_in_two_pieces_is_one() -> None:
         (r"bw (?P<rate>[\d.]+)", "bw 104 MB/s", 104e6),
         (r"bw (?P<rate>[\d.]+)", "bw 2 KiB/s", 2048),
         (r"bw (?P<rate>[\d.]+)", "bw 3.5 Gbits/sec", 3.5e9),
+        (r"bw (?P<rate>[\d.]+)", "bw 3.5 Mbps", 3.5e6),
+        (r"at (?P<rate>[\d.]+)", "at 1.2 Mops/s", 1.2e6),
+        (r"at (?P<rate>[\d.]+)", "at 900 MFLOPS", 9e8),
+        (r"at (?P<rate>[\d.]+)", "at 10 Mpps", 1e7),
         (r"(?P<rate>[\d.]+) it/s", "43.6 it/s", 43.6),
         (r"(?P<rate>[\d,.]+) tok/s", "12,345 tok/s", 12345),
         (r"(?P<count>\d+)", "it 12", 12),
@@ -230,6 +234,23 @@ def test_a_figure_of_a_json_document_stands_among_other_lines() -> None:
     told = figure(row, 'note: starting\n{"jobs": [{"bw": 100}, {"bw": 50}, {"bw": 0}]}\n')
     assert told
     assert told.value.number == 150
+
+
+def test_a_prefix_counts_in_cells_as_in_the_trial() -> None:
+    """Where the unit is known already."""
+    for text, number in (("copy 905 MB/s", 905e6), ("copy 1.15 GB/s", 1.15e9)):
+        told = figure(Format("", "", FIGURES, r"copy (?P<rate>[0-9.]+)", unit="B"), text)
+        assert told
+        assert told.value.number == pytest.approx(number)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.pattern], ids=lambda row: row.name)
+@pytest.mark.parametrize("text", ["7" * 20_000, "12, " * 10_000, "\n" * 20_000, "." * 20_000 + "\n", "a 1 " * 8_000], ids=range(5))
+@pytest.mark.timeout(120)
+def test_a_pattern_finds_nothing_in_long_text_and_is_done_with_it(row: Format, text: str) -> None:
+    """A pattern whose time grows with the square of the text takes minutes."""
+    pattern, needle = compiled(row.pattern), compiled(row.needle) if row.needle else None
+    assert not list(pattern.finditer(text) if row.kind == FIGURES else matches(pattern, text, needle))
 
 
 def test_a_figure_beside_failures_is_refused() -> None:

@@ -60,6 +60,95 @@ def test_of_nested_bars_the_finer_one_is_followed() -> None:
     assert (one.bar, one.step_s) == ("Epoch # /20", pytest.approx(0.1))
 
 
+def test_a_bar_that_was_there_while_the_program_began_is_not_its_work() -> None:
+    prepares = bar("", 200, 0.01)
+    works = [(2.1 + at_s, text) for at_s, text in every(0.2, "iter {} loss 2", 60)]
+    one = choosing.choose_steps(printed(*prepares, *works))
+    assert one
+    assert (one.row.name, one.step_s) == ("counter", pytest.approx(0.2))
+
+
+def test_a_bar_without_a_name_that_runs_now_and_then_within_training_is_none_of_its_steps() -> None:
+    """As the evaluation of Hugging Face's Trainer: after every tenth step 60 counts of 10 ms."""
+    lines, now_s = [], 0.0
+    for step in range(81):
+        lines.append((now_s, f" 40%|████      | {step}/80 [00:01<00:02,  3.98it/s]"))
+        now_s += 0.05
+        if step % 10 == 9:
+            lines += [(now_s + at_s, text) for at_s, text in bar("", 60, 0.01)]
+            now_s += 0.62
+    one = choosing.choose_steps(printed(*lines))
+    assert one
+    assert (one.bar, one.step_s) == ("/80", pytest.approx(0.05))
+
+
+def test_of_bars_without_names_one_after_the_other_the_longer_one_is_training() -> None:
+    lines = [(1.75 * epoch + at_s, text) for epoch in range(4) for at_s, text in [*bar("", 30, 0.03), *bar("", 100, 0.008, 0.93)]]
+    one = choosing.choose_steps(printed(*lines))
+    assert one
+    assert (one.bar, one.step_s) == ("/30", pytest.approx(0.03))
+
+
+def test_two_counters_on_lines_without_a_prefix_are_two() -> None:
+    lines = [(0.02 * n, f"batch {n}" + (f"\nstep {n // 4}" if n % 4 == 0 else "")) for n in range(200)]
+    one = choosing.choose_steps(printed(*lines))
+    assert one
+    assert (one.bar, one.step_s) == ("batch", pytest.approx(0.02))
+
+
+def test_a_name_that_is_new_in_each_run_is_no_part_of_a_bar() -> None:
+    bars = {(one := choosing.choose_steps(printed(*bar(f"run brave-{name}", 60, 0.1)))) and one.bar for name in ("fox-8f44", "owl-91a2")}
+    assert bars == {"run # /60"}
+
+
+@pytest.mark.parametrize("line", ["0s/step", "0.00 it/s", '{"seconds": 0}', '{"step": -1}', '{"step_time": NaN}', "step 1" + "0" * 60])
+def test_an_odd_number_of_a_known_format_is_passed_over(line: str) -> None:
+    one = choosing.choose_steps(printed((0.0, line), *[(0.1 + at_s, text) for at_s, text in every(0.1, "step {}")]))
+    assert one
+    assert one.step_s == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Params: 25k\nvocab 32k",
+        "Tot: 1 2 3",
+        "forward 12.3 ms  4.1 ms  100",
+        "Worker 1: 43.5 requests per second\nTotal: 88.0 requests per second",
+        "total time: 0.0000s\n    total number of events: 0",
+        "JSON Export: /proc/self/mem",
+    ],
+)
+def test_ordinary_lines_are_no_figures(text: str) -> None:
+    assert choosing.choose_figure(printed((0.0, text))) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (("fio", "job.fio"), "fio"),
+        (("/usr/bin/sysbench", "cpu", "run"), "sysbench"),
+        (("sh", "-c", "cd /tmp && fio job.fio"), "fio"),
+        (("vllm", "bench", "serve", "--model", "x"), "vllm"),
+        (("python", "train.py", "--data=/mnt/fio/set"), None),
+        (("python", "/opt/sysbench/train.py"), None),
+        (("x", "--name=fio"), None),
+    ],
+)
+def test_programs_that_print_a_figure_are_known_by_their_name(program: tuple[str, ...], name: str | None) -> None:
+    row = choosing.ends_with_figure(program)
+    assert (row and row.name) == name
+
+
+def test_a_label_that_no_figure_has_is_refused_with_those_there_are() -> None:
+    text = "SET: 100.0 requests per second, p50=0.1 msec\nGET: 400.0 requests per second, p50=0.1 msec"
+    chosen = choosing.choose_figure(printed((0.0, text)), label="GET")
+    assert chosen
+    assert chosen[1].value.number == 400
+    with pytest.raises(Refused, match="'SET', 'GET'"):
+        choosing.choose_figure(printed((0.0, text)), label="nope")
+
+
 def test_a_bar_wins_over_the_lines_beside_it_whatever_their_pace() -> None:
     log = every(1.0, "{'loss': 0.7, 'epoch': 0.{}}", 5)
     for seconds in (0.1, 0.01):
@@ -239,7 +328,7 @@ def test_a_bar_is_read_by_what_it_counts(capsys: pytest.CaptureFixture[str]) -> 
         "    print(f'\\r 40%|##  | {n}/200 [00:01<00:02, 99it/s]', end='', file=sys.stderr, flush=True); time.sleep(0.05)"
     )
     spec, _ = tried(script)
-    assert (spec.kind, spec.format, spec.follow, spec.every) == (command.LINES, "tqdm", "/200", 5)
+    assert (spec.kind, spec.format, spec.follow, spec.every) == (command.LINES, "tqdm", None, 5)
     assert "5 counts each" in capsys.readouterr().out
 
 
