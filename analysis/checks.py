@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
 from control.called import JUDGE
-from control.names import undigested
+from control.meaning import agrees
+from control.names import first_few, undigested
 from control.t_test import ALPHA, t_interval
 
 from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
@@ -39,7 +40,7 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
         for key in dict.fromkeys([*(setting.key for setting in tweakset.requested if setting.kind in READ_BACK), *requested]):
             if key not in requested or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
-            elif not same_value(requested[key], observed[key]):
+            elif not means(key, requested[key], observed[key]):
                 failed.setdefault(f"{key} was to be {requested[key]} and the kernel answered {observed[key]}", []).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
@@ -55,6 +56,12 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
     if names:
         verb, whose = ("contradict", "their") if len(names) > 1 else ("contradicts", "its")
         raise NotComparable(f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was damaged or edited.")
+
+
+def means(key: str, requested: object, observed: object) -> bool:
+    """Whether what the kernel answered means what was asked for, in its own words or rounded."""
+    path = f"/proc/sys/{key.translate(str.maketrans('./', '/.'))}"
+    return same_value(requested, observed) or bool(agrees(path, str(requested), str(observed)))
 
 
 def same_value(value: object, other: object) -> bool:
@@ -178,6 +185,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     if run.interrupted:
         lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
     lines += [disturbance.sentence for disturbance in disturbances(run)]
+    lines += _two_treatments(run)
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
     lines += _hugepages(run, comparisons)
@@ -263,6 +271,25 @@ def _own(run: Run, name: str, warning: str) -> bool:
     point = run.design.points.get(name)
     whole = run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
     return whole is None or warning not in whole.warnings
+
+
+def _two_treatments(run: Run) -> list[str]:
+    """Tweak sets under which a setting moved along in some blocks and stood in others: what was compared was not one treatment."""
+    lines = []
+    for name in dict.fromkeys(cell.tweakset for cell in run.cells):
+        moved = {
+            cell.id: cell.applied.side_effects.keys()
+            for cell in run.cells
+            if cell.tweakset == name and cell.outcome == "measured" and cell.applied
+        }
+        for path in sorted(set().union(*moved.values())):
+            cells = [one for one, paths in moved.items() if path in paths]
+            if len(cells) < len(moved):
+                lines.append(
+                    f"{name} moved {path} along in {len(cells)} of {len(moved)} cells ({first_few(cells, 2)}) and not in the others: "
+                    "these are two treatments."
+                )
+    return lines
 
 
 def _left_behind(run: Run) -> list[str]:

@@ -21,12 +21,13 @@ from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
 from control import saved, saved_cell
+from control.known_keys import KNOWN, Known
 from control.saved_cell import CellRecord
 from fixtures import catalogue, designs, targets
 from fixtures.__main__ import examples
 from fixtures.options import add_options
 from fixtures.studies.command.formats import FIGURES, ROWS, STEPS
-from fixtures.tweaks import available
+from fixtures.tweaks import available, lint, room
 from fixtures.tweaks.manifest import notes, parse, text_of
 
 if TYPE_CHECKING:
@@ -368,6 +369,82 @@ def meanings(record: type) -> list[tuple[list[str], str]]:
     return found
 
 
+def kernel() -> Iterator[str]:
+    """What is known of single kernel settings."""
+    yield "# What is known of kernel settings"
+    yield (
+        "Made of [known_keys.py](../../control/known_keys.py), [lint.py](../../fixtures/tweaks/lint.py) "
+        "and [room.py](../../fixtures/tweaks/room.py). The kernel is the one on which a row was tried, "
+        "or from which on it holds by its source; "
+        "each row has a test. `*` is any name, `**` anything."
+    )
+    yield "## Values: what moves, how they read back, in which order they go back"
+    yield table(
+        ("key", "the kernel", "reads back as", "also moves", "goes back", "kernel", "source", "test"),
+        (
+            (
+                readable(known.keys),
+                known.says + (f"; {known.marks}" if known.marks else ""),
+                READS_BACK[known.reads_back],
+                readable(known.moves),
+                "; ".join(goes_back(known)),
+                known.kernel,
+                known.source,
+                f"[{known.test.rpartition('test_')[2].replace('_', ' ')}](../../{known.test.partition('::')[0]})",
+            )
+            for known in KNOWN
+        ),
+    )
+    yield "## One way: never applied"
+    yield "Where numbers are safe, only other values are refused. Tested in [test_safety.py](../../tests/tweaks/test_safety.py)."
+    rows = [*lint.IRREVERSIBLE, *lint.ORDERS]
+    yield table(
+        ("key", "why", "safe"),
+        (
+            (f"`{rule.pattern}`", rule.why, f"from {rule.least}" if rule.least is not None else ", ".join(map(str, rule.safe)))
+            for rule in rows
+        ),
+    )
+    yield "## Applied with a warning"
+    yield table(("key", "why", "safe"), ((f"`{rule.pattern}`", rule.why, ", ".join(map(str, rule.safe))) for rule in lint.HAZARDOUS))
+    yield "## Limits that must leave room beside what runs"
+    yield "Refused below what is in use plus the room. Tested in [test_room.py](../../tests/tweaks/test_room.py)."
+    yield table(("key", "in use", "room"), ((readable(limit.keys), limit.what, f"{limit.room:,}") for limit in room.LIMITS))
+
+
+READS_BACK = {
+    "": "",
+    "ranges": "ranges, sorted and merged",
+    "words": "words in the kernel's order",
+    "mask": "a mask in hexadecimal",
+    "switch": "0 or 1",
+    "bytes": "bytes",
+    "pages down": "whole pages, rounded down",
+    "power of two": "the next power of two",
+    "ticks": "whole ticks, rounded up",
+    "numbers": "all numbers of the vector",
+}
+
+
+def goes_back(known: Known) -> Iterator[str]:
+    """In which order a key goes back."""
+    if known.marks:
+        yield "last, and only where its causes have not brought it back"
+    if known.moves:
+        yield "before what it moves"
+    if known.kernels_while:
+        yield f"not while {known.kernels_while[0]} is {known.kernels_while[1].replace('(?!userspace$).*', 'not userspace')}"
+    if known.opens:
+        yield f"where it is busy, with {known.opens[0]} = {known.opens[1]} for a moment"
+
+
+def readable(pattern: str) -> str:
+    """A regular expression over paths as a reader would write it."""
+    plain = re.sub(r"\[\^/\]\+|\\d\+|\[a-z_\]\+", "*", pattern)
+    plain = plain.replace(".*", "**").replace("\\.", ".")
+    return f"`{plain}`" if plain else ""
+
+
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table of Markdown."""
     lines = [list(heads), *(list(row) for row in rows)]
@@ -392,6 +469,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "commands.md": commands,
     "formats.md": formats,
     "json.md": json,
+    "kernel.md": kernel,
     "options.md": options,
     "run.md": run,
     "tweaks.md": tweaks,

@@ -76,6 +76,16 @@ def test_list_takes_the_path_of_a_manifest(call: Callable[..., Done], tmp_path: 
     assert path == name
 
 
+def test_list_refuses_of_a_file_what_a_plan_refuses(call: Callable[..., Done], tmp_path: Path) -> None:
+    """With the same words, and with its warnings."""
+    own = tmp_path / "own.yaml"
+    text = Path("data/tweaks/memory-reclaim.yaml").read_text()
+    own.write_text(text.replace("vm.swappiness=10", "vm.swappiness=10\n          kernel.modules_disabled=1"))
+    said = call("list", str(own)).out
+    assert "  skipped on this machine: kernel.modules_disabled: once 1 it stays 1 until a reboot\n" in said
+    assert "  warning: kernel.modules_disabled cannot be put back" in said
+
+
 def test_list_of_an_unknown_name_names_the_nearest(call: Callable[..., Done]) -> None:
     done = call("list", "idle", "thp")
     assert done.code == USAGE

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.checks import READ_BACK, same_value
+from analysis.checks import READ_BACK, means, same_value
 from analysis.terms import Applied, Cell, Run, Setting, TweakSet
 from analysis.wording import listed
 
@@ -78,7 +78,7 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
         before, observed, restored = (source.get(key) for source in (applied.before, applied.observed, applied.restored))
         if observed is None:
             said.setdefault("not read back", []).append(block)
-        elif not same_value(applied.requested.get(key, setting.value), observed):
+        elif not means(key, applied.requested.get(key, setting.value), observed):
             said.setdefault(f"not in force: the kernel answered {observed}", []).append(block)
         if before is not None and (restored is None or not same_value(before, restored)):
             said.setdefault(f"not put back: {'not read' if restored is None else f'left at {restored}'}", []).append(block)
@@ -88,7 +88,9 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
         says = "in force before it was applied: nothing was changed."
     else:
         after = "put back" if setting.kind == "sysctl" else "gone with the workload's process"
-        says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}."
+        asked = {str(applied.requested.get(key, setting.value)): str(applied.observed.get(key)) for _, applied in answers}
+        rounded = [f" The kernel rounds {one} to {other}." for one, other in asked.items() if not _is_whole(one, other)]
+        says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}.{''.join(rounded)}"
     return SettingRow(
         kind=setting.kind,
         key=key,
@@ -108,6 +110,11 @@ def _boot(run: Run, setting: Setting) -> SettingRow:
     if token in str(run.machine["cmdline"]).split():
         return _row(setting, "held", "the kernel was started with it.", observed=(setting.value or "given",))
     return _row(setting, "failed", "not in the command line the kernel was started with.")
+
+
+def _is_whole(asked: str, observed: str) -> bool:
+    """Did a number stay as it was asked for? Of lists and words the wording alone may differ."""
+    return same_value(asked, observed) or not (asked.isdecimal() and observed.isdecimal())
 
 
 def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:

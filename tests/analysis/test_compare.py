@@ -290,6 +290,24 @@ def test_doubts_about_a_run_are_listed(snapshot: SnapshotAssertion) -> None:
     assert warnings_of(run, compare(run)) == snapshot
 
 
+def test_a_set_that_moved_a_setting_in_some_blocks_only_is_two_treatments() -> None:
+    """Huge pages off lower vm.min_free_kbytes until somebody has written it once (mm/page_alloc.c)."""
+
+    def first_block(saved: JSON) -> None:
+        records(saved, "odd")[0]["tweak"]["side_effects"] = {"/proc/sys/vm/min_free_kbytes": ["67584", "19832"]}
+
+    def every_block(saved: JSON) -> None:
+        for record in records(saved, "odd"):
+            record["tweak"]["side_effects"] = {"/proc/sys/vm/min_free_kbytes": ["67584", "19832"]}
+
+    doubts = [
+        [line for line in warnings_of(run, compare(run)) if "treatments" in line]
+        for run in (read(Arm("odd", requested=SWAPPINESS), Arm("stock-again"), change=change) for change in (first_block, every_block))
+    ]
+    said = "odd moved /proc/sys/vm/min_free_kbytes along in 1 of 6 cells (cnn_train-odd-b1) and not in the others: these are two treatments"
+    assert doubts == [[f"{said}."], []]
+
+
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
 GIB = 2**30
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.display import restored_lines
-from fixtures.kernel.attribution import neighbours
+from fixtures.kernel.attribution import neighbours, write_back
 from fixtures.kernel.journal import Journal
 from fixtures.kernel.machine import Machine, Restored
 from fixtures.kernel.tunables import Tunables, alike
@@ -248,6 +248,46 @@ def test_putting_back_one_setting_does_not_lose_what_it_moves(fake: FakeRoot) ->
     result = machine.restore()
     assert result.left_alone == {MIN_FREE: ("50000", "90112")}
     assert fake.wrong() == {MIN_FREE: "50000"}
+
+
+def test_what_a_cause_moves_is_not_written_where_the_cause_brings_it_back(fake: FakeRoot) -> None:
+    """Transparent huge pages lower vm.min_free_kbytes and raise it again; one write of it would count as the user's until a reboot."""
+    machine, own = kernel(fake)
+    users: list[str] = []
+
+    def answers(path: str, value: str) -> dict[str, str]:
+        users.extend([value] * (path == MIN_FREE))
+        moved = "19832" if value == "never" else "67584"
+        return {path: value} | ({MIN_FREE: moved} if path == THP and not users else {})
+
+    own.answers = answers
+    script = fake.script("apply", f"echo never > $ROOT{THP}; echo 19832 > $ROOT{MIN_FREE}")
+    for _ in range(2):
+        assert machine.apply("x", [], [script]).changed.keys() == {THP, MIN_FREE}
+        assert machine.restore().stuck == {}
+        assert (fake.wrong(), users) == ({}, [])
+    switch_targets = {MIN_FREE: "19832", THP: "never"}
+    assert write_back(own, switch_targets) == {}
+    assert (fake.get(MIN_FREE), users) == ("19832", [])
+
+
+def test_a_user_s_number_goes_back_where_its_cause_does_not_bring_it(fake: FakeRoot) -> None:
+    """The kernel's own number would have come back: what still differs was somebody's, and marked as such before."""
+    fake.put(MIN_FREE, "40000")
+    machine, own = kernel(fake)
+    own.answers = lambda path, value: {path: value} | ({MIN_FREE: "67584"} if path == THP else {})
+    machine.apply("x", [], [fake.script("apply", f"echo always > $ROOT{THP}; echo 67584 > $ROOT{MIN_FREE}")])
+    assert machine.restore().stuck == {}
+    assert fake.get(MIN_FREE) == "40000"
+
+
+def test_a_marked_setting_waits_for_its_cause(fake: FakeRoot) -> None:
+    """While the switch is stuck, the number that it moves is stuck too, and not written."""
+    machine, own = kernel(fake)
+    machine.apply("x", [], [fake.script("apply", f"echo never > $ROOT{THP}; echo 19832 > $ROOT{MIN_FREE}")])
+    own.refuses = {THP}
+    assert machine.restore().stuck.keys() == {THP, MIN_FREE}
+    assert fake.get(MIN_FREE) == "19832"
 
 
 def test_a_value_lost_by_putting_back_another_is_not_called_restored(fake: FakeRoot) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from fixtures.kernel import probes
 from fixtures.studies.monitors.catalogue import nvidia
 
+HOUSE = Path(__file__).parents[2]
 ALL, NONE = "000001ffffffffff", "0000000000000000"
 CONTAINER = "00000000a80425fb"  # root as Docker has it by default: neither SYS_ADMIN, SYS_PTRACE nor PERFMON
 
@@ -43,12 +47,35 @@ def test_a_capability_is_had_or_named(tmp_path: Path, capabilities: str, any_of:
     assert may or all(f"CAP_{name}" in str(why) for name in any_of)
 
 
-def test_a_file_is_asked_and_not_opened(tmp_path: Path) -> None:
+def test_a_file_is_opened_and_not_changed(tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.touch(mode=0o600)
     assert probes.write(there) is None
     assert probes.write(tmp_path / "missing") == "this kernel has no such setting"
     assert there.stat().st_size == 0
+
+
+def test_a_file_whose_mode_says_more_than_the_kernel_lets_one_do(tmp_path: Path) -> None:
+    """A program that runs stands for a debugfs file under lockdown: writable by its mode, and opening it for writing is refused."""
+    busy = tmp_path / "busy"
+    shutil.copy("/bin/sleep", busy)
+    with subprocess.Popen([busy, "60"]) as running:
+        assert os.access(busy, os.W_OK)
+        assert probes.write(busy) == "this kernel lets nobody write it now (Text file busy)"
+        running.kill()
+
+
+@pytest.mark.needs("root", "namespaces")
+def test_a_setting_refuses_its_own_text_without_the_capability() -> None:
+    """kernel.numa_balancing can be opened by root without CAP_SYS_ADMIN, and not written."""
+    check = "from fixtures.kernel.tunables import Tunables; print(Tunables().refusal('/proc/sys/kernel/numa_balancing'))"
+    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", check]
+    if not Path("/proc/sys/kernel/numa_balancing").exists():
+        pytest.skip("this kernel has no such setting")
+    before = Path("/proc/sys/kernel/numa_balancing").read_text()
+    done = subprocess.run(bare, cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("the kernel refuses it from this process, its own text too (Operation not permitted"), done.stderr
+    assert Path("/proc/sys/kernel/numa_balancing").read_text() == before
 
 
 def test_a_folder_may_have_to_be_made(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.kernel import scripts as bash
+from fixtures.kernel.machine import Write
 from fixtures.kernel.tunables import Tunables
+from fixtures.kernel.written import writes_to
 from fixtures.terms import Script, TweakRefused
 from tests.fake_root import FakeRoot, writes
 
@@ -235,3 +237,62 @@ def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
     assert any("left running by a script, was ended" in note for note in notes)
     time.sleep(0.1)
     assert fake.wrong() == {}
+
+
+def test_a_script_s_write_is_read_back_by_its_meaning(fake: FakeRoot) -> None:
+    """What the kernel makes of it is judged as of a typed setting: another number refuses the set, a rounded one does not."""
+    machine = fake.machine()
+    late = fake.script(
+        "apply", f"echo 4096 > $ROOT{READ_AHEAD}; echo 1 > $ROOT{SWAPPINESS}; echo 8192 > $ROOT/sys/block/vda/queue/read_ahead_kb"
+    )
+    meant = [Write(READ_AHEAD, "4096", "tune/apply.sh"), Write(SWAPPINESS, "1", "tune/apply.sh")]
+    with pytest.raises(
+        TweakRefused, match=r"tune/apply\.sh wrote '4096' to .*/read_ahead_kb, the kernel answers '8192': it is not in force"
+    ):
+        machine.apply("x", [], [late], meant)
+    fake.must_be_as_found()
+    rounded = fake.script("apply", f"echo 4 > $ROOT{READ_AHEAD}")  # as the kernel makes it of 7
+    assert machine.apply("x", [], [rounded], [Write(READ_AHEAD, "7", "tune/apply.sh")]).changed == {READ_AHEAD: ("128", "4")}
+    machine.restore()
+
+
+def test_what_a_script_did_not_write_or_wrote_otherwise_is_no_failure(fake: FakeRoot) -> None:
+    """A branch that was not taken writes nothing, and of several values each is meant."""
+    machine = fake.machine()
+    script = fake.script("apply", f"if false; then echo 5 > $ROOT{RATIO}; fi; echo 4096 > $ROOT{READ_AHEAD}")
+    meant = [Write(RATIO, "5", "a"), Write(READ_AHEAD, "128", "a"), Write(READ_AHEAD, "4096", "a")]
+    assert machine.apply("x", [], [script], meant).changed == {READ_AHEAD: ("128", "4096")}
+    machine.restore()
+    fake.must_be_as_found()
+
+
+def test_a_write_of_the_text_that_stands_there_counts_as_written(fake: FakeRoot) -> None:
+    """The kernel tells of it: 20 was asked for and stands there, 7 was asked for and 20 stands there."""
+    machine = fake.machine()
+    same = fake.script("apply", f"echo 20 > $ROOT{RATIO}; echo 1 > $ROOT{SWAPPINESS}")
+    machine.apply("x", [], [same], [Write(RATIO, "20", "a")])
+    machine.restore()
+    with pytest.raises(TweakRefused, match=r"wrote '7'.*answers '20'"):
+        machine.apply("x", [], [same], [Write(RATIO, "7", "a")])
+    fake.must_be_as_found()
+
+
+def test_a_write_outside_the_snapshot_is_told(fake: FakeRoot) -> None:
+    machine = fake.machine()
+    loop = "/sys/block/loop0/queue/read_ahead_kb"
+    script = fake.script("apply", f"echo 4 > $ROOT{loop}; echo 1 > $ROOT{SWAPPINESS}")
+    assert machine.apply("x", [], [script], [Write(loop, "4", "a"), Write(SWAPPINESS, "1", "a")]).outside == (loop,)
+    machine.restore()
+    fake.put(loop, "128")
+    fake.must_be_as_found()
+
+
+def test_the_kernel_tells_of_writes_to_its_own_files() -> None:
+    """Of this kernel, on two settings whose own text is written back."""
+    size, limit = "/proc/sys/net/core/optmem_max", "/proc/sys/kernel/random/urandom_min_reseed_secs"
+    if not os.access(size, os.W_OK):
+        pytest.skip("no setting may be written here")
+    with writes_to([size, limit]) as seen:
+        Path(size).write_text(Path(size).read_text())
+        Path(limit).read_text()
+    assert seen == {size}

@@ -286,7 +286,7 @@ MOVED = {
     "/proc/sys/vm/overcommit_kbytes": ("/proc/sys/vm/overcommit_ratio", "/proc/sys/vm/overcommit_memory"),
     "/sys/kernel/mm/transparent_hugepage/enabled": ("/proc/sys/vm/min_free_kbytes", "/proc/sys/vm/swappiness"),
     "/proc/sys/vm/nr_hugepages": ("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "/proc/sys/vm/min_free_kbytes"),
-    "/proc/sys/net/ipv4/ip_forward": ("/proc/sys/net/ipv4/conf/eth0/rp_filter", "/proc/sys/net/ipv4/tcp_rmem"),
+    "/proc/sys/net/ipv4/ip_forward": ("/proc/sys/net/ipv4/conf/eth0/forwarding", "/proc/sys/net/ipv4/conf/eth0/rp_filter"),
     "/proc/sys/net/ipv6/conf/all/mtu": ("/proc/sys/net/ipv6/conf/eth0/mtu", "/proc/sys/net/ipv6/route/max_size"),
     "/proc/sys/net/ipv4/tcp_congestion_control": ("/proc/sys/net/ipv4/tcp_allowed_congestion_control", "/proc/sys/net/ipv4/tcp_rmem"),
     "/proc/sys/kernel/watchdog": ("/proc/sys/kernel/nmi_watchdog", "/proc/sys/kernel/watchdog_thresh"),

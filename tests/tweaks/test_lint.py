@@ -30,7 +30,8 @@ def sysctl(**values: object) -> TweakSet:
 def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
     """A21, on the study's machine of 12 CPUs and 234.3 GB."""
     found = [lint(read(REFERENCE / f"exp{n}" / "skyhook.yaml"), cpus_online=12, memory_bytes=234_300_000_000) for n in (1, 2, 3)]
-    assert [len(warnings) for warnings in found] == [0, 1, 1]
+    assert [len(warnings) for warnings in found] == [1, 1, 1]
+    assert "vm.min_free_kbytes leaves a state that no file shows" in found[0][0]
     assert "isolcpus=nohz,domain,managed_irq is malformed" in found[1][0]
     assert "'0-1' stands alone" in found[1][0]
     assert "isolates 10 of 12 CPUs" in found[2][0]
@@ -61,9 +62,11 @@ WARNED = {
     "too much kept free": (sysctl(vm__min_free_kbytes=6_710_887), "more than 5% of memory"),  # 128 GiB · 5 % = 6 710 886.4 KiB
     "ratio and bytes": (sysctl(vm__dirty_ratio=20, vm__dirty_bytes=1 << 30), "vm.dirty_ratio and vm.dirty_bytes"),
     "background above limit": (sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20), "is not below vm.dirty_ratio=20"),
+    "an octal number": (sysctl(vm__swappiness="010"), "vm.swappiness=010 is 8: a sysctl reads .* octal; write 10 if that is meant"),
     "swappiness": (sysctl(vm__swappiness=201), "takes 0 to 200"),
     "a key that moved": (sysctl(kernel__sched_latency_ns=1), "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13"),
     "a one-way key": (sysctl(kernel__modules_disabled=1), "kernel.modules_disabled cannot be put back: once 1"),
+    "a write that marks": (sysctl(vm__min_free_kbytes=65536), "min_free_kbytes leaves a state that no file shows.* huge pages no longer"),
     "a dangerous key": (sysctl(kernel__panic_on_oops=1), "kernel.panic_on_oops is dangerous"),
     "a comment in a value": (sysctl(vm__swappiness="10 # low"), "holds a comment"),
     "a quoted token": (boot('dyndbg="a b"'), "cannot write double quotes"),
@@ -76,6 +79,8 @@ WARNED = {
 def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
     """On a machine of 96 CPUs and 128 GiB."""
     found = lint(tweakset, cpus_online=96, memory_bytes=128 << 30)
+    if "leaves a state" not in says:  # of vm.min_free_kbytes, whatever its number
+        found = tuple(line for line in found if "leaves a state" not in line)
     assert len(found) == 1, found
     assert re.search(says, found[0]), found
 
@@ -84,7 +89,7 @@ def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
     "tweakset",
     [
         boot("isolcpus=managed_irq,domain,25-95 nohz_full=25-95 default_hugepagesz=1G hugepages=64"),
-        sysctl(vm__swappiness=200, vm__min_free_kbytes=1024, vm__dirty_ratio=20, vm__dirty_background_ratio=10),
+        sysctl(vm__swappiness=200, vm__dirty_ratio=20, vm__dirty_background_ratio=10),
         sysctl(kernel__unprivileged_bpf_disabled=2, kernel__yama__ptrace_scope=1, vm__overcommit_memory=1),
         TweakSet("x", tweaks=(Tweak("service", "nvidia-persistenced.LimitAS", "1"), Tweak("ulimit", "nofile", "9"))),
     ],
@@ -108,7 +113,7 @@ GPU = {
     "persistence_mode": 1,
 }  # as an H200 tells
 SCRIPTED = {
-    "sysctl -w vm.min_free_kbytes=1023": ["below 1024"],
+    "sysctl -w vm.min_free_kbytes=1023": ["below 1024", "leaves a state that no file shows"],
     "echo 1 > /proc/sys/kernel/panic_on_oops": ["kernel.panic_on_oops is dangerous"],
     "sysctl -w vm.nr_hugepages=32769": ["huge pages reserve 64.0 GiB"],
     "echo 65 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": ["huge pages reserve 65.0 GiB of 128.0 GiB"],

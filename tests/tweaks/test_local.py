@@ -12,7 +12,7 @@ import pytest
 from fixtures.kernel.machine import Write
 from fixtures.kernel.tunables import Tunables
 from fixtures.terms import Kind, Script, Tweak, TweakSet
-from fixtures.tweaks.local import Plan, plan
+from fixtures.tweaks.local import Plan, _meant, outside_snapshot, plan
 from fixtures.tweaks.settings import parse_section
 
 FILES = {
@@ -339,3 +339,59 @@ def test_a_script_of_unknown_effects_needs_some_power(machine: Tunables, closed:
     closed.update(("/proc/sys", "/sys"))
     with_capabilities(machine, effective)
     assert (with_script(machine, "tune-it") == ()) == may
+
+
+def test_what_scripts_say_that_they_write_is_read_from_them(machine: Tunables) -> None:
+    """The last script that writes a file, its branches as alternatives; what cannot be read is left out."""
+    scripts = (
+        Script("p", "apply", "echo 1 > /proc/sys/vm/swappiness; echo $(nproc) > /proc/sys/vm/dirty_ratio"),
+        Script("p", "config", "if true; then echo 2 > /proc/sys/vm/swappiness; else echo 3 > /proc/sys/vm/swappiness; fi"),
+        Script("p", "uninstall", "echo 60 > /proc/sys/vm/swappiness"),
+    )
+    assert _meant(scripts, machine) == (
+        Write("/proc/sys/vm/swappiness", "2", "p/config.sh"),
+        Write("/proc/sys/vm/swappiness", "3", "p/config.sh"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "outside"),
+    [
+        ("echo 1 > /proc/sys/vm/swappiness; echo x > /etc/sysctl.d/9.conf", ()),
+        ("echo x > /etc/hosts", ("/etc/hosts",)),
+        ("echo x | tee -a /usr/local/lib/tune.conf", ("/usr/local/lib/tune.conf",)),
+        ("cp /tmp/a /usr/lib/udev/rules.d/1.rules", ("/usr/lib/udev/rules.d/1.rules",)),
+        ("sed -i s/a/b/ /etc/fstab; rm -f /etc/cron.d/tune", ("/etc/fstab", "/etc/cron.d/tune")),
+        ("echo 1 > /sys/block/loop0/queue/read_ahead_kb", ("/sys/block/loop0/queue/read_ahead_kb",)),
+        ("echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness", ("/sys/class/leds/x/brightness",)),
+        ("ethtool -K eth0 gro off", ("network cards (ethtool)",)),
+        ("ethtool -k eth0; ip addr show; systemctl is-active tuned; mount; swapon -s; # tc qdisc add", ()),
+        ("sudo ip link set eth0 txqueuelen 10000 && tc qdisc replace dev eth0 root fq", ("addresses, routes and interfaces (ip)",)),
+        ("systemctl stop irqbalance", ("services (systemctl)",)),
+        ("modprobe tcp_bbr; wrmsr -a 0x1a4 0xf", ("modules (modprobe)", "registers (wrmsr, setpci)")),
+        ("mkdir -p /run/tune; echo 1 > /tmp/x; cat /etc/passwd > /dev/null; grep x /etc/group", ()),
+    ],
+)
+def test_what_scripts_write_outside_the_snapshot_is_named(text: str, outside: tuple[str, ...]) -> None:
+    assert set(outside) <= set(outside_snapshot([Script("p", "apply", text)]))
+    assert outside or outside_snapshot([Script("p", "apply", text)]) == ()
+
+
+def test_a_key_that_has_moved_is_missing_with_the_hint_where_it_went(machine: Tunables) -> None:
+    """The reason is what a reader sees; the warning beside it may be pages away."""
+    cannot = planned(machine, ("sysctl", "kernel.sched_migration_cost_ns", "5000000")).cannot
+    went = "it left /proc/sys in Linux 5.13 (commit 8a99b6833c88); now /sys/kernel/debug/sched/migration_cost_ns"
+    assert cannot == (f"kernel.sched_migration_cost_ns: this kernel has no such setting; {went}",)
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("mkdir -p /sys/fs/resctrl/tune; echo L3:0=f > /sys/fs/resctrl/tune/schemata", True),
+        ("G=/sys/kernel/mm/tune; mkdir $G; echo 1 > /sys/kernel/mm/tune/enabled", True),
+        ("mkdir -p /sys/fs/resctrl/tune; echo 1 > /sys/fs/resctrl/tuned/schemata", False),
+        ("echo 1 > /sys/kernel/mm/tune/enabled", False),
+    ],
+)
+def test_a_folder_that_a_script_makes_is_no_missing_setting(machine: Tunables, text: str, *, may: bool) -> None:
+    assert (with_script(machine, text) == ()) == may

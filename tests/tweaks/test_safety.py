@@ -78,6 +78,35 @@ def test_orders_to_the_kernel_are_no_settings(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "loses", "keeps"),
+    [
+        ("/sys/devices/system/cpu/cpu3/online", "0", "1"),
+        ("/sys/devices/system/cpu/smt/control", "off", None),
+        ("/sys/class/net/eth0/mtu", "1279", "1280"),
+        ("/sys/class/net/eth0/mtu", "576", "9000"),
+        ("/sys/class/net/eth0/flags", "0x1002", None),
+        ("/sys/class/net/bonding_masters", "-bond0", None),
+        ("/sys/class/net/eth0/device/sriov_numvfs", "0", None),
+        ("/sys/bus/pci/devices/0000:00:03.0/reset", "1", None),
+        ("/sys/block/zram0/reset", "1", None),
+        ("/sys/block/sda/device/state", "offline", None),
+    ],
+)
+def test_what_takes_a_device_s_own_settings_away_is_refused(path: str, loses: str, keeps: str | None) -> None:
+    """They are in no file: no snapshot brings them back. A value that is not known may be the worst."""
+    assert order(path, loses)
+    assert order(path)
+    assert keeps is None or order(path, keeps) is None
+
+
+def test_hazards_say_what_the_kernel_does() -> None:
+    """Tried on Linux 6.18 (tests/kernel/test_known_keys.py): rp_filter moves no other file, ip_forward those that are named."""
+    assert hazardous("net.ipv4.conf.all.rp_filter", "1") is None
+    assert "forwarding of every interface and conf.all.accept_redirects" in str(hazardous("net.ipv4.ip_forward", "1"))
+    assert "defaults" not in str(hazardous("net.ipv4.ip_forward", "1"))
+
+
+@pytest.mark.parametrize(
     "key", ["kernel.panic_on_oops", "kernel.softlockup_panic", "kernel.core_pattern", "net.ipv4.ip_forward", "kernel.cad_pid"]
 )
 def test_what_may_hurt_but_goes_back_is_dangerous_not_irreversible(key: str) -> None:

@@ -1,0 +1,106 @@
+"""Does what the kernel answers mean what was asked for? It merges ranges, sorts lists, completes vectors and rounds numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from .known_keys import Form, about
+
+Agreement = Literal["same", "rounded", ""]
+# lib/vsprintf.c simple_strtoul with base 0, as kernel/sysctl.c proc_get_long calls it.
+_BASE_0 = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_SCALED = re.compile(r"([0-9]+)([kKmMgGtT])", re.ASCII)
+_RANGES = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*", re.ASCII)
+_UNITS = {"k": 10, "m": 20, "g": 30, "t": 40}
+MOST_LISTED = 1 << 20  # ports are 65,536, CPUs fewer
+PAGE_KB, TICK_MS = (4, 16, 64), 10  # of all machines; CONFIG_HZ is 100 or more
+# lib/kstrtox.c kstrtobool
+_SWITCHES = {"y": "1", "t": "1", "1": "1", "on": "1", "n": "0", "f": "0", "0": "0", "of": "0"}
+
+
+def agrees(path: str, asked: str | None, answer: str | None) -> Agreement:
+    """How an answer stands to what was asked for: the same, the same but rounded, or something else ("").
+
+    Both are texts as `shown` has them; `path` is the kernel's file, whose form decides.
+    """
+    if asked is None or answer is None:
+        return "same" if asked is answer else ""
+    forms: set[Form] = {known.reads_back for known in about(path)}
+    if "mask" in forms:
+        return "same" if _mask(asked) == _mask(answer) is not None else ""
+    left, right = ([_meant(path, word) for word in text.split()] for text in (asked, answer))
+    if left == right or _is_same(path, forms, asked, answer) or _is_completed(path, left, right):
+        return "same"
+    if len(left) == len(right) == 1 and isinstance(left[0], int) and isinstance(right[0], int):
+        return "rounded" if _is_rounded(forms, left[0], right[0]) else ""
+    return ""
+
+
+def _is_same(path: str, forms: set[Form], asked: str, answer: str) -> bool:
+    return (
+        (_scaled(asked) is not None and str(_scaled(asked)) == answer)
+        or (_ranges(asked) == _ranges(answer) is not None)
+        or ("words" in forms and set(asked.split()) == set(answer.split()))
+        or (path.startswith("/sys/") and _switch(asked, counts="switch" in forms) == _switch(answer, counts=False) is not None)
+    )
+
+
+def _is_completed(path: str, left: list[int | str], right: list[int | str]) -> bool:
+    """Are the numbers that were given there? Those that are not given stay (kernel/sysctl.c proc_dointvec)."""
+    numbers = all(isinstance(word, int) for word in left + right)
+    return path.startswith("/proc/sys/") and numbers and bool(left) and left == right[: len(left)]
+
+
+def number_of(path: str, word: str) -> int | None:
+    """The number that a word is for this file: 010 is 8 for a sysctl and 10 for sysfs, which knows no 0x10."""
+    if path.startswith("/sys/") and not path.startswith("/sys/module/"):
+        return int(word) if _DECIMAL.fullmatch(word) else None
+    found = _BASE_0.fullmatch(word)
+    if found is None:
+        return None
+    sign, hexadecimal, octal, decimal = found.groups()
+    digits, base = (hexadecimal, 16) if hexadecimal else (octal, 8) if octal else (decimal, 10)
+    return int(f"{sign}{digits}", base)
+
+
+def _meant(path: str, word: str) -> int | str:
+    result = number_of(path, word)
+    return word if result is None else result
+
+
+def _is_rounded(forms: set[Form], asked: int, answer: int) -> bool:
+    return (
+        ("pages down" in forms and any(answer == asked // size * size for size in PAGE_KB))
+        or ("power of two" in forms and answer == 1 << max(0, asked - 1).bit_length() and answer > 1)
+        or ("ticks" in forms and 0 <= answer - asked < TICK_MS)
+    )
+
+
+def _mask(text: str) -> int | None:
+    digits = text.replace(",", "").removeprefix("0x")
+    return int(digits, 16) if re.fullmatch("[0-9a-fA-F]+", digits) else None
+
+
+def _ranges(text: str) -> set[int] | None:
+    if not _RANGES.fullmatch(text):
+        return None
+    result: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if int(last or first) - int(first) > MOST_LISTED:
+            return None
+        result |= set(range(int(first), int(last or first) + 1))
+    return result
+
+
+def _scaled(text: str) -> int | None:
+    found = _SCALED.fullmatch(text)
+    return int(found[1]) << _UNITS[found[2].lower()] if found else None
+
+
+def _switch(text: str, *, counts: bool) -> str | None:
+    if counts and text.isdecimal():
+        return "1" if int(text) else "0"
+    return _SWITCHES.get(text[:2].lower()) or _SWITCHES.get(text[:1].lower()) if len(text.split()) == 1 else None
