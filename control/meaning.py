@@ -20,30 +20,30 @@ PAGE_KB, TICK_MS = (4, 16, 64), 10  # of all machines; CONFIG_HZ is 100 or more
 _SWITCHES = {"y": "1", "t": "1", "1": "1", "on": "1", "n": "0", "f": "0", "0": "0", "of": "0"}
 
 
-def agrees(path: str, asked: str | None, answer: str | None) -> Agreement:
+def agrees(path: str, requested: str | None, answer: str | None) -> Agreement:
     """How an answer stands to what was asked for: the same, the same but rounded, or something else ("").
 
     Both are texts as `shown` has them; `path` is the kernel's file, whose form decides.
     """
-    if asked is None or answer is None:
-        return "same" if asked is answer else ""
+    if requested is None or answer is None:
+        return "same" if requested is answer else ""
     forms: set[Form] = {known.reads_back for known in about(path)}
     if "mask" in forms:
-        return "same" if _mask(asked) == _mask(answer) is not None else ""
-    left, right = ([_meant(path, word) for word in text.split()] for text in (asked, answer))
-    if left == right or _is_same(path, forms, asked, answer) or _is_completed(path, left, right):
+        return "same" if _mask(requested) == _mask(answer) is not None else ""
+    left, right = ([_meant(path, word) for word in text.split()] for text in (requested, answer))
+    if left == right or _is_same(path, forms, requested, answer) or _is_completed(path, left, right):
         return "same"
     if len(left) == len(right) == 1 and isinstance(left[0], int) and isinstance(right[0], int):
         return "rounded" if _is_rounded(forms, left[0], right[0]) else ""
     return ""
 
 
-def _is_same(path: str, forms: set[Form], asked: str, answer: str) -> bool:
+def _is_same(path: str, forms: set[Form], requested: str, answer: str) -> bool:
     return (
-        (_scaled(asked) is not None and str(_scaled(asked)) == answer)
-        or (_ranges(asked) == _ranges(answer) is not None)
-        or ("words" in forms and set(asked.split()) == set(answer.split()))
-        or (path.startswith("/sys/") and _switch(asked, counts="switch" in forms) == _switch(answer, counts=False) is not None)
+        (_scaled(requested) is not None and str(_scaled(requested)) == answer)
+        or (_ranges(requested) == _ranges(answer) is not None)
+        or ("words" in forms and set(requested.split()) == set(answer.split()))
+        or (path.startswith("/sys/") and _switch(requested, counts="switch" in forms) == _switch(answer, counts=False) is not None)
     )
 
 
@@ -57,10 +57,10 @@ def number_of(path: str, word: str) -> int | None:
     """The number that a word is for this file: 010 is 8 for a sysctl and 10 for sysfs, which knows no 0x10."""
     if path.startswith("/sys/") and not path.startswith("/sys/module/"):
         return int(word) if _DECIMAL.fullmatch(word) else None
-    found = _BASE_0.fullmatch(word)
-    if found is None:
+    match = _BASE_0.fullmatch(word)
+    if match is None:
         return None
-    sign, hexadecimal, octal, decimal = found.groups()
+    sign, hexadecimal, octal, decimal = match.groups()
     digits, base = (hexadecimal, 16) if hexadecimal else (octal, 8) if octal else (decimal, 10)
     return int(f"{sign}{digits}", base)
 
@@ -70,11 +70,11 @@ def _meant(path: str, word: str) -> int | str:
     return word if result is None else result
 
 
-def _is_rounded(forms: set[Form], asked: int, answer: int) -> bool:
+def _is_rounded(forms: set[Form], requested: int, answer: int) -> bool:
     return (
-        ("pages down" in forms and any(answer == asked // size * size for size in PAGE_KB))
-        or ("power of two" in forms and answer == 1 << max(0, asked - 1).bit_length() and answer > 1)
-        or ("ticks" in forms and 0 <= answer - asked < TICK_MS)
+        ("pages down" in forms and any(answer == requested // size * size for size in PAGE_KB))
+        or ("power of two" in forms and answer == 1 << max(0, requested - 1).bit_length() and answer > 1)
+        or ("ticks" in forms and 0 <= answer - requested < TICK_MS)
     )
 
 
@@ -96,8 +96,8 @@ def _ranges(text: str) -> set[int] | None:
 
 
 def _scaled(text: str) -> int | None:
-    found = _SCALED.fullmatch(text)
-    return int(found[1]) << _UNITS[found[2].lower()] if found else None
+    match = _SCALED.fullmatch(text)
+    return int(match[1]) << _UNITS[match[2].lower()] if match else None
 
 
 def _switch(text: str, *, counts: bool) -> str | None:

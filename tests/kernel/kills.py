@@ -37,7 +37,7 @@ SEED = 20240229
 # Twenty settings that an idle machine does not notice.
 HARMLESS = """
 vm.swappiness=10 vm.dirty_ratio=30 vm.dirty_background_ratio=5 vm.dirty_expire_centisecs=2000 vm.dirty_writeback_centisecs=300
-vm.overcommit_memory=1 vm.max_map_count=262144 vm.min_free_kbytes=131072 vm.vfs_cache_pressure=50 vm.page-cluster=0
+vm.overcommit_memory=1 vm.max_map_count=262144 vm.watermark_scale_factor=20 vm.vfs_cache_pressure=50 vm.page-cluster=0
 net.core.rmem_max=134217728 net.core.wmem_max=134217728 net.core.netdev_max_backlog=250000 net.core.somaxconn=8192
 net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_fin_timeout=15 fs.inotify.max_user_watches=1048576 fs.file-max=2097152
 kernel.numa_balancing=0 kernel.sched_autogroup_enabled=0

@@ -235,6 +235,20 @@ def test_scripts_change_what_they_say_twice_alike_and_put_it_back(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", EFFECTS)
+def test_a_set_that_failed_leaves_nothing_in_run(tmp_path: Path, name: str) -> None:
+    """Its last file is not there: apply stops half way, and uninstall takes away what had been kept by then."""
+    node = Node(tmp_path, FOUND)
+    last = [*EFFECTS[name]][-1]
+    node.root.joinpath(last).unlink()
+    node.run(name, "apply")
+    ended = node.run(name, "uninstall")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert not node.root.joinpath("run/deeptweak").exists()
+    first = next(iter(EFFECTS[name]))
+    assert first == last or node.read(first) == EFFECTS[name][first][1]
+
+
+@pytest.mark.parametrize("name", EFFECTS)
 def test_uninstall_gives_back_what_apply_found_the_last_time(tmp_path: Path, name: str) -> None:
     """Left-overs of an apply that was never uninstalled do not count: meanwhile somebody chose another value."""
     node = Node(tmp_path, FOUND)

@@ -364,6 +364,8 @@ def test_what_scripts_say_that_they_write_is_read_from_them(machine: Tunables) -
         ("sed -i s/a/b/ /etc/fstab; rm -f /etc/cron.d/tune", ("/etc/fstab", "/etc/cron.d/tune")),
         ("echo 1 > /sys/block/loop0/queue/read_ahead_kb", ("/sys/block/loop0/queue/read_ahead_kb",)),
         ("echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness", ("/sys/class/leds/x/brightness",)),
+        ("echo 1 > /sys/$somewhere", ()),  # nobody knows where
+        ("for f in /sys/class/leds/*/brightness; do echo $v > $f; done", ("/sys/class/leds/*/brightness",)),
         ("ethtool -K eth0 gro off", ("network cards (ethtool)",)),
         ("ethtool -k eth0; ip addr show; systemctl is-active tuned; mount; swapon -s; # tc qdisc add", ()),
         ("sudo ip link set eth0 txqueuelen 10000 && tc qdisc replace dev eth0 root fq", ("addresses, routes and interfaces (ip)",)),
