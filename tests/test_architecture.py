@@ -16,7 +16,7 @@ HOUSE = Path(__file__).parents[1]
 ROOMS = ("analysis", "fixtures", "control", "benchmarks", "tests")
 LONGEST = 500
 # Kilobytes and files of Python. They may only fall: what raises them says why in its commit.
-BUDGETS = {"fixtures": (1_906, 212), "analysis": (2_348, 230), "control": (332, 43), "benchmarks": (55, 20), "tests": (3_797, 523)}
+BUDGETS = {"fixtures": (1_960, 214), "analysis": (2_349, 230), "control": (334, 44), "benchmarks": (55, 20), "tests": (3_890, 528)}
 # Names that say nothing to a stranger, and how many of them are left in each room. They may only fall, too.
 VAGUE = frozenset({"said", "asked", "told", "held", "found", "wanted", "given", "why", "ours", "theirs", "there", "kept", "mine", "whose"})
 VAGUE_NAMES = {"fixtures": 355, "analysis": 244, "control": 52}

@@ -159,7 +159,7 @@ def test_restore_from_a_damaged_journal_ends_with_2(call: Callable[..., Done], t
     """All is back, and yet somebody should look; then there is nothing more to restore."""
     fake = fake_root.make(tmp_path)
     monkeypatch.setattr(commands, "Machine", fake.machine)
-    monkeypatch.setattr(lock, "machine_held", contextlib.nullcontext)
+    monkeypatch.setattr(lock, "machine_held", lambda *_: contextlib.nullcontext())
     fake.machine().apply("x", fake_root.writes([("/proc/sys/vm/swappiness", "10")]))
     fake.journal.write_text("garbage")
     done = call("restore")

@@ -231,7 +231,7 @@ def test_the_read_side_reads_it(place: Place, saved: dict[str, Any]) -> None:
 def test_a_finished_run_leaves_nothing_behind(place: Place, session: Done) -> None:
     """No journal, no progress, no scratch."""
     assert session.code == 2
-    assert sorted(p.name for p in place.state.iterdir()) == ["lock"]
+    assert sorted(p.name for p in place.state.iterdir()) == ["journal.closed", "lock"]
     assert list((place.storage / "progress").iterdir()) == []
     assert list((place.storage / "scratch").iterdir()) == []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -15,7 +17,9 @@ import pytest
 from analysis.compare import compare
 from analysis.load import load
 from analysis.terms import Comparison
+from fixtures.kernel import lock
 from fixtures.process import proc
+from fixtures.terms import MachineHeld
 from tests.sessions import HOUSE, Done, Place
 from tests.waiting import until
 
@@ -200,7 +204,7 @@ def test_what_ends_a_trial_ends_all_that_the_command_started(place: Place, numbe
     def alive() -> int:
         return sum(proc.has_mark(pid, mark) for pid in proc.pids())
 
-    with subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+    with subprocess.Popen(command, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
         try:
             until(lambda: alive() >= 4)  # two shells and two sleeps
             harness.send_signal(number)
@@ -208,3 +212,46 @@ def test_what_ends_a_trial_ends_all_that_the_command_started(place: Place, numbe
             until(lambda: alive() == 0)
         finally:
             proc.end(mark)
+
+
+CLUSTER = Path("/proc/sys/vm/page-cluster")
+OTHER = "echo $((1 - $(cat /proc/sys/vm/page-cluster) % 2)) > /proc/sys/vm/page-cluster"  # another value than stands there
+
+
+@pytest.mark.parametrize("plan", [(), ("--plan",)], ids=["run", "plan"])
+@pytest.mark.parametrize("ending", ["true", "exit 3"], ids=["succeeds", "fails"])
+def test_what_a_command_changes_in_its_trial_is_put_back(place: Place, plan: tuple[str, ...], ending: str) -> None:
+    """The path, the value before and the value after are named, and nothing is measured."""
+    found = CLUSTER.read_text().strip()
+    done = place.call(*typed(place, *plan, "--blocks=1", "--", "sh", "-c", f"{OTHER}; sleep 0.05; {ending}"))
+    assert CLUSTER.read_text().strip() == found
+    assert done.code == 2, done.out
+    assert f"/proc/sys/vm/page-cluster: {found} -> {1 - int(found) % 2}." in " ".join(done.out.split())
+    assert "A command that changes settings cannot be measured" in done.out
+    assert not list(place.storage.rglob("0001_*"))
+
+
+def test_a_trial_that_is_killed_leaves_a_journal(place: Place) -> None:
+    """What the command had changed by then is put back by `restore`, as after any run."""
+    found = CLUSTER.read_text()
+    words = typed(place, "--plan", "--", "sh", "-c", f"{OTHER}; sleep 600")
+    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+        until(lambda: CLUSTER.read_text() != found)
+        harness.kill()
+    done = place.restore()
+    assert (done.code, CLUSTER.read_text()) == (0, found), done.out
+    assert f"/proc/sys/vm/page-cluster: {1 - int(found) % 2} -> {found.strip()}" in done.out
+
+
+def test_the_machine_is_held_from_the_trial_to_the_end(place: Place) -> None:
+    """Another run is refused in each moment: the session takes over the very lock that the trial had."""
+    words = typed(place, "--blocks=1", "--steps=2", "--warmup=0", "--", "sleep", "0.2")
+    free = 0
+    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as harness:
+        until(lambda: (place.state / "lock").exists() and (place.state / "lock").read_text() != "")
+        while not place.finished():  # no cell has been measured yet
+            with contextlib.suppress(MachineHeld), lock.held(place.state):
+                free += 1
+            time.sleep(0.002)
+        out = harness.communicate()[0]
+    assert (harness.returncode, free) == (0, 0), out

@@ -182,3 +182,17 @@ def test_what_a_snapshot_takes_a_journal_may_name(fake: FakeRoot, top: str) -> N
     fake.put(path, "x")
     assert path in Tunables(fake.root).snapshot()
     assert TUNABLE.fullmatch(path)
+
+
+@pytest.mark.parametrize("top", ["/run", "/usr/local/lib", "/usr/lib"])
+def test_a_boot_file_outside_etc_goes_back(fake: FakeRoot, top: str) -> None:
+    """sysctl.d(5) reads it like one in /etc. What stood in /run is gone with a reboot, and stays gone."""
+    path = f"{top}/sysctl.d/99-x.conf"
+    fake.put(path, "vm.swappiness = 60\n")
+    machine = fake.machine()
+    effects = machine.apply("x", [], [fake.script("apply", f"rm $ROOT{path}; echo 'vm.x = 1' > $ROOT{top}/sysctl.d/new.conf")])
+    assert effects.changed.keys() == {path, f"{top}/sysctl.d/new.conf"}
+    fake.reboot()
+    fake.put(f"{top}/sysctl.d/new.conf", None)
+    assert fake.machine().restore().back.keys() == ({path} if top != "/run" else set())
+    assert fake.real(path).exists() is (top != "/run")

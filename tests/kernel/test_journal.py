@@ -33,7 +33,8 @@ BEGIN: dict[str, Any] = {
 WROTE = {"record": "wrote", "path": "/proc/sys/a", "observed": "1"}
 APPLIED = {"record": "applied", "effects": {}}
 RECORDS = [BEGIN, WROTE, APPLIED]
-NO_RECORD = r"^[^\n]*journal\.jsonl, line {line}: not a journal record [^\n]*journal\.snapshot: put them back by hand, then remove both\.$"
+_BY_HAND = r"put them back by hand, then remove both, and make journal\.closed"
+NO_RECORD = rf"^[^\n]*journal\.jsonl, line {{line}}: not a journal record [^\n]*: {_BY_HAND}, [^\n]*\.$"
 
 
 @pytest.fixture(autouse=True)

@@ -6,15 +6,19 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fixtures.kernel import lock, probes, state_dirs
+from fixtures.kernel.journal import Journal
 from fixtures.terms import MachineHeld, Refused
 
 HOUSE = Path(__file__).parents[2]
@@ -254,7 +258,7 @@ def test_where_root_s_folder_cannot_be_made_another_is_the_machine_s(tmp_path: P
             with pytest.raises(MachineHeld), lock.machine_held(tmp_path / "other"):
                 pass
             (tmp_path / "lib").unlink(missing_ok=True)
-    assert json.loads((tmp_path / "run" / "state-folders").read_text()) == str(tmp_path / "one")
+        assert json.loads((tmp_path / "run" / "state-folders").read_text())[0] == str(tmp_path / "one")
 
 
 def test_settings_are_changed_under_a_lock_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,3 +336,79 @@ def test_where_the_machines_lock_can_take_no_note_the_next_place_does(monkeypatc
             (own / "journal.jsonl").touch()
     with pytest.raises(Refused, match=str(own)), lock.machine_held(root):
         pass
+
+
+def _killed(folder: Path) -> None:
+    """A run that holds the machine with this state folder, has begun a set, and is killed."""
+    pid = os.fork()
+    if pid == 0:
+        with lock.machine_held(folder):
+            Journal(folder).begin({"record": "begin"})
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the machine's own folder", "another"])
+@pytest.mark.parametrize("gone", ["its files", "its folder"])
+def test_a_lost_journal_is_no_clean_machine(tmp_path: Path, gone: str, *, own: bool) -> None:
+    """The list of state folders knows of the run; nobody knows what it left changed."""
+    folder = tmp_path / ("machine" if own else "one")
+    _killed(folder)
+    for name in ("journal.jsonl", "journal.snapshot"):
+        (folder / name).unlink()
+    if gone == "its folder" and not own:
+        shutil.rmtree(folder)
+    for _ in range(2):
+        with pytest.raises(Refused, match=f"{folder}: a run with this state folder was killed, and its journal is gone"):
+            _hold(folder)
+        with pytest.raises(Refused, match="its journal is gone"):
+            _hold(tmp_path / "other")
+    (tmp_path / "machine" / "state-folders").unlink()
+    _hold(tmp_path / "other")
+
+
+def test_a_journal_lost_before_this_boot_is_none(tmp_path: Path) -> None:
+    """The kernel has started anew since."""
+    _killed(tmp_path / "one")
+    shutil.rmtree(tmp_path / "one")
+    (tmp_path / "machine" / "state-folders").write_text(json.dumps([str(tmp_path / "one"), "another boot"]))
+    _hold(tmp_path / "other")
+
+
+def test_the_list_forgets_what_is_closed(tmp_path: Path) -> None:
+    """A run that ended, and one that was killed between two cells."""
+    _hold(tmp_path / "one")
+    assert (tmp_path / "machine" / "state-folders").read_text() == ""
+    pid = os.fork()
+    if pid == 0:
+        with lock.machine_held(tmp_path / "two"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert str(tmp_path / "two") in (tmp_path / "machine" / "state-folders").read_text()
+    _hold(tmp_path / "one")
+    assert (tmp_path / "machine" / "state-folders").read_text() == ""
+
+
+def test_a_run_may_wait_for_the_machine(tmp_path: Path, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It says for whom, once."""
+    with pytest.raises(MachineHeld, match=r"--wait=TIME"), lock.held(tmp_path, 0.3):
+        pass
+    release = threading.Timer(0.5, holder.kill)
+    release.start()
+    with lock.held(tmp_path, 60.0):
+        pass
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" (")[0] for line in lines] == [f"Waiting up to {s} s for process {holder.pid}" for s in ("0.3", "60")]
+
+
+def _hold(folder: Path) -> None:
+    with lock.machine_held(folder):
+        pass
+
+
+@pytest.mark.needs("root")
+def test_whose_journal_it_is_is_said(tmp_path: Path) -> None:
+    _killed(tmp_path / "one")
+    os.chown(tmp_path / "one" / "journal.jsonl", 65534, -1)
+    with pytest.raises(Refused, match="a run of user nobody with another state folder"):
+        _hold(tmp_path / "other")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +26,10 @@ from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.kernel.test_journal import DAMAGE
+from tests.sandbox import NOBODY
+
+if TYPE_CHECKING:
+    from tests.sessions import Place
 
 HOUSE = Path(__file__).parents[2]
 SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
@@ -628,3 +636,28 @@ def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: Fa
         fake.machine().apply("x", (), [fake.script("apply", "true")])
     checked = [fake.script("apply", "true"), fake.script("apply_check", "true")]
     assert fake.machine().apply("x", (), checked).changed == {}
+
+
+@pytest.mark.needs("root", "session")
+def test_root_finishes_a_user_s_run_with_that_user_s_rights(kernel_lock: None, place: Place) -> None:  # noqa: ARG001 the lock is lent
+    """What the journal asks for beyond them is not done."""
+    with tempfile.TemporaryDirectory() as name:
+        state = Path(name)
+        swappiness = Path(SWAPPINESS).read_text()
+        machine = Machine(folder=state)
+        machine.begin("of a user", writes([(SWAPPINESS, "7")]))
+        first = json.loads(machine.journal.path.read_bytes())
+        first["before"][SWAPPINESS] = "8"  # what the user would have root write
+        for path in (machine.journal.path, machine.journal.copy):
+            path.write_text(json.dumps(first) + "\n")
+        for path in (state, *state.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+        done = replace(place, environment={"DEEPTWEAK_STATE_DIR": name}).restore()
+        assert done.code == 2
+        assert done.lines("of a user")
+        assert done.lines(f"{SWAPPINESS}: NOT put back: Permission denied"), done.out
+        assert Path(SWAPPINESS).read_text() == swappiness
+        first["before"][SWAPPINESS] = swappiness.strip()
+        (state / "journal.jsonl").write_text(json.dumps(first) + "\n")
+        done = replace(place, environment={"DEEPTWEAK_STATE_DIR": name}).restore()
+        assert (done.code, list(state.glob("journal.*"))) == (0, [state / "journal.closed"]), done.out

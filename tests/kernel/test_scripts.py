@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -10,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.kernel import cgroups
 from fixtures.kernel import scripts as bash
 from fixtures.kernel.machine import Write
 from fixtures.kernel.tunables import Tunables
 from fixtures.kernel.written import writes_to
 from fixtures.terms import Script, TweakRefused
+from tests import waiting
 from tests.fake_root import FakeRoot, writes
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
@@ -296,3 +300,75 @@ def test_the_kernel_tells_of_writes_to_its_own_files() -> None:
         Path(size).write_text(Path(size).read_text())
         Path(limit).read_text()
     assert seen == {size}
+
+
+@pytest.mark.skipif(not cgroups.gathering("mark"), reason="no cgroup can be made here")
+@pytest.mark.parametrize("when", ["while it ran", "when it was in force"])
+def test_a_killed_run_s_daemon_without_marks_is_ended(fake: FakeRoot, tmp_path: Path, when: str) -> None:
+    """Environment, session and files tell nothing of it; its cgroup does. What it wrote meanwhile goes back."""
+    daemon = f"while :; do echo 7 1<> $ROOT{SWAPPINESS}; sleep 0.01; done"
+    text = f"env -i ROOT=$ROOT setsid -f bash -c 'cd /; {daemon}' <&- >&- 2>&-; until grep -q 7 $ROOT{SWAPPINESS}; do :; done"
+    text += f"; touch {tmp_path}/started" + "; sleep 600" * (when == "while it ran")
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            fake.machine().apply("x", [], [fake.script("apply", text)])
+            (tmp_path / "in force").touch()
+            time.sleep(600)
+        os._exit(1)
+    waiting.until((tmp_path / ("started" if when == "while it ran" else "in force")).exists)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    result = fake.machine().restore()
+    assert result.back == {SWAPPINESS: ("7", "60")}
+    assert any("left running by a script, was ended" in note for note in result.notes)
+    time.sleep(0.1)  # a daemon would have written again
+    fake.must_be_as_found()
+
+
+MOUNTS = {
+    "a file": f"echo 60 > $ROOT/other; mount --bind $ROOT/other $ROOT{SWAPPINESS}",
+    "a folder": "mount -t tmpfs none $ROOT/proc/sys/vm",
+    "twice": f"mount -t tmpfs none $ROOT/proc/sys/vm; echo 60 > $ROOT{SWAPPINESS}; mount --bind $ROOT/proc/sys/vm $ROOT/proc/sys/vm",
+}
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("mount", MOUNTS.values(), ids=MOUNTS)
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "ended"])
+def test_a_script_s_mount_over_a_setting_hides_nothing(fake: FakeRoot, tmp_path: Path, mount: str, *, killed: bool) -> None:
+    """The set is refused; the mount goes before anything is read, after `kill -9` too."""
+    script = fake.script("apply", f"echo 7 > $ROOT{SWAPPINESS}; {mount}; touch {tmp_path}/mounted{'; sleep 600' * killed}")
+    if killed:
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                fake.machine().apply("x", [], [script])
+            os._exit(1)
+        waiting.until((tmp_path / "mounted").exists)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        result = fake.machine().restore()
+        assert result.back == {SWAPPINESS: ("7", "60")}
+        assert any(note.startswith("a mount over /proc/sys/vm") for note in result.notes)
+    else:
+        with pytest.raises(TweakRefused, match="its scripts mount over /proc/sys/vm"):
+            fake.machine().apply("x", [], [script])
+    fake.put("/other", None)
+    fake.must_be_as_found()
+
+
+@pytest.mark.needs("root")
+def test_somebody_else_s_mount_over_a_setting_is_named(fake: FakeRoot) -> None:
+    """Without a script the mount is not the run's: the journal stays until the mount is gone."""
+    machine = fake.machine()
+    machine.apply("x", writes([(SWAPPINESS, "7")]))
+    point = fake.real(SWAPPINESS)
+    subprocess.run(["mount", "--bind", fake.real(RATIO), point], check=True)
+    try:
+        assert "a mount covers it" in fake.machine().restore().stuck[SWAPPINESS]
+        assert fake.journal.exists()
+    finally:
+        subprocess.run(["umount", point], check=True)
+    assert fake.machine().restore().back == {SWAPPINESS: ("7", "60")}
+    fake.must_be_as_found()

@@ -365,7 +365,7 @@ def test_what_scripts_say_that_they_write_is_read_from_them(machine: Tunables) -
         ("echo 1 > /proc/sys/vm/swappiness; echo x > /etc/sysctl.d/9.conf", ()),
         ("echo x > /etc/hosts", ("/etc/hosts",)),
         ("echo x | tee -a /usr/local/lib/tune.conf", ("/usr/local/lib/tune.conf",)),
-        ("cp /tmp/a /usr/lib/udev/rules.d/1.rules", ("/usr/lib/udev/rules.d/1.rules",)),
+        ("cp /tmp/a /usr/lib/udev/hwdb.d/1.hwdb", ("/usr/lib/udev/hwdb.d/1.hwdb",)),
         ("sed -i s/a/b/ /etc/fstab; rm -f /etc/cron.d/tune", ("/etc/fstab", "/etc/cron.d/tune")),
         ("echo 1 > /sys/block/loop0/queue/read_ahead_kb", ("/sys/block/loop0/queue/read_ahead_kb",)),
         ("echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness", ("/sys/class/leds/x/brightness",)),
