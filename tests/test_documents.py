@@ -138,4 +138,4 @@ def test_a_pair_of_numbers_is_two_numbers(limits: object) -> None:
 
 def test_a_number_without_a_point_is_a_number() -> None:
     """JSON's writers may leave it out."""
-    assert from_json(Effects, {"before": {}, "changed": {}, "seconds": 1}) == Effects({}, {}, 1.0)
+    assert from_json(Effects, {"before": {}, "changed": {}, "seconds": 1, "outside": []}) == Effects({}, {}, 1.0)
