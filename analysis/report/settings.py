@@ -88,8 +88,8 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
         says = "in force before it was applied: nothing was changed."
     else:
         after = "put back" if setting.kind == "sysctl" else "gone with the workload's process"
-        asked = {str(applied.requested.get(key, setting.value)): str(applied.observed.get(key)) for _, applied in answers}
-        rounded = [f" The kernel rounds {one} to {other}." for one, other in asked.items() if not _is_whole(one, other)]
+        requests = {str(applied.requested.get(key, setting.value)): str(applied.observed.get(key)) for _, applied in answers}
+        rounded = [f" The kernel rounds {one} to {other}." for one, other in requests.items() if not _is_whole(one, other)]
         says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}.{''.join(rounded)}"
     return SettingRow(
         kind=setting.kind,
@@ -112,9 +112,9 @@ def _boot(run: Run, setting: Setting) -> SettingRow:
     return _row(setting, "failed", "not in the command line the kernel was started with.")
 
 
-def _is_whole(asked: str, observed: str) -> bool:
+def _is_whole(request: str, observed: str) -> bool:
     """Did a number stay as it was asked for? Of lists and words the wording alone may differ."""
-    return same_value(asked, observed) or not (asked.isdecimal() and observed.isdecimal())
+    return same_value(request, observed) or not (request.isdecimal() and observed.isdecimal())
 
 
 def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:

@@ -98,8 +98,8 @@ def test_a_candidate_in_its_own_baseline_is_left_out_of_it(
         stock_file(promoted, content | {"datetime": "2026-01-01T10:31:00.000001+00:00"})
     for command in (["gate", "--max-regression=10%"], ["compare"]):
         assert main([command[0], str(folder), str(candidate), *command[1:]]) == 0
-        page = " ".join(capsys.readouterr().out.split())
-        assert f"{promoted}: is the candidate itself, and is left out of the baseline." in page
+        page = "".join(capsys.readouterr().out.split())  # a long path is broken
+        assert f"{promoted}: is the candidate itself, and is left out of the baseline.".replace(" ", "") in page
         assert "6+1" in page or command[0] == "compare"
     assert "6+1" in before
 

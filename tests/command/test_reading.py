@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from fixtures.studies.command.figures import figure, labels
 from fixtures.studies.command.formats import FIGURES, FORMATS, ROWS, Format
-from fixtures.studies.command.reading import Lines, Reader, compiled, figure, labels, matches, series_of, value
+from fixtures.studies.command.reading import Lines, Reader, compiled, matches, series_of, value
 from fixtures.terms import Refused
 
 TQDM = FORMATS["tqdm"].pattern

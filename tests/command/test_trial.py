@@ -11,8 +11,9 @@ import pytest
 from fixtures.studies.command import choosing, trial
 from fixtures.studies.command import spec as command
 from fixtures.studies.command.choosing import Trial
+from fixtures.studies.command.figures import figure
 from fixtures.studies.command.formats import FIGURES, STEPS, Format
-from fixtures.studies.command.reading import compiled, figure
+from fixtures.studies.command.reading import compiled
 from fixtures.terms import Refused
 
 ASKED = argparse.Namespace(steps=None, warmup=None, runs=False, budget=None)

@@ -96,12 +96,12 @@ def test_equals_that_ran_one_after_the_other_are_called_different_one_time_in_tw
 
 
 def test_a_large_difference_is_still_found_between_arms_one_after_the_other() -> None:
-    """10 % is 4.8 standard deviations of a run: found nearly always; half of it half the time, in blocks always."""
+    """10 % is 4.8 standard deviations of a run: found nearly always; half of it three times in four, in blocks always."""
     shares_found = [
         called(many.side_by_side([many.effects(simulate(Machine(interleaved=False), slower, FEWER, np.random.default_rng(1)), MARGIN)]))
         for slower in (0.05, 0.10)
     ]
-    assert 0.4 < shares_found[0] < 0.6
+    assert 0.6 < shares_found[0] < 0.9
     assert shares_found[1] > 0.95
 
 
