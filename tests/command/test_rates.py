@@ -19,6 +19,7 @@ from analysis.load import parsed as loaded_whole
 from analysis.render import text
 from analysis.report.page import page_of
 from analysis.terms import Metric
+from fixtures.studies.command.spec import read
 from tests.sessions import HOUSE, Json, Place
 
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
@@ -40,7 +41,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 def test_the_trial_and_each_cell_tell_the_rate(saved: tuple[str, Path]) -> None:
     out, _ = saved
-    assert "the figure that it prints, 104 MB/s" in out
+    assert re.search(r"^figure = '.*': 104 MB/s$", out, re.MULTILINE)
     cells = [line for line in out.splitlines() if line.startswith("[")]
     assert [": 208 MB/s (median);" in line for line in cells] == [" x fast, " in line for line in cells]
     assert sum(": 104 MB/s (median);" in line for line in cells) == 6
@@ -94,18 +95,18 @@ def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(saved: tu
 
 
 def test_the_page_has_the_line_that_measures_it_again(saved: tuple[str, Path], tmp_path: Path) -> None:
-    """Pasted into a shell it is the same command: its file has the same digest."""
+    """Pasted into a shell it is the same command."""
     line = again(saved[1])
     *words, dashes, shell, option, script = shlex.split(line)
     assert (dashes, shell, option, script) == ("--", "sh", "-c", TELLS)
     assert words[:2] == ["deeptweak", "run"]
     assert {"--seed=5", "--blocks=3", "--steps=3", "--warmup=1", "--exit-codes=0,3", "--env=GREETING=it's me"} <= set(words)
-    (digested,) = (path.name for path in (saved[1].parents[1] / "commands").iterdir())
+    (measured,) = (read(path) for path in (saved[1].parents[1] / "commands").glob("*.json"))
     place = Place(tmp_path)
     pasted = line.replace("deeptweak run", f"{shlex.quote(sys.executable)} -m deeptweak run --plan --storage={place.storage}", 1)
     done = place.call("sh", "-c", pasted)
     assert done.code == 0, done.out
-    assert [path.name for path in (place.storage / "commands").iterdir()] == [digested]
+    assert [read(path).identity() for path in (place.storage / "commands").glob("*.json")] == [measured.identity()]
 
 
 def again(path: Path) -> str:
