@@ -147,6 +147,8 @@ def test_forwarding_moves_what_the_table_says_and_no_more() -> None:
 from fixtures.kernel.attribution import neighbours
 from fixtures.kernel.tunables import Tunables, diff
 tunables, root = Tunables(), "/proc/sys/net/ipv4/"
+for key in ("ip_forward", "conf/all/rp_filter", "conf/default/rp_filter"):  # a new namespace begins with the host's values
+    tunables.write(root + key, "0")
 for key, value in (("ip_forward", "1"), ("conf/all/forwarding", "0"), ("conf/all/rp_filter", "1"), ("conf/default/rp_filter", "2")):
     before = tunables.snapshot()
     tunables.write(root + key, value)
