@@ -138,19 +138,28 @@ def nodewrights(api: Client, crds: list[str]) -> Iterator[list[str]]:
 def _defined(api: Client, texts: Iterable[str]) -> Iterator[list[str]]:
     definitions = clients.of(api, "ApiextensionsV1Api")
     wanted: dict[str, Any] = {d["metadata"]["name"]: d for d in map(yaml.safe_load, texts)}
-    there = {d.metadata.name for d in definitions.list_custom_resource_definition().items}
+
+    def served() -> dict[str, Any]:
+        return {d.metadata.name: d for d in definitions.list_custom_resource_definition().items}
+
+    def going() -> bool:
+        return any(name in wanted and d.metadata.deletion_timestamp for name, d in served().items())
+
+    until(lambda: not going(), "definitions that were deleted stay", every_s=0.05)
+    there = served().keys()
     for name in wanted.keys() - there:
         definitions.create_custom_resource_definition(wanted[name])
 
     def established() -> bool:
-        found = definitions.list_custom_resource_definition().items
-        ready = {d.metadata.name for d in found if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())}
+        found = served()
+        ready = {name for name, d in found.items() if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())}
         return wanted.keys() <= ready
 
     until(established, "the definitions did not come", every_s=0.05)
     yield sorted(wanted)
     for name in wanted.keys() - there:
         definitions.delete_custom_resource_definition(name)
+    until(lambda: not going(), "deleted definitions stay", every_s=0.05)
 
 
 @pytest.fixture

@@ -73,7 +73,8 @@ class Operator:
         elif self.api.get(f"{NODEWRIGHTS}/{name}") is None:
             notes = {f"{GROUP}/mirrored-from": name, f"{GROUP}/mirrored-generation": str(legacy["metadata"]["generation"])}
             metadata = {"name": name, "labels": labels_of(legacy), "annotations": notes}
-            self.api.create(NODEWRIGHTS, {"metadata": metadata, "spec": legacy["spec"]})
+            made = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "NodeWright", "metadata": metadata, "spec": legacy["spec"]}
+            self.api.create(NODEWRIGHTS, made)
 
     def let_go(self, hook: Object) -> None:
         """Off with the finalizer, its Jobs and pods follow. Of its marks the state stays, since nothing was uninstalled."""
