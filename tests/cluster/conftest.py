@@ -152,7 +152,9 @@ def _defined(api: Client, texts: Iterable[str]) -> Iterator[list[str]]:
 
     def established() -> bool:
         found = served()
-        ready = {name for name, d in found.items() if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())}
+        ready = {
+            name for name, d in found.items() if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())
+        }
         return wanted.keys() <= ready
 
     until(established, "the definitions did not come", every_s=0.05)

@@ -226,7 +226,8 @@ def test_of_several_figures_the_geometric_mean_counts_or_the_one_asked_for() -> 
     whole, one = figure(row, text), figure(row, text, "b")
     assert whole
     assert one
-    assert (whole.value.number, one.value.number, labels(row, text)) == (pytest.approx(2), 4, ["a", "b"])
+    assert whole.value.number == pytest.approx(2)
+    assert (one.value.number, labels(row, text)) == (4, ["a", "b"])
     assert figure(row, text, "c") is None
 
 

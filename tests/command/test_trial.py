@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,8 @@ def bar(name: str, total: int, seconds: float, begin_s: float = 0.0) -> list[tup
 
 def tried(script: str, **how: object) -> tuple[command.Spec, str]:
     """What a trial of a Python script led to."""
-    spec = replace(HERE, program=(sys.executable, "-c", script), **{name: how.pop(name) for name in ("kind", "pattern") if name in how})
+    of_spec: dict[str, Any] = {name: how.pop(name) for name in ("kind", "pattern") if name in how}
+    spec = replace(HERE, program=(sys.executable, "-c", script), **of_spec)
     return trial.tried(spec, argparse.Namespace(**{**vars(ASKED), **how}))[0], ""
 
 
@@ -58,7 +60,8 @@ def test_of_nested_bars_the_finer_one_is_followed() -> None:
     outer = [(2.1 * epoch, f"epochs:  40%|████      | {epoch}/3 [00:01<00:02,  3.98s/it]") for epoch in range(4)]
     one = choosing.choose_steps(printed(*sorted(inner + outer)))
     assert one
-    assert (one.bar, one.step_s) == ("Epoch # /20", pytest.approx(0.1))
+    assert one.bar == "Epoch # /20"
+    assert one.step_s == pytest.approx(0.1)
 
 
 def test_a_bar_that_was_there_while_the_program_began_is_not_its_work() -> None:
@@ -66,7 +69,8 @@ def test_a_bar_that_was_there_while_the_program_began_is_not_its_work() -> None:
     works = [(2.1 + at_s, text) for at_s, text in every(0.2, "iter {} loss 2", 60)]
     one = choosing.choose_steps(printed(*prepares, *works))
     assert one
-    assert (one.row.name, one.step_s) == ("counter", pytest.approx(0.2))
+    assert one.row.name == "counter"
+    assert one.step_s == pytest.approx(0.2)
 
 
 def test_a_bar_without_a_name_that_runs_now_and_then_within_training_is_none_of_its_steps() -> None:
@@ -80,21 +84,24 @@ def test_a_bar_without_a_name_that_runs_now_and_then_within_training_is_none_of_
             now_s += 0.62
     one = choosing.choose_steps(printed(*lines))
     assert one
-    assert (one.bar, one.step_s) == ("/80", pytest.approx(0.05))
+    assert one.bar == "/80"
+    assert one.step_s == pytest.approx(0.05)
 
 
 def test_of_bars_without_names_one_after_the_other_the_longer_one_is_training() -> None:
     lines = [(1.75 * epoch + at_s, text) for epoch in range(4) for at_s, text in [*bar("", 30, 0.03), *bar("", 100, 0.008, 0.93)]]
     one = choosing.choose_steps(printed(*lines))
     assert one
-    assert (one.bar, one.step_s) == ("/30", pytest.approx(0.03))
+    assert one.bar == "/30"
+    assert one.step_s == pytest.approx(0.03)
 
 
 def test_two_counters_on_lines_without_a_prefix_are_two() -> None:
     lines = [(0.02 * n, f"batch {n}" + (f"\nstep {n // 4}" if n % 4 == 0 else "")) for n in range(200)]
     one = choosing.choose_steps(printed(*lines))
     assert one
-    assert (one.bar, one.step_s) == ("batch", pytest.approx(0.02))
+    assert one.bar == "batch"
+    assert one.step_s == pytest.approx(0.02)
 
 
 def test_a_name_that_is_new_in_each_run_is_no_part_of_a_bar() -> None:
@@ -155,7 +162,8 @@ def test_a_bar_wins_over_the_lines_beside_it_whatever_their_pace() -> None:
     for seconds in (0.1, 0.01):
         one = choosing.choose_steps(printed(*sorted(bar("", 400, seconds) + log)))
         assert one
-        assert (one.row.name, one.step_s) == ("tqdm", pytest.approx(seconds, rel=0.02))
+        assert one.row.name == "tqdm"
+        assert one.step_s == pytest.approx(seconds, rel=0.02)
 
 
 def test_a_bar_that_is_too_short_leaves_no_other_unit_of_a_step() -> None:
@@ -183,7 +191,8 @@ def test_a_bar_that_is_too_short_leaves_no_other_unit_of_a_step() -> None:
 def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
     one = choosing.choose_steps(printed(*every(0.1, line)))
     assert one
-    assert (one.row.name, one.step_s) == (name, pytest.approx(0.1))
+    assert one.row.name == name
+    assert one.step_s == pytest.approx(0.1)
 
 
 def test_a_coarse_figure_is_said_to_be_coarse() -> None:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.display import restored_lines
-from fixtures.kernel.attribution import neighbours, write_back
+from fixtures.kernel.attribution import Targets, neighbours, write_back
 from fixtures.kernel.journal import Journal
 from fixtures.kernel.machine import Machine, Restored
 from fixtures.kernel.tunables import Tunables, alike
@@ -274,7 +274,7 @@ def test_what_a_cause_moves_is_not_written_where_the_cause_brings_it_back(fake: 
         assert machine.apply("x", [], [script]).changed.keys() == {THP, MIN_FREE}
         assert machine.restore().stuck == {}
         assert (fake.wrong(), users) == ({}, [])
-    switch_targets = {MIN_FREE: "19832", THP: "never"}
+    switch_targets: Targets = {MIN_FREE: "19832", THP: "never"}
     assert write_back(own, switch_targets) == {}
     assert (fake.get(MIN_FREE), users) == ("19832", [])
 

@@ -425,7 +425,7 @@ def test_names_say_which_key() -> None:
 
 def test_a_package_that_is_not_read_is_one_part_and_stays_as_it_is() -> None:
     """In force or not, whatever its configMap holds, also without one."""
-    packages = {
+    packages: dict[str, dict[str, Any]] = {
         "setup": {"version": "0.5.0", "image": "r/nvidia-setup"},
         "tuned": {"version": "0.3.2", "image": "r/nvidia-tuned", "configMap": {"intent": "inference"}, "dependsOn": {"setup": "0.5.0"}},
         "tuning": {"version": "1.1.4", "image": "r/tuning", "configMap": {"sysctl.conf": "vm.swappiness=1"}},
