@@ -168,7 +168,7 @@ class Design(TypedDict):
         NotRequired[dict[str, dict[str, Any]]],
         "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → factor), `runs` (stock among them), "
         "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → words it cannot be told from; `-` is the "
-        "opposite), `partly_aliased` (share of an interaction in a main effect → number of such pairs), `mixed` (that in words)",
+        "opposite)",
     ]
 
 

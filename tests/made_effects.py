@@ -91,7 +91,7 @@ def factorial(
     together: Mapping[tuple[str, str], float] | None = None,
     keys: Mapping[str, str] = KEYS,
     se: float = 0.01,
-    design: Literal["factorial", "fractional", "screening"] = "factorial",
+    design: Literal["factorial", "fractional", "file"] = "factorial",
     workload: str = "cnn_train",
     replicated: bool = True,
     lost: Sequence[LostPoint] = (),
@@ -100,7 +100,7 @@ def factorial(
     together = together or {}
     noise = {name: se * ((7 * at) % 11 - 5) / 6 for at, name in enumerate(keys)}
     main = {name: gains.get(name, noise[name]) for name in keys}
-    pairs = list(combinations(keys, 2)) if design != "screening" else []
+    pairs = list(combinations(keys, 2)) if design != "file" else []
     both = {pair: together.get(pair, se * ((5 * at) % 13 - 6) / 7) for at, pair in enumerate(pairs)}
     terms = [term("main", [name], log, se) for name, log in main.items()]
     terms += [term("interaction", pair, log, 2 * se) for pair, log in both.items()]

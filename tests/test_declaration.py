@@ -76,14 +76,14 @@ def test_an_arm_that_was_left_out_is_no_baseline(tmp_path: Path) -> None:
     assert found.baseline_of("study") == []
 
 
-@pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7), ("screening", 3)])
+@pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7)])
 def test_each_block_has_stock_its_copy_and_every_point_once(tmp_path: Path, design: str, sets: int) -> None:
-    """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock; Plackett-Burman of 4 less stock."""
+    """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock."""
     found = planned(tmp_path, design=design)
     blocks = [{cell.tweakset for cell in found.cells.values() if cell.block == block} for block in range(1, 5)]
     assert all(block == blocks[0] for block in blocks)
     assert len(found.cells) == 4 * (sets + 2)
-    assert blocks[0] >= {"stock", "stock-again", "knobs"} or design == "screening"
+    assert blocks[0] >= {"stock", "stock-again", "knobs"}
     assert found.layout.kind == design
     assert len(found.layout.points()) == (0 if design == "matrix" else sets)
 
@@ -174,7 +174,9 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
-    given = Options(manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="screening")
+    given = Options(
+        manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="fractional"
+    )
     assert RunPlan(given, Local(tmp_path)).declare(STUDY)
 
 

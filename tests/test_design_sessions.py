@@ -1,4 +1,4 @@
-"""Designs over keys from command line to saved run, on a fake machine: static ones, by file, and those that go on from what came out."""
+"""Designs over keys from command line to saved run, on a fake machine: laid out, or by file."""
 
 from __future__ import annotations
 

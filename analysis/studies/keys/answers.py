@@ -27,7 +27,6 @@ KINDS = {
     "ablation": "each key taken away, and each alone",
     "factorial": "all combinations of levels",
     "fractional": "a fraction of all combinations",
-    "screening": "Plackett-Burman",
     "matrix": "whole tweak sets side by side",
     "table": "",
 }

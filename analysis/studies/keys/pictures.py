@@ -35,7 +35,7 @@ MARKS: dict[str, Style] = VERDICTS | {
 }
 CALLED = frozenset({"improved", "regressed", "raises", "lowers", "interacts"})
 # Designs whose cells vary several keys at once; "file" is any of them, read from a design file.
-FACTORIAL = frozenset({"factorial", "fractional", "screening", "file"})
+FACTORIAL = frozenset({"factorial", "fractional", "file"})
 ROMAN = {3: "III", 4: "IV", 5: "V"}
 
 

@@ -119,7 +119,7 @@ def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
 
 def test_a_guilty_key_is_in_view_among_eleven_that_do_nothing() -> None:
     """An axis made for the eleven would end before it."""
-    axes = key_effects.draw(scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="screening"))).axes[0]
+    axes = key_effects.draw(scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="file"))).axes[0]
     assert axes.get_xlim()[0] < min(values(axes)) == pytest.approx(100 * math.expm1(-0.7))
 
 
@@ -233,8 +233,8 @@ def test_intervals_of_pairs_stand_on_the_common_error() -> None:
 
 def test_what_a_design_cannot_show_is_refused_and_what_averages_would_hide_is_said() -> None:
     together = made.factorial({}, together={("vm.swappiness", "vm.dirty_ratio"): -0.2})
-    screening = scene_with(made.factorial({}, design="screening"))
-    two = scene_with(made.factorial({}, keys={"vm.swappiness": "1", "vm.x": "2"}, design="screening"))
+    screening = scene_with(made.factorial({}, design="file"))
+    two = scene_with(made.factorial({}, keys={"vm.swappiness": "1", "vm.x": "2"}, design="file"))
     assert refusal(half_normal, two)
     assert refusal(interactions, screening)
     assert "vm.swappiness × vm.dirty_ratio" in said(main_effects.draw(scene_with(together))).replace("\n", " ")

@@ -106,8 +106,8 @@ SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
     "true notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN)),
     # Resolution, generators and aliases are the points' own; a file that says otherwise was edited.
     "false notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN)),
-    "screening": ({"k.5"}, lambda: run_of("screening", EIGHT, plackett_burman_12(8))),
-    "nothing to screen": (set(), lambda: run_of("screening", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
+    "screening": ({"k.5"}, lambda: run_of("file", EIGHT, plackett_burman_12(8))),
+    "nothing to screen": (set(), lambda: run_of("file", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
     "nothing matters": (
         set(),
         lambda: run_of("ablation", Keys(dict.fromkeys(FOUR, 0.0)), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, drift=0.05, seed=4)),
@@ -182,7 +182,7 @@ def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot:
     complaints = []
     for asked, *names in (
         (run, "vm.key0", "vm.key1"),
-        (run_of("screening", keys, plackett_burman_12(8)), "k.0", "k.1"),
+        (run_of("file", keys, plackett_burman_12(8)), "k.0", "k.1"),
         (run_of("ablation", Keys(FOUR), ablation(4)), "vm.swappiness", "vm.dirty_ratio"),
     ):
         with pytest.raises(Refused) as refusal:
@@ -195,7 +195,7 @@ def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot:
 def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
     """Two keys cost a tenth only where both are set: the main effects of others hold a third of it, and are called suspects, no more."""
     keys = Keys({f"k.{at}": 0.0 for at in range(11)}, together={("k.0", "k.1"): -0.10})
-    found = only(run_of("screening", keys, plackett_burman_12(11)))
+    found = only(run_of("file", keys, plackett_burman_12(11)))
     assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {"k.0", "k.1"}
     assert re.match(r"\d+ suspects: ", found.sentence)
 
