@@ -156,15 +156,6 @@ def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Plac
     assert set(letters(place).values()) == {"Y"}
 
 
-def test_a_plan_that_would_take_too_long_is_shown_and_refused(place: Place) -> None:
-    """What it says is in `tests/test_declaration.py`."""
-    done = place.run(*options(place, "ablation", "--time-limit=1s", "--plan"))
-    assert done.code == 2
-    assert done.lines("ablation over the 3 keys of knobs:")
-    assert done.lines("--time-limit=1s: 72 cells take about 14 s.")
-    assert place.run(*options(place, "ablation", "--time-limit=1")).lines("'1' is no time: write 40s, 30m or 1h30m")
-
-
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
     """After each block but the last there was time for another, by the mean of those before; and such a run is whole, resumed or not."""
