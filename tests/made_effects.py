@@ -144,7 +144,6 @@ def factorial(
         lenth=None if replicated else Lenth(se, 2.4 * se, 4.5 * se, len(estimates), estimates),
         unestimable=(),
         again="stock-again against stock: +0.3 % [-1.1, +1.7].",
-        conclusion="",
         notes=(),
         sentence=sentence,
     )
@@ -191,7 +190,6 @@ def ablation(
         lenth=None,
         unestimable=(),
         again=base.again,
-        conclusion="",
         notes=(),
         sentence=f"{guilty.label} did it: {100 * (guilty.gain or 0):+.1f} % under {workload}." if found else base.sentence,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from fixtures import designs
 from fixtures.design_file import planned as sheet_of
 from fixtures.options import Options
 from fixtures.plan import RunPlan, check_time_limit
@@ -20,19 +18,10 @@ from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Refused, Study
 from fixtures.text import folded
-from tests.designs import chain
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
 STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("step_time_p10_s", "lower"), blocks=4)
 HEADER = "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
-
-
-@pytest.fixture(autouse=True)
-def _chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more design, for tests."""
-    known = designs.names()
-    monkeypatch.setitem(sys.modules, "fixtures.designs.chain", chain)
-    monkeypatch.setattr(designs, "names", lambda: (*known, "chain"))
 
 
 def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = None) -> str:
@@ -62,12 +51,12 @@ def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> Ru
     return planned(folder, design_file=path, **options)
 
 
-DECLARED = [("matrix", True), ("turns", True), ("switch", False), ("bisect", False)]
+DECLARED = [("matrix", True), ("turns", True), ("switch", False)]
 
 
 @pytest.mark.parametrize(("design", "both"), DECLARED)
 def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: str, *, both: bool) -> None:
-    """Not with `switch`, where stock is half of each cell; nor where cells are not known before the run."""
+    """Not with `switch`, where stock is half of each cell."""
     options = Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design)
     found = Session(options, Local(tmp_path))
     found.choose(found.declare(STUDY))
@@ -126,21 +115,10 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, bisect"),
+        ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, factorial"),
         ({"design": "ablation", "resolution": 4}, "--resolution=4 is for --design=fractional"),
         ({"estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs that vary several keys"),
-        ({"design": "bisect", "estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs"),
         ({"design": "fractional", "estimate": ("vm.swap",)}, "vm.swap"),
-        ({"trials": 5}, "--trials=5 is for designs that go on from what came out; with matrix it is --blocks"),
-        ({"design": "bisect", "trials": 0}, "--trials=0: at least 1"),
-        ({"design": "chain", "blocks": 3}, "--design=chain has as many blocks as it needs: .* --trials, instead of --blocks"),
-        ({"design": "chain", "nodes": 2}, "--design=chain: each cell follows from those before it.* Leave -n out"),
-        ({"design": "chain", "design_file": Path("x.csv")}, "--design=chain: .* cannot stand in a file. Leave --design-file out"),
-        ({"design": "chain", "workloads": "idle,cnn_train"}, r"--design=chain goes by one workload, not by 2 \(idle, cnn_train\)"),
-        (
-            {"design": "chain", "tweaks": "memory-reclaim,thp-never"},
-            "--design=chain takes one tweak set apart, not 2: name it with --tweaks",
-        ),
         ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set is named that could be taken apart"),
         ({"design": "ablation", "tweaks": "thp-never"}, "thp-never has one part that can be varied.*--design=matrix"),
         ({"design_file": Path("/nowhere/x.csv"), "resume": True}, "--resume: /nowhere/x.csv does not exist"),
@@ -151,11 +129,10 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, Any],
         planned(tmp_path, **options)
 
 
-def test_one_file_or_one_engine_is_for_one_study(tmp_path: Path) -> None:
-    for options in ({"design": "chain"}, {"design_file": tmp_path / "new.csv"}):
-        found = planned(tmp_path, **options)
-        with pytest.raises(BadInput, match="is for one study, and there are several: name its file"):
-            found.declare(replace(STUDY, name="another"))
+def test_a_design_file_is_for_one_study(tmp_path: Path) -> None:
+    found = planned(tmp_path, design_file=tmp_path / "new.csv")
+    with pytest.raises(BadInput, match="is for one study, and there are several: name its file"):
+        found.declare(replace(STUDY, name="another"))
 
 
 @pytest.mark.parametrize("level", ["banana", "1 2 3", "1.5", "0x"])
@@ -318,11 +295,6 @@ def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path
     assert "take about 4 s" in limit(found, 1.9, nodes=2)
 
 
-def test_an_adaptive_design_is_counted_at_its_most(tmp_path: Path) -> None:
-    """6 cells of 0.2 s."""
-    assert "6 cells take about 1 s. 4 fit: --trials=4." in limit(planned(tmp_path, design="chain"), 0.9)
-
-
 def test_more_steps_take_longer(tmp_path: Path) -> None:
     """200 steps where the workload's own number is 20; of fewer it is not known how much less they take."""
     usual = planned(tmp_path, design="ablation")
@@ -455,7 +427,7 @@ def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, o
 
 @pytest.mark.parametrize(
     ("options", "instead"),
-    [({"nodes": 2}, "leave -n out"), ({"design": "bisect"}, "--trials"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
+    [({"nodes": 2}, "leave -n out"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
 )
 def test_a_budget_is_for_blocks_laid_out_beforehand(tmp_path: Path, options: dict[str, Any], instead: str) -> None:
     with pytest.raises(BadInput, match=instead):

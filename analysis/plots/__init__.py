@@ -33,7 +33,7 @@ DROPPED = {
 # Without a home that can be written matplotlib keeps its fonts' cache in a temporary folder: no news to whoever asked for a picture.
 logging.getLogger("matplotlib").addFilter(lambda _: False)
 READ_SIDE = Path(__file__).parents[1]
-OF_DESIGNS = frozenset({"analysis.plots.adaptive", "analysis.plots.alternation"})  # which no matrix has, and need not load
+OF_DESIGNS = frozenset({"analysis.plots.alternation"})  # which no matrix has, and need not load
 
 
 @cache

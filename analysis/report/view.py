@@ -87,9 +87,8 @@ class KeyFinding(NamedTuple):
 
     @classmethod
     def of(cls, effects: Effects) -> KeyFinding:
-        """Take the sentence of effects; of a design that was refused its conclusion, if it has one."""
-        sentence = effects.conclusion if effects.refusal and effects.conclusion else effects.sentence
-        return cls(effects.observed.workload, effects.observed.profile, sentence)
+        """Take the sentence of effects."""
+        return cls(effects.observed.workload, effects.observed.profile, effects.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +268,7 @@ def _measure(run: Run) -> str | None:
         if (tweakset.requested or tweakset.scripts) and (name in varied or not varied)
     }
     tweaks = [name if path in {None, f"data/tweaks/{name}.yaml"} else path for name, path in asking.items()]
-    # A design that goes by what comes out takes as many blocks as it needs.
-    blocks = [] if run.design.conclusion else [f"--blocks={run.design.blocks}"]
+    blocks = [f"--blocks={run.design.blocks}"]
     if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # of each workload as many as had room
         blocks = [f"--budget={run.design.budget_s:.12g}s"]
     options = [f"--seed={run.design.seed}", *blocks, *_design(run.design)]

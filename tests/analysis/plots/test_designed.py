@@ -153,10 +153,9 @@ def test_a_key_stands_with_the_value_it_is_set_to_whatever_the_design() -> None:
 
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_over_each_other() -> None:
-    """A search of 42 trials: the pictures of its design show which key did what."""
     points = {f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1) for at in range(1, 43)}
     keys = designs.Keys({f"vm.k{at}": 0.0 for at in range(6)})
-    scene = scene_of([from_json(designs.designed("search", keys, points, Made(blocks=1, steps=3)), "run.json")])
+    scene = scene_of([from_json(designs.designed("file", keys, points, Made(blocks=1, steps=3)), "run.json")])
     assert "42 tweak sets" in refusal(pictures()["parameters"], scene)
     assert faults(pictures()["run_order"].draw(scene)) == []
 
