@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # in a quarter of such runs at worst; without it, or with stock alone, in half of them and more (docs/calibration.md).
 GUARD = 0.01
 ONE_RUN = "1 run per configuration, run-level variance not estimable"
-NAMES = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
+NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
 def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verdict, str]:
