@@ -79,7 +79,7 @@ def answer(study: DlioStudy) -> Answer:
         [section for section in sections if section is not None],
         [f"{line}." for line in _notes(study)],
         LEGEND,
-        above or f"{JUDGE} io {' '.join(map(shlex.quote, study.paths))} --mlperf",
+        above or f"{JUDGE} io {' '.join(map(shlex.quote, study.paths))} --plot io/",
         record_of(study),
     )
 

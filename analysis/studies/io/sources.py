@@ -12,18 +12,16 @@ from analysis.answer import Answer, Line, Section
 from analysis.files import reason_of
 from analysis.load import GLOB, find
 from analysis.plain import one_line
-from analysis.terms import STOCK, Refused, Unreadable
+from analysis.terms import Refused, Unreadable
 
-from . import dlio_answer, mlperf, saved
+from . import dlio_answer, saved
 from .dlio_folder import SUMMARY, folders_under
 from .dlio_published import beginning, is_design, is_published
-from .dlio_study import dlio_study, excluding, settings
-from .factors import common, configuration
+from .dlio_study import dlio_study, excluding
 from .run_answer import answer
-from .study import BY_DEFAULT, IoStudy, in_order, study
+from .study import IoStudy, study
 
 if TYPE_CHECKING:
-    from .responses import JudgedResponse
     from .terms import IoRun
 
 
@@ -31,10 +29,10 @@ KINDS = "name a saved run (a .json file of `pytest benchmarks/`), a folder of DL
 NO_RUN = "no saved run (*.json)"  # as `find` says it
 
 
-def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, rules: bool = False, plot: Path | None = None) -> Answer:
+def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, plot: Path | None = None) -> Answer:
     """Read and analyse what was named; `excluded` steps are left out of steady figures at an epoch's start and end.
 
-    `rules` measures it against those of MLPerf Storage, `plot` is a folder for pictures.
+    `plot` is a folder for pictures.
 
     Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
     """
@@ -52,19 +50,16 @@ def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, 
     if not parts:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
     judged = [*(results.judged if results is not None else ()), *(cell for each in own for cell in each.cells)]
-    submissions = _submissions(judged) if rules else []
     drawn = {} if plot is None else pictures([one.run for one in judged], plot)
     whole = _together(parts)
-    extra = [mlperf.section(submissions)] if submissions else []
-    extra += [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
+    extra = [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
     return replace(
         whole,
         sections=[*whole.sections, *extra],
-        next="" if plot is not None or (rules and whole.next.endswith("--mlperf")) else whole.next,
+        next="" if plot is not None else whole.next,
         data={
             "dlio": None if results is None else parts[-1][1].data,
             "saved": [part.data for _, part in parts[: len(own)]],
-            "mlperf": submissions,
             "pictures": drawn,
         },
         refused=refused,
@@ -124,17 +119,6 @@ def _saved(path: Path, excluded: tuple[int | None, int | None], refused: list[st
         refused.extend(left_out or [f"{path}: no cell of it reports what its input did; bench_io_patterns saves such."])
         return []
     return [study(str(path), runs, left_out)]
-
-
-def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
-    stock = [one for one in judged if one.run.tweakset == STOCK] or judged
-    alike = common([one.run for one in stock if one.run.block is not None])
-    made = []
-    for runs in (runs for inner in settings(in_order(stock)).values() for runs in inner.values()):
-        run = runs[0].run  # called by its folder, or by what sets it apart from the other configurations
-        name = run.id if run.block is None else configuration(run, alike) or BY_DEFAULT
-        made.append(mlperf.submission(name, runs, mlperf.own_parameters(run.model)))
-    return sorted(made, key=lambda submission: submission.processes)
 
 
 def pictures(runs: Sequence[IoRun], folder: Path) -> dict[str, str]:

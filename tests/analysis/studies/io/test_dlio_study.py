@@ -167,11 +167,11 @@ def page(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 
 
 def test_the_whole_page(here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """Baselines run twice, a setting once, published rows beside them; the rules of MLPerf Storage below."""
+    """Baselines run twice, a setting once, published rows beside them."""
     baselines(here, (0.030, 0.031))
     folder(here / "2_read_threads_8", EIGHT)
     (here / "benchmark_results.csv").write_text(TABLE.format(au=1, mb=2))
-    assert page(capsys, here, "--mlperf", "--all") == snapshot
+    assert page(capsys, here, "--all") == snapshot
 
 
 def test_openings(here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
@@ -237,7 +237,7 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
 
 def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder(tmp_path, Made(loads=(1.0, *[0.05] * 4)))
-    assert main(["io", str(tmp_path), "--json", "--mlperf"]) == 0
+    assert main(["io", str(tmp_path), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     (run,) = answer["dlio"]["runs"]
     steady = run["responses"]["au_steady_percent"]
@@ -245,7 +245,6 @@ def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert steady["why_missing"].startswith("insufficient_steps")
     assert run["responses"]["au_whole_percent"]["value"] > 0
     assert [doubt["kind"] for doubt in run["doubts"]] == ["insufficient_steps"]
-    assert answer["mlperf"][0]["division"]["word"] == "INVALID"  # 1 MiB records in a folder that is called unet3d
 
 
 BIG = {"record_length_bytes": 4 * 1048576}  # 320 files of 4 MiB, 1.25 GiB, where a run's own are 0.3125 GiB

@@ -208,7 +208,7 @@ def test_step_lists_of_another_run_give_no_figure(tmp_path: Path, capsys: pytest
         if name.startswith("train_"):
             metric[name] = [math.nan] * len(value) if isinstance(value, list) else math.nan
     (long / "summary.json").write_text(json.dumps(summary))
-    assert main(["io", str(tmp_path), "--mlperf"]) == 0
+    assert main(["io", str(tmp_path)]) == 0
     assert "nan" not in capsys.readouterr().out.lower().split()
     assert main(["io", str(tmp_path), "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)["dlio"]["runs"]
