@@ -18,7 +18,7 @@ HELP = "input of a training: utilisation, throughput, DLIO results"
 EXAMPLE = f"""\
 example:
   {JUDGE} io .benchmarks/*/0001_io.json
-  {JUDGE} io results/              DLIO's result folders in it, and a published table
+  {JUDGE} io results/              DLIO's result folders in it
   {JUDGE} io results/ --plot io/   pictures too; those of a saved run are in its report and in `plot` as well
 
 Exit code 0: analysed. 2: bad usage, or nothing can be used.
@@ -27,7 +27,7 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 
 @signature
 def run(
-    runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them, published tables", nargs="+"),
+    runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them", nargs="+"),
     *,
     plot: Path | None = option("DIR", "draw every picture of input into this folder", type=Path),
     exclude_start: int | None = option("N", "steps left out of steady figures at an epoch's start", type=whole()),
