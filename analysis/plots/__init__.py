@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DROPPED = {
     "averages": "`--picture summary` has the averages in a table, `forest` the differences with their intervals",
     "overhead_share": "`overhead_forest` has what a monitor takes for itself beside what it costs the work",
-    "overhead_dose": "`overhead_forest` has each rate of a monitor in a row, and what the rates say together above the rows",
+    "overhead_dose": "`overhead_forest` has each rate of a monitor in a row",
     "key_impact": "`key_effects` has each key under each workload with its value, interval and verdict",
     "impact": "`forest` has the effect of each tweak set, `parameters` the keys it changes",
 }

@@ -40,7 +40,6 @@ LOOKS: dict[str, Style] = {
     STEADY: {"color": "#D55E00", "marker": "o", "markersize": 5.5, "markerfacecolor": "white"},
 }
 WORDS = {WHOLE: "over the whole epoch", STEADY: "its first step left out, as DLIO does"}
-WHY = {"degenerate": " (too few steps, or epochs under 1 s)"}
 STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
 
 
@@ -109,7 +108,7 @@ def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -
             machine = part.cells[0].run.host.name
             notes.append(f"{part.title}: {len(part.cells)} runs of {part.cells[0].run.engine}{f' on {machine}' if machine else ''}.")
         late = describe_oversleep(part.cells)
-        kinds = [f"{count} {kind} run{'s' * (count != 1)}{WHY.get(kind, '')}" for kind, count in Counter(part.left_out).items()]
+        kinds = [f"{count} {kind} run{'s' * (count != 1)}" for kind, count in Counter(part.left_out).items()]
         notes += [f"{late[0].upper()}{late[1:]}." if late else "", f"Left out: {', '.join(kinds)}." if kinds else ""]
     return notes
 

@@ -225,7 +225,6 @@ def folders(tmp_path: Path) -> Scene:
         folder(where / f"2_read_threads_{threads}", Made(1000 * at, loads=LOADS, reader={"read_threads": threads}, overrides=asked))
     asked = ("++workload.reader.file_shuffle=random",)
     folder(where / "2_file_shuffle_random", Made(1500, loads=LOADS, reader={"read_threads": 4, "file_shuffle": "random"}, overrides=asked))
-    folder(where / "2", Made(5000, loads=(0.1,)))
     refused: list[str] = []
     made = Scene((), io=tuple(judge(run) for run in runs_of(where, refused)))
     assert not refused
@@ -238,7 +237,3 @@ def test_levels_of_a_parameter_stand_together_in_their_order(folders: Scene) -> 
     readers = [at for at, name in enumerate(names) if name.startswith("read_threads")]
     assert [names[at] for at in readers] == ["read_threads 1", "read_threads 8", "read_threads 16"]
     assert readers == list(range(readers[0], readers[0] + 3))
-
-
-def test_runs_without_any_figure_are_counted_by_what_they_are(folders: Scene) -> None:
-    assert "Left out: 1 degenerate run (too few steps, or epochs under 1 s)." in io.notes_of(folders, io.parts_of(folders))
