@@ -53,19 +53,16 @@ SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("monitoring-all_2026-11-22_amd-epyc-2cpu",): ("overhead_forest",),
     ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_whole_steady", "io_bottleneck", "io_format_cache", "io_tweaks"),
     ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_pareto", "power_predicted"),
-    tuple(map(JOBS.format, ("queueing", "scheduling", "faults", "checkpoints"))): ("jobs_overview",),
     **{
         (JOBS.format(run),): tuple(f"jobs_{name}" for name in names.split())
         for run, names in {
-            "checkpoints": "checkpoints",
             "faults": "faults",
-            "hyper": "hyper",
-            "neighbours": "over_time tail",
+            "neighbours": "over_time",
             "network": "network",
             "poisoning": "poisoning",
             "profile": "profile",
             "queueing": "waits",
-            "scaling": "scaling predicted",
+            "scaling": "scaling",
             "scheduling": "policies",
         }.items()
     },
