@@ -68,7 +68,7 @@ SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     },
 }
 # Which no saved run has, or none that is small.
-MADE_UP = ("bisection", "trials", "switching", "half_normal", "main_effects", "interactions", "io_processes")
+MADE_UP = ("switching", "half_normal", "main_effects", "interactions", "io_processes")
 RECORDS = {
     "A comparison, of `compare --json`": Comparison,
     "An effect of a comparison": Effect,
@@ -502,16 +502,14 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     from analysis.load import from_json
     from analysis.plots.scene import scene_of
     from tests import made_designs as designs
-    from tests.analysis.plots import test_adaptive as adaptive
     from tests.analysis.plots import test_io_pictures as io
+    from tests.analysis.plots import test_switching as switching
     from tests.made_io import saved_io
 
     gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}
     keys = designs.Keys(gains, together={("vm.dirty_ratio", "vm.swappiness"): 0.05})
     return {
-        ("bisection",): adaptive.bisected(adaptive.TRIED, adaptive.MOVED),
-        ("trials",): adaptive.searched(24),
-        ("switching",): adaptive.switched(arms=(adaptive.THP,), processes=2, pairs=6, stalled=0.0),
+        ("switching",): switching.switched(arms=(switching.THP,), processes=2, pairs=6, stalled=0.0),
         ("half_normal", "main_effects", "interactions"): scene_of(
             [from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]
         ),
