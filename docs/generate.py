@@ -68,7 +68,7 @@ SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     },
 }
 # Which no saved run has, or none that is small.
-MADE_UP = ("switching", "half_normal", "main_effects", "interactions", "io_processes")
+MADE_UP = ("switching", "main_effects", "io_processes")
 RECORDS = {
     "A comparison, of `compare --json`": Comparison,
     "An effect of a comparison": Effect,
@@ -510,9 +510,7 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     keys = designs.Keys(gains, together={("vm.dirty_ratio", "vm.swappiness"): 0.05})
     return {
         ("switching",): switching.switched(arms=(switching.THP,), processes=2, pairs=6, stalled=0.0),
-        ("half_normal", "main_effects", "interactions"): scene_of(
-            [from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]
-        ),
+        ("main_effects",): scene_of([from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]),
         ("io_processes",): scene_of(
             [from_json(saved_io(replace(io.MADE, factors={"format": ("raw", "png"), "processes": (1, 2, 4)})), "made up")]
         ),

@@ -207,7 +207,7 @@ def test_the_report_of_a_design_fits_any_screen(browser: Browser, designed_repor
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         assert page.evaluate("[...look.cut(), ...look.unannounced(), ...look.overlapping(), ...look.pale()]") == []
         told = [one["alternative"] for one in page.evaluate("look.pictures()")]
-        for name in ("key_effects", "half_normal", "main_effects", "interactions"):
+        for name in ("key_effects", "main_effects"):
             (alternative,) = (one for one in told if one.startswith(f"{pictures()[name].TITLE} {pictures()[name].ANSWERS}"))
             assert "vm.swappiness = 1: " in alternative, "what it shows, for those who cannot see it"
     assert complaints == []
