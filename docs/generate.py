@@ -51,8 +51,8 @@ SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("switch_2026-11-21_amd-epyc-2cpu",): ("run_order",),
     ("ablation_2026-11-21_amd-epyc-2cpu",): ("key_effects", "parameters"),
     ("monitoring-all_2026-11-22_amd-epyc-2cpu",): ("overhead_forest",),
-    ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_whole_steady", "io_bottleneck", "io_format_cache", "io_tweaks"),
-    ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_pareto", "power_predicted"),
+    ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_bottleneck", "io_format_cache"),
+    ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_predicted"),
     **{
         (JOBS.format(run),): tuple(f"jobs_{name}" for name in names.split())
         for run, names in {
