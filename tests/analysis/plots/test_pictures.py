@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HOUSE = Path(__file__).parents[3]
 REAL = HOUSE / "data/runs/2026-11-21_amd-epyc-2cpu.json"
 NAMES = list(fitting([from_json(saved_run(), "made.json")]))
-ALONE_REFUSED = {"leaderboard", "sensitivity", "forest", "convergence", "parameters", "energy", "telemetry"}
+ALONE_REFUSED = {"leaderboard", "forest", "parameters", "energy", "telemetry"}
 
 
 def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -> None:

@@ -18,12 +18,9 @@ from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
 from analysis.studies.plan.answer import command_of
-from analysis.studies.plan.pictures import draw
 from analysis.studies.plan.plan import Goal, cell_length, looks_of, plan
 from analysis.terms import Refused
-from control.t_test import detectable_gain
 from tests.analysis.answers import printed, refusals, refused
-from tests.analysis.plots.reading import faults, lines_of, points
 from tests.made_designs import Keys, ablation, designed
 from tests.made_switched import switched_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
@@ -51,24 +48,6 @@ def test_pilots_name_the_blocks_that_are_needed() -> None:
     needs = [planned(replace(PILOT, seed=seed)) for seed in range(30)]
     assert np.median([need.blocks for need in needs]) == pytest.approx(true, rel=0.2)
     assert sum(need.blocks_low <= true <= need.blocks_high for need in needs) >= 25
-
-
-def test_the_picture_marks_the_blocks_of_the_pilot_and_those_that_are_needed(tmp_path: Path) -> None:
-    """The dot is the table's smallest gain with the pilot's blocks; the diamond stands where the curve has come down to the effect."""
-    pilot = from_json(saved_run(PILOT), "pilot")
-    made = plan(pilot, GOAL)
-    figure = draw(made, pilot)
-    assert faults(figure) == []
-    (axes,) = figure.axes
-    need = made.needs[0]
-    ((seen,), (enough,)) = (points(lines_of(axes, marker)[0]) for marker in ("o", "D"))
-    assert seen == pytest.approx((need.pilot_blocks, 100 * need.mde))
-    assert need.blocks is not None
-    assert enough == pytest.approx((need.blocks, 100 * detectable_gain(need.log_sd, need.blocks, need.alpha)))
-    assert enough[1] <= 3.0 < 100 * detectable_gain(need.log_sd, need.blocks - 1, need.alpha)
-    path = saved_file(tmp_path, PILOT)
-    assert main(["plan", "--effect", "3%", str(path), "--plot", str(tmp_path / "plan.svg")]) == 0
-    assert "dashed line" in (tmp_path / "plan.svg").read_text(encoding="utf-8")
 
 
 def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None:
