@@ -72,7 +72,7 @@ def test_what_cannot_be_drawn_says_why() -> None:
 
 
 def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
-    assert not {"steps", "distribution", "run_order"} & fitting(scene.runs).keys()
+    assert not {"steps", "run_order"} & fitting(scene.runs).keys()
 
 
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:

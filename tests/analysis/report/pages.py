@@ -72,7 +72,7 @@ def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
 
     return {
         "points": SimpleNamespace(TITLE="Points", ANSWERS="Whether there are points.", leads=False, DESIGNS=frozenset(), draw=points),
-        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", leads=False, DESIGNS=frozenset(), draw=nothing),
+        "telemetry": SimpleNamespace(TITLE="Telemetry", ANSWERS="What the machine did.", leads=False, DESIGNS=frozenset(), draw=nothing),
     }
 
 
