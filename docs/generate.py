@@ -43,10 +43,9 @@ PICTURES = Path(__file__).with_name("pictures")
 
 JOBS = "cluster-{}_2026-11-22_amd-epyc-2cpu"
 SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("turns_2026-11-25_amd-epyc-2cpu",): ("leaderboard",),
+    ("turns_2026-11-25_amd-epyc-2cpu",): ("forest",),
     ("2026-11-21_gate_amd-epyc-2cpu",): ("steps",),
     ("gpu-training_2026-11-26_nvidia-h200",): ("telemetry",),
-    ("container-malloc_2026-11-23_amd-epyc-2cpu",): ("forest",),
     ("turns-aa_2026-11-25_amd-epyc-2cpu",): ("turns",),
     ("switch_2026-11-21_amd-epyc-2cpu",): ("run_order",),
     ("ablation_2026-11-21_amd-epyc-2cpu",): ("key_effects", "parameters"),

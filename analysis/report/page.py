@@ -112,7 +112,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
     lead = next((picture for picture in drawn if picture.leads), None)
-    leading = next((picture for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), None)
+    leading = next((picture for picture in drawn if picture.name == "forest" and picture.markup), None)
     absent = set() if any(view.keys for view in views) else {"keys"}
     answers = [one for view in views for one in view.answers]
     judged = "open" if between or not told or answers else ""

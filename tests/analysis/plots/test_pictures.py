@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 HOUSE = Path(__file__).parents[3]
 REAL = HOUSE / "data/runs/2026-11-21_amd-epyc-2cpu.json"
 NAMES = list(fitting([from_json(saved_run(), "made.json")]))
-ALONE_REFUSED = {"leaderboard", "forest", "parameters", "telemetry"}
+ALONE_REFUSED = {"forest", "parameters", "telemetry"}
 
 
 def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -> None:
