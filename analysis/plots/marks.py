@@ -372,10 +372,10 @@ def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tup
         axes.plot(outside, [at] * len(outside), marker, transform=axes.get_xaxis_transform(), **look)
 
 
-def above(axes: Axes, at: float, text: str, y: float = 1.02, **style: Any) -> None:
-    """Write small above the axes, at a place along them; `y` is the height over that of the axes."""
+def above(axes: Axes, at: float, text: str, **style: Any) -> None:
+    """Write small above the axes, at a place along them."""
     look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
-    axes.text(at, y, text, **look | style)
+    axes.text(at, 1.02, text, **look | style)
 
 
 def crossed(axes: Axes, at: Sequence[float], color: str = WRONG) -> None:
