@@ -34,7 +34,7 @@ CLAIMS = ("improved", "regressed")
 FEW = 8  # contrasts that all have a row
 ROWS = 15  # names in a list, before the rest is counted
 NAMED = 6  # claims in the sentence that answers
-ADJUSTED = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "BH", "by": "BY"}
+ADJUSTED = {"holm": "Holm", "bh": "BH"}
 SPEED = ("step_time", "throughput", TOLD_RATE, "samples_per_s", "mb_per_s", "duration", "latency", "wall")
 SPEED_WORDS = ("faster", "slower")
 UNITS = {
@@ -92,13 +92,12 @@ def answer_of(
     runs: Sequence[Run],
     *,
     every: bool = False,
-    opinions: Sequence[str] = (),
     refused: Sequence[str] = (),
     source: str = "",
 ) -> Answer:
     """Return what comparisons say; `runs` are those they were made of, the baseline's first.
 
-    `every`: a row for each contrast, however many. `opinions`: sentences of a second test. `source`: the file, for the next command.
+    `every`: a row for each contrast, however many. `source`: the file, for the next command.
     """
     contrasts = without_guards(comparisons)
     nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
@@ -120,8 +119,6 @@ def answer_of(
         sections[0] = Section(sections[0].title, [*sections[0].parts, *lines])
     else:
         sections.append(Section("", lines))
-    if opinions:
-        sections.append(Section("Without assuming a distribution (primary metric, Hodges-Lehmann gain and interval)", bullets(opinions)))
     return Answer(
         title=title,
         findings=[

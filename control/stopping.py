@@ -3,7 +3,7 @@
 The first looks at the spread of its blocks alone, which says nothing of their mean where blocks are normal; but a spread that
 happens to look small ends an arm too soon. The second is the bound of Haybittle (Br J Radiol 1971) and Peto (Br J Cancer 1976): looks
 at so small a p cost the last test little. For both, all intervals and p of such a run are taken at 96 % where others' are at 95: with
-it false alarms stay at 5 % (`python -m analysis calibrate`).
+it false alarms stay at 5 % (docs/calibration.md).
 """
 
 from __future__ import annotations

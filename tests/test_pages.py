@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("**/*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "data/README.md", *DOCS]
 # Made by commands and looked up, not read from end to end.
-GENERATED = {f"reference/{name}" for name in (*generate.PAGES, "calibration.md")}
+GENERATED = {f"reference/{name}" for name in generate.PAGES}
 # A command, the exit code where it is not 0, and what it printed.
 QUOTED = [
     pytest.param(shlex.split(command), int(code or 0), said, id=f"{page.name}: {command}")
@@ -86,19 +86,6 @@ def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
     assert claimed == pytest.approx({b["name"]: b["stats"]["median"] for b in saved["benchmarks"]}, abs=0.005)
     (most,) = re.findall(r"at most ([\d.]+) requests a second", page)
     assert max(saved["benchmarks"][0]["extra_info"]["requests_per_s"]) <= float(most)
-
-
-def test_what_the_loader_supplies_is_what_its_own_benchmark_measured() -> None:
-    """Ratios to fio with their intervals, to the digits shown, and none below the limit."""
-    saved = {b["extra_info"]["cache"]: b["extra_info"] for b in json.loads((ROOT / "data/runs/io-supply.json").read_text())["benchmarks"]}
-    rows = re.findall(r"^\| (warm|cold) \| (.+) of fio \| (.+) of fio \|$", (ROOT / "docs/io_measures.md").read_text(), flags=re.MULTILINE)
-    assert {cache for cache, _, _ in rows} == saved.keys() == {"warm", "cold"}
-    for cache, *columns in rows:
-        for column, arm in zip(columns, ("loader", "loader_whole_samples"), strict=True):
-            measured = saved[cache]["ratio_to_fio"][arm]
-            shown = [float(number) for number in re.findall(r"\d\.\d+", column)]
-            assert shown == pytest.approx([measured[name] for name in ("ratio", "low", "high")], abs=0.0006)
-        assert saved[cache]["ratio_to_fio"]["loader"]["ratio"] >= saved[cache]["min_ratio"] == 0.9
 
 
 def anchors(page: Path) -> set[str]:

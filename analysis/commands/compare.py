@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,8 @@ from analysis.order import ORDERS, arms_in_order
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature
 from analysis.terms import Comparison, Refused, UnknownName
-from analysis.wording import parse_names, percent, probability
+from analysis.wording import parse_names
 from control.called import JUDGE
-from control.t_test import ALPHA
 
 if TYPE_CHECKING:
     import argparse
@@ -69,7 +68,6 @@ def run(
         "NAME", "compare workloads of BASE with each other: the first is the baseline (repeat it)", action="append", default=[]
     ),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
-    robust: bool = option("", "a second opinion that assumes no distribution: sign-flip or rank test"),
 ) -> Answer:
     refused: list[str] = []
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
@@ -83,9 +81,8 @@ def run(
     with damaged(base, "compared"):
         comparisons = _compare(base_arm, arms, baseline, options)
         runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())
-        opinions = tuple(_robust(comparisons)) if robust else ()
         lines = dict.fromkeys(line for candidate in arms for line in on_one_side(base_arm, candidate))
-        result = answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=base)
+        result = answer_of(comparisons, runs, every=args.all, refused=refused, source=base)
         known = result.data["warnings"]
         if not lines or workloads or not isinstance(known, list):
             return result
@@ -124,24 +121,3 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
     if len(base.runs) > 1:  # of which none was meant to be the baseline
         raise Refused(f"{base.label} holds {len(base.runs)} runs: name what to compare them with, or see `{JUDGE} history`.")
     return compare(base.runs[0], baseline or base.tweakset, options)
-
-
-def _robust(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Write the second opinions, one line a contrast; where the two tests part ways at the 5 % level the line says so."""
-    from analysis.stats.ranks import opinion
-
-    for comparison in comparisons:
-        effect = comparison.primary
-        if effect is None:
-            continue
-        name = f"{comparison.workload}, {comparison.tweakset}"
-        if effect.design == "two-sample" and comparison.relative_to is None:
-            yield f"{name}: none: ranks take runs to be independent, and at different times they may not be."
-            continue
-        other = opinion(effect)
-        yield (
-            f"{name}: {percent(other.gain)} [{percent(other.low)}, {percent(other.high)}], {other.test} p {probability(other.p)}"
-            + (f", sign-flip p {probability(other.flip_p)}" if other.flip_p is not None else "")
-            + f" (t: {probability(effect.p)})"
-            + (": the two part ways, look at the blocks" if (other.p < ALPHA) != (effect.p < ALPHA) else "")
-        )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from analysis.answer import Answer
 from analysis.files import damaged
 from analysis.load import load
-from analysis.subcommands import option, picture_file, signature
+from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 from control.called import JUDGE
@@ -19,9 +17,8 @@ EXAMPLE = f"""\
 example:
   pytest benchmarks/ --blocks=4 --benchmark-save=pilot
   {JUDGE} plan --effect 3% .benchmarks/*/0001_pilot.json
-  {JUDGE} plan --effect 3% pilot.json --power 0.9 --looks 4
+  {JUDGE} plan --effect 3% pilot.json --power 0.9
   {JUDGE} plan --effect 3% pilot.json --blocks 20     what 20 blocks would see
-  {JUDGE} plan --effect 3% pilot.json --plot plan.png
 
 Exit code 0: planned. 2: bad usage, the file cannot be used, or it holds no replicates to plan from.
 """
@@ -36,11 +33,9 @@ def run(
     effect: str = option("PERCENT", "smallest change of speed that matters, such as 3%%", required=True),
     power: float = option("SHARE", "how often it shall be found (default: %(default)s)", type=float, default=0.8),
     blocks: int | None = option("N", "what so many blocks would see (default: as many as the pilot has)", type=int),
-    looks: int | None = option("K", "bounds for looking K times and stopping early", type=int),
-    plot: Path | None = option("FILE", "draw what more blocks would see: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
     from analysis.studies.plan.answer import answer
-    from analysis.studies.plan.plan import Goal, looks_of, plan
+    from analysis.studies.plan.plan import Goal, plan
 
     if not 0.5 <= power <= 0.999:
         raise Refused(f"--power {power}: how often the effect shall be found, from 0.5 to 0.999.")
@@ -50,17 +45,7 @@ def run(
     goal = Goal(_effect(effect), power, blocks)
     with damaged(pilot, "planned from"):
         result = plan(run_of_pilot, goal)
-    bounds = None
-    if looks is not None:
-        if result.blocks is None:
-            raise Refused(f"{pilot}: no number of blocks finds {effect}, so there is nothing to look at.")
-        bounds = looks_of(looks, result.blocks, min(need.alpha for need in result.needs), power)
-    if plot:
-        from analysis.plots.style import draw_file
-        from analysis.studies.plan.pictures import draw
-
-        draw_file(plot, lambda: draw(result, run_of_pilot))
-    return answer(result, bounds, run_of_pilot)
+    return answer(result, run_of_pilot)
 
 
 arguments = run.arguments

@@ -48,7 +48,6 @@ APPENDIX = (
     ("tweaks", "Kernel settings"),
     ("order", "Cells and warnings"),
     ("machine", "Machine"),
-    ("rules", "Twelve rules"),
     ("methods", "Methods"),
     ("data", "Data"),
     ("again", "To do it again"),
@@ -95,13 +94,11 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
 def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     scene = scene_of(runs)
     drawn = pictures_of(scene)
-    states = {picture.name: picture.missing for picture in drawn}
     views = tuple(
         view_of(
             run,
             [comparison for comparison in scene.comparisons if comparison.candidate_run == run.origin],
             scene.effects.get(run.origin, ()),
-            pictures=states,
             place=place,
             told=_told(run),
         )
@@ -112,7 +109,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
     lead = next((picture for picture in drawn if picture.leads), None)
-    leading = next((picture for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), None)
+    leading = next((picture for picture in drawn if picture.name == "forest" and picture.markup), None)
     absent = set() if any(view.keys for view in views) else {"keys"}
     answers = [one for view in views for one in view.answers]
     judged = "open" if between or not told or answers else ""
@@ -125,7 +122,6 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         question=question_of(runs),
         dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
         next=_next(runs, comparisons),
-        rules_met=_rules_met(views),
         sections=[
             *((*entry, False) for entry in told),
             *([(f"picture-{lead.name}", lead.title if lead is leading else "In a picture", False)] if lead else []),
@@ -147,7 +143,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         files=_files(runs, comparisons, arms) + _effects_file(scene),
         command=command,
     )
-    return Page(html, views, between, states)
+    return Page(html, views, between, {picture.name: picture.missing for picture in drawn})
 
 
 def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
@@ -160,11 +156,6 @@ def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
 def _counts(answers: Sequence[WorkloadAnswer]) -> str:
     words = [word for one in answers for word, count in one.verdicts.items() for _ in range(count)]
     return ", ".join(f"{words.count(word)} {spoken(word)}" for word in VERDICTS if word in words)
-
-
-def _rules_met(views: Sequence[View]) -> str:
-    states = [rule.state for view in views for rule in view.rules if rule.state != "not applicable"]
-    return f"{states.count('met')} of {len(states)} that apply are met" if states else ""
 
 
 def _told(run: Run) -> list[ViewText]:

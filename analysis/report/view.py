@@ -19,7 +19,6 @@ from control import rates
 from control.names import first_few, undigested
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
-from .checklist import ReportRule, Subject, checklist
 from .settings import RequestedSetting, State, asked
 from .verdicts import VerdictTable, tables
 
@@ -111,7 +110,6 @@ class View:
     warnings: Sequence[str]
     tables: Sequence[VerdictTable]
     asked: Sequence[RequestedSetting]
-    rules: Sequence[ReportRule]
     facts: Mapping[str, Sequence[Fact]]
     order: str
     lost: Sequence[LostCells]
@@ -130,14 +128,10 @@ def view_of(
     comparisons: Sequence[Comparison],
     effects: Sequence[Effects],
     *,
-    pictures: Mapping[str, str | None],
     place: int,
     told: Sequence[ViewText] = (),
 ) -> View:
-    """Tell one run; `pictures` says which were drawn (None) and why others were not.
-
-    `told` is what the run's own studies answer.
-    """
+    """Tell one run; `told` is what the run's own studies answer."""
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [comparison for comparison in comparisons if is_control(run, comparison)]
     doubted = list(dict.fromkeys(effect.observed.workload for effect in effects if effect.again_fails))
@@ -164,7 +158,6 @@ def view_of(
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),
         tables=tables(comparisons, run),
         asked=asked(run),
-        rules=checklist(Subject(run, tuple(comparisons), pictures, tuple(doubted))),
         facts=facts,
         order=_order(run),
         lost=_lost(run),

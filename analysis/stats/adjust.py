@@ -1,62 +1,28 @@
 """Adjusting p-values for how many questions were asked: the answers may each be read against the level itself.
 
-`ADJUSTMENTS` holds them by the name a user says. The first three keep the chance of even one false alarm below the level and suit
-the few contrasts of a study; the last two let at most that share of all alarms be false and suit a screen of many.
+`ADJUSTMENTS` holds them by the name a user gives. Holm keeps the chance of even one false alarm below the level and suits the few
+contrasts of a study; Benjamini and Hochberg let at most that share of all alarms be false and suit a screen of many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, overload
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
 
 
-class Adjustment(Protocol):
-    """Takes and returns the p-values of a family, or of many families along the last axis of an array."""
-
-    @overload
-    def __call__(self, ps: Floats, /) -> Floats: ...
-    @overload
-    def __call__(self, ps: Sequence[float], /) -> list[float]: ...
-
-
-def _adjustment(factors: Callable[[Floats], Floats], *, step_up: bool) -> Adjustment:
-    """Make an adjustment that multiplies m p-values by factors of their ranks, 1 to m, the smallest first; none exceeds 1.
-
-    Then none falls below a smaller one's (step-down), or none exceeds a larger one's (step-up).
-    """
-
-    def adjust(ps: Any, /) -> Any:
-        import numpy as np
-
-        values = np.asarray(ps, float)
-        order = np.argsort(values, axis=-1, kind="stable")
-        ordered = np.minimum(1.0, factors(np.arange(1.0, values.shape[-1] + 1)) * np.take_along_axis(values, order, -1))
-        ordered = np.minimum.accumulate(ordered[..., ::-1], -1)[..., ::-1] if step_up else np.maximum.accumulate(ordered, -1)
-        result = np.empty_like(values)
-        np.put_along_axis(result, order, ordered, -1)
-        return result if isinstance(ps, np.ndarray) else result.tolist()
-
-    return adjust
+def holm(ps: Sequence[float]) -> list[float]:
+    """Multiply the smallest of m p-values by m, the next by m - 1, …; none falls below a smaller one's (Holm 1979)."""
+    result, least = [0.0] * len(ps), 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        least = result[index] = max(least, min(1.0, (len(ps) - rank) * ps[index]))
+    return result
 
 
-bonferroni = _adjustment(lambda ranks: 0 * ranks + len(ranks), step_up=False)
-holm = _adjustment(lambda ranks: len(ranks) + 1 - ranks, step_up=False)  # Holm 1979
-# Hochberg 1988: a little stronger, for independent contrasts; those with one baseline hang together positively, which is as good
-# (Sarkar 1998).
-hochberg = _adjustment(lambda ranks: len(ranks) + 1 - ranks, step_up=True)
-benjamini_hochberg = _adjustment(lambda ranks: len(ranks) / ranks, step_up=True)  # 1995
-benjamini_yekutieli = _adjustment(lambda ranks: (1 / ranks).sum() * len(ranks) / ranks, step_up=True)  # 2001, whatever hangs together
+def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
+    """Multiply the p-value of rank k of m by m / k; none exceeds a larger one's (Benjamini and Hochberg 1995)."""
+    result, most = [0.0] * len(ps), 1.0
+    for rank, index in reversed(list(enumerate(sorted(range(len(ps)), key=ps.__getitem__), start=1))):
+        most = result[index] = min(most, len(ps) / rank * ps[index])
+    return result
 
-ADJUSTMENTS: dict[str, Adjustment] = {
-    "holm": holm,
-    "hochberg": hochberg,
-    "bonferroni": bonferroni,
-    "bh": benjamini_hochberg,
-    "by": benjamini_yekutieli,
-}
+
+ADJUSTMENTS: dict[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": benjamini_hochberg}

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from analysis.arms import BASELINE
@@ -18,7 +17,6 @@ from analysis.ending import ending
 from analysis.load import from_json
 from analysis.render.text import render
 from analysis.report.answers import answers, control
-from analysis.studies.calibration.rates import band, baseline_rates, contrasts, guard_p
 from analysis.studies.gate.gate import judge as judge_gate
 from analysis.studies.gate.limits import Limits
 from analysis.studies.gate.session import SessionGate
@@ -320,33 +318,3 @@ def test_huge_pages_are_looked_for_in_the_memory_of_both_arms() -> None:
 def test_only_different_untouched_arms_can_be_declared(arms: Sequence[str]) -> None:
     with pytest.raises(Refused, match="baseline"):
         read(replace(MADE, baseline=arms))
-
-
-# -- how often it is wrong
-
-
-def test_what_is_calibrated_is_what_compare_does() -> None:
-    seconds = np.exp(np.random.default_rng(3).normal(0, 0.05, (8, 4)))
-    arms = ("stock", "stock-again", "mine", "other")
-    times_s = dict(zip(arms, seconds.T.tolist(), strict=True))
-    found = compare(read(replace(SIX, workloads=("cnn_train",)), timed(times_s)))
-    times = np.log(seconds)[np.newaxis]
-    ps = [one.primary.p for one in found if one.primary]
-    assert ps == pytest.approx([float(guard_p(times)[0]), *contrasts(times, together=True).p[0]])
-    assert contrasts(times, together=False).p.shape == (1, 3)
-
-
-def test_both_arms_keep_the_level_and_find_more() -> None:
-    """Of 12 equal tweak sets any is called in 5 % of sessions or fewer, by the upper end of the binomial 99 % band.
-
-    The power for 4 and for 8 % rises by more than the noise of two such shares; the guard costs its 1 %.
-    """
-    trials = 4_000
-    rows = baseline_rates(7, trials).rows
-    alone, guarded = ([share or 0.0 for share in rows[way]] for way in ("stock alone", "both, guard at 0.01"))
-    assert guarded[0] <= band(trials)[1]
-    for one, both in zip(alone[1:4], guarded[1:4], strict=True):
-        assert both > one + 3 * math.sqrt(one * (1 - one) / trials)
-    low, high = band(trials, 0.01)
-    assert low <= guarded[4] <= high
-    assert guarded[5] < 0.65 * alone[5]

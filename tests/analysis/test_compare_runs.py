@@ -284,8 +284,7 @@ def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
     """One table, whatever is compared.
 
     Workloads of one row share one; hundreds of comparisons are one screen, a count of each verdict, the differences shown and the commonest
-    reasons; a screen says by what it is adjusted. Ranks see eleven blocks 2 % faster where the t-test sees the spread that one odd block
-    makes, 60 % slower.
+    reasons; a screen says by what it is adjusted.
     """
     monkeypatch.chdir(tmp_path)
     suite = Made(arms=(STOCK,), workloads=tuple(f"suite.py::test_{at}" for at in range(4)))
@@ -298,7 +297,7 @@ def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
     pages = {
         "two runs": printed(capsys, "compare", "old-*.json", "new-*.json"),
         "many": printed(capsys, "compare", "many.json"),
-        "odd": printed(capsys, "compare", "odd.json", "--robust", "--adjust", "bh"),
+        "odd": printed(capsys, "compare", "odd.json", "--adjust", "bh"),
     }
     assert max(len(line) for page in pages.values() for line in page.splitlines()) <= 100
     assert len(pages["many"].splitlines()) < 40

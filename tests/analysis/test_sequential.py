@@ -9,7 +9,6 @@ from scipy import stats
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.studies.calibration.rates import band, stopping_rates
 from analysis.terms import Comparison
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -48,18 +47,6 @@ def test_interval_and_p_allow_for_the_looks_at_the_data(name: str) -> None:
     assert found.log_se == pytest.approx(wider * fixed.log_se)
     assert found.p > fixed.p
     assert found.low < fixed.low < fixed.high < found.high
-
-
-def test_stopping_when_enough_is_known_calls_no_more_false_alarms() -> None:
-    """Of 4,000 sessions with twelve equal sets, and of intervals around effects that are there."""
-    trials = 4_000
-    rates = stopping_rates(7, trials)
-    found, unwidened = (
-        {head: share or 0.0 for head, share in zip(rates.columns, rates.rows[way], strict=True)}
-        for way in ("--precision", "--precision, at 95 %")
-    )
-    assert found["A/A, any of 12"] <= band(trials)[1] < unwidened["A/A, any of 12"], "what intervals are widened for"
-    assert min(found[f"{head}, inside"] for head in ("A/A", "+4 %", "+8 %")) > 0.94
 
 
 def test_the_rule_needs_its_own_run() -> None:

@@ -1,4 +1,4 @@
-"""From a pilot to a plan: blocks, time, length of a cell, and when to look."""
+"""From a pilot to a plan: blocks and time."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A plan as an answer: what all workloads take together, what each needs, how long a cell should be, when to look; then the command."""
+"""A plan as an answer: what all workloads take together, what each needs; then the command."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from analysis.again import command_line
@@ -15,7 +15,7 @@ from analysis.terms import AGAIN, Run
 from analysis.wording import duration, plan_command, studies_own, study_files, unsigned
 from control.names import undigested
 
-from .plan import DAY_S, CellLength, Looks, Need, Plan
+from .plan import DAY_S, Need, Plan
 
 CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whatever copy of the repository
 LEGEND = (
@@ -24,13 +24,9 @@ LEGEND = (
     ("seen with", "the smallest gain or loss that so many blocks find with this power (MDE)."),
     ("[95 %]", "as far as the pilot knows its own noise: with few blocks it knows it badly."),
 )
-RULES = (
-    "O'Brien-Fleming is hard to cross early and costs hardly a block; Lan-DeMets is alike and holds where looks come at other times too; "
-    "Pocock stops soonest where the effect is large, and is the dearest where there is none."
-)
 
 
-def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
+def answer(plan: Plan, pilot: Run) -> Answer:
     goal = plan.goal
     feasible = plan.on_this_machine and plan.blocks is not None
     in_file = pilot.design.kind == "file"  # its rows are the design; where it lies is not kept
@@ -40,7 +36,7 @@ def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
     return Answer(
         title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} power, by the noise of run {pilot.run_id}",
         findings=findings,
-        sections=[*_needs(plan), *_cell_lengths(plan), *(_looks(looks, plan) if looks else ()), *_unplanned(plan)],
+        sections=[*_needs(plan), *_unplanned(plan)],
         legend=LEGEND,
         next="" if feasible and in_file else _next(plan, pilot),
         data={
@@ -51,7 +47,6 @@ def answer(plan: Plan, looks: Looks | None, pilot: Run) -> Answer:
             **{name: getattr(plan, name) for name in ("blocks", "block_s", "total_s", "days", "on_this_machine", "seen_in_a_day")},
             "workloads": plan.needs,
             "unplanned": list(plan.unplanned),
-            "looks": looks,
         },
     )
 
@@ -126,47 +121,6 @@ def _together(plan: Plan) -> str:
     apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
     runs = f" A run for each workload, with the blocks that it needs, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
     return f"{plan.blocks} blocks {time}{why_so_many}.{runs}"
-
-
-def _cell_lengths(plan: Plan) -> Iterator[Section]:
-    lengths = [(undigested(need.workload), need.cell_length) for need in plan.needs if need.cell_length is not None]
-    if lengths:
-        columns = [Column(head, write=write, left=at == 0) for at, (head, write, _) in enumerate(CELL_LENGTH)]
-        rows = [[workload, *(value(length) for _, _, value in CELL_LENGTH[1:])] for workload, length in lengths]
-        title = "Longer cells or more blocks? The steps a cell that use time best, for mean step time:"
-        yield Section(title, [Table(columns, rows)])
-
-
-CELL_LENGTH: Sequence[tuple[str, Callable[..., str], Callable[[CellLength], object]]] = (
-    ("workload", str, str),
-    ("steps\nnow", str, lambda length: length.steps),
-    ("best", str, lambda length: length.best_steps or "no limit"),
-    ("a step\ntakes", lambda seconds: f"{seconds * 1000:.3g} ms", lambda length: length.step_s),
-    ("the rest of\na cell", duration, lambda length: length.overhead_s),
-    ("noise that no\nsteps reduce", unsigned, lambda length: length.between_share),
-    ("time saved at\nequal precision", unsigned, lambda length: max(0.0, length.saved)),
-)
-
-
-def _looks(looks: Looks, plan: Plan) -> Iterator[Section]:
-    heads = ["rule", *(f"look {at}" for at in range(1, looks.looks + 1)), f"on average\nif {unsigned(plan.goal.gain)} is true"]
-    rows = [
-        row
-        for rule in looks.rules
-        for row in (
-            [rule.name, *(f"p < {_bound(p)}" for p in rule.p), f"{rule.expected_blocks:.0f} blocks"],
-            ["  after blocks", *rule.blocks, None],
-        )
-    ]
-    yield Section(
-        f"Stopping early, {looks.looks} looks: call a difference where its own paired p is below the bound. "
-        f"(Each look at 0.05 would call {unsigned(looks.naive)} of equals different.)",
-        [Table([Column(head, left=at == 0) for at, head in enumerate(heads)], rows), Line(RULES)],
-    )
-
-
-def _bound(p: float) -> str:
-    return f"{p:.2g}" if p >= 0.001 else f"{p:.1e}"
 
 
 def command_of(pilot: Run, blocks: int) -> str:

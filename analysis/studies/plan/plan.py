@@ -1,7 +1,6 @@
-"""From a pilot to a plan: how many blocks a run needs to find an effect, how long that takes, and where its time is best spent.
+"""From a pilot to a plan: how many blocks a run needs to find an effect, and how long that takes.
 
 The unit is the block, as in every verdict: its log ratio of two arms scatters by so much, and that alone says how many are needed.
-Longer cells or more of them is weighed as Kalibera & Jones (2013) do.
 """
 
 from __future__ import annotations
@@ -10,23 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from analysis.checks import different_data
 from analysis.compare import compare
 from analysis.stats.power import (
     FEWEST,
-    blocks_factor,
     blocks_needed,
-    expected_share,
-    naive_type_i,
-    obrien_fleming,
     pair_spread,
-    pocock,
-    spending,
     spread_interval,
 )
-from analysis.stats.within import best_repetitions, levels
 from analysis.switched import is_switched
 from analysis.terms import Cell, Comparison, Metric, Refused, Run
 from analysis.verdict import ONE_RUN, without_guards
@@ -72,7 +62,6 @@ class Need:
     mde_blocks: int
     mde: float
     block_s: float | None
-    cell_length: CellLength | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +157,6 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
         mde_blocks=mde_blocks,
         mde=detectable_gain(log_sd, mde_blocks, alpha, goal.power),
         block_s=_block_s(cells),
-        cell_length=cell_length(cells, stocks[0]),
     )
 
 
@@ -194,118 +182,3 @@ def _block_s(cells: Sequence[Cell]) -> float | None:
             return None
         by_arm.setdefault(cell.tweakset, []).append(cell.duration_s)
     return math.fsum(math.fsum(times) / len(times) for times in by_arm.values())
-
-
-@dataclass(frozen=True, slots=True)
-class CellLength:
-    """Steps a cell against more cells, for the difference of mean step times.
-
-    `steps` are measured now, each takes `step_s`; everything else of a cell takes `overhead_s`. `best_steps` give the narrowest
-    interval for a given time; None where blocks add no noise of their own, so that no cell is too long. `saved` is the share of the
-    time they save at equal precision. `between_share` is the share of a block's variance that no number of steps reduces.
-    """
-
-    steps: int
-    step_s: float
-    overhead_s: float
-    best_steps: int | None
-    saved: float
-    between_share: float
-
-
-def cell_length(cells: Sequence[Cell], baseline: str) -> CellLength | None:
-    """Weigh the noise between blocks against that of steps, and the cost of a cell against that of a step.
-
-    Steps are paired: a block's arms work on the same samples, so only what differs between them step by step is noise. None where
-    cells keep no steps or no duration, have not equally many steps, or fewer than two blocks.
-    """
-    times = {(cell.tweakset, cell.block): np.array(cell.steps.wall_s[cell.steps.warmup :]) for cell in cells if cell.steps is not None}
-    durations = [cell.duration_s for cell in cells if cell.duration_s is not None]
-    lengths = {len(time) for time in times.values()}
-    if len(durations) < len(cells) or len(times) < len(cells) or len(lengths) != 1 or min(lengths) < 2:
-        return None
-    (steps,) = lengths
-    step_s = float(np.mean(list(times.values())))
-    overhead_s = math.fsum(durations) / len(durations) - steps * step_s
-    variances = [
-        result
-        for arm in sorted({cell.tweakset for cell in cells} - {baseline})
-        if (result := _paired_variances(times, baseline, arm)) is not None
-    ]
-    if overhead_s <= 0 or not variances:
-        return None
-    within, of_means = (math.fsum(level) / len(level) for level in zip(*variances, strict=True))
-    between = max(0.0, of_means - within / steps)
-
-    def cost(length: float) -> float:
-        return (overhead_s / length + step_s) * (between * length + within) if math.isfinite(length) else step_s * within
-
-    (best,) = best_repetitions((within, between), (step_s, overhead_s))
-    return CellLength(
-        steps=steps,
-        step_s=step_s,
-        overhead_s=overhead_s,
-        best_steps=math.ceil(best) if math.isfinite(best) else None,
-        saved=1 - cost(best) / cost(steps),
-        between_share=between / of_means,
-    )
-
-
-def _paired_variances(times: dict[tuple[str, int], np.ndarray], baseline: str, arm: str) -> tuple[float, ...] | None:
-    """S_1² and S_2² of one arm's steps minus the baseline's, as shares of the baseline's mean step; None of fewer than two blocks."""
-    both = sorted(block for name, block in times if name == arm and (baseline, block) in times)
-    if len(both) < 2:
-        return None
-    base = np.array([times[baseline, block] for block in both])
-    return levels((np.array([times[arm, block] for block in both]) - base) / base.mean()).s2
-
-
-RULES = {"O'Brien-Fleming": obrien_fleming, "Lan-DeMets": spending, "Pocock": pocock}
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRule:
-    """One way to divide the level among the looks.
-
-    At each look, after so many `blocks`, a difference is called where the unadjusted paired p of its contrast is below `p` (|z| above
-    `z`); the run may stop once all are called. `expected_blocks` are run on average for a contrast with the effect planned for.
-    """
-
-    name: str
-    blocks: tuple[int, ...]
-    z: tuple[float, ...]
-    p: tuple[float, ...]
-    expected_blocks: float
-
-
-@dataclass(frozen=True, slots=True)
-class Looks:
-    """A plan to look several times. `naive` is how often equals are called different at 5 % when each look is taken for the only one."""
-
-    looks: int
-    alpha: float
-    naive: float
-    rules: tuple[PlanRule, ...]
-
-
-def looks_of(looks: int, blocks: int, alpha: float, power: float) -> Looks:
-    """Plan equally spaced looks for one contrast held to `alpha`; one look at the end would need so many `blocks`.
-
-    Bounds are those of z, applied to the p-value of each look's t-test: with 3 blocks a look and more that keeps the level.
-
-    Raises: Refused, where the first look would come before 3 blocks.
-    """
-    if looks < 2:
-        raise Refused(f"--looks {looks}: one look at the end is what a run without it has; give 2 or more.")
-    if blocks < FEWEST * looks:
-        raise Refused(
-            f"--looks {looks}: with {FEWEST} blocks between looks at most {blocks // FEWEST} fit into the {blocks} blocks needed."
-        )
-    rules = []
-    for name, bounds_of in RULES.items():
-        bounds = bounds_of(looks, alpha)
-        last = math.ceil(blocks * blocks_factor(bounds, alpha, power))
-        at = tuple(math.ceil(last * look / looks) for look in range(1, looks + 1))
-        p = tuple(math.erfc(z / math.sqrt(2)) for z in bounds)
-        rules.append(PlanRule(name, at, tuple(bounds), p, last * expected_share(bounds, alpha, power)))
-    return Looks(looks, alpha, naive_type_i(looks, ALPHA), tuple(rules))

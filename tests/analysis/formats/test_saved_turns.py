@@ -18,7 +18,6 @@ from scipy import stats
 from analysis.formats.fields import LONGEST_S, Fields
 from analysis.formats.saved_cell import ADJUSTED, others_cpu_s, slices_of
 from analysis.load import from_json, load
-from analysis.studies.calibration.rates import band
 from analysis.terms import Design, Factor, Point, Steps, Unreadable
 from control.turns import round_adjusted_s
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -91,8 +90,8 @@ def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
             every += [math.log(b / a) for a, b in zip(*arms, strict=True)]
         by_block += stats.ttest_1samp(gains, 0).pvalue < 0.05
         by_round += stats.ttest_1samp(every, 0).pvalue < 0.05
-    low, high = band(draws)
-    assert low <= by_block / draws <= high
+    low, high = stats.binom.interval(0.99, draws, 0.05)
+    assert low <= by_block <= high
     assert by_round / draws > 0.5
 
 

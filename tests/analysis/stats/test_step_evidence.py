@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
 
-from analysis.stats import many
 from analysis.stats.changepoint import PHI, SHORTEST_EPISODE, SHORTEST_LEVEL, step_evidence
 from analysis.stats.effect import two_sample_effect
 from analysis.stats.in_time import CAUTION, CLIP, DRIFTS, FORGETTING, MEMORIES, clipped, odd_runs, step_in_time
@@ -194,25 +194,13 @@ def test_the_longer_the_time_between_the_arms_the_less_is_known() -> None:
     assert errors[2] > 10 * errors[0]
 
 
-@pytest.mark.parametrize(("n", "m"), [(8, 8), (3, 3), (8, 1), (3, 2), (15, 3)])
-def test_many_at_once_are_what_each_is_alone(n: int, m: int) -> None:
-    rng = np.random.default_rng(n)
-    base, candidate = rng.normal(0, 0.1, (20, n)), rng.normal(0.1, 0.1, (20, m))
-    found = many.in_time_effects(base, candidate, 0.03)
-    times = tuple(range(n)), tuple(range(n, n + m))
-    for at in range(20):
-        one = two_sample_effect(RATE, np.exp(base[at]).tolist(), np.exp(candidate[at]).tolist(), 0.03, times)
-        assert (one.p, one.p_equivalent) == pytest.approx((found.p[at], found.p_equivalent[at]))
-        assert (np.log1p(one.gain), np.log1p(one.low90)) == pytest.approx((found.log_gain[at], found.log_low90[at]))
-        assert one.low <= one.low90 <= one.gain <= one.high90 <= one.high
-
-
 @pytest.mark.parametrize(("n", "m", "spreads"), [(8, 8, 4), (15, 1, 4), (8, 1, 5), (4, 4, 6)])
 def test_nine_in_ten_differences_of_a_few_spreads_are_found(n: int, m: int, spreads: float) -> None:
     """The power that docs/between_runs.md tells, at a correlation of .35 between neighbours; ± 3 % of 1,000 draws."""
     noise = remembering(n + m)
-    found = many.in_time_effects(noise[:, :n], noise[:, n:] + spreads, 0.03).p < 0.05
-    assert found.mean() > 0.87
+    turns = [0] * n + [1] * m
+    step, error, df = step_in_time(noise + spreads * np.array(turns), turns, range(n + m))
+    assert (2 * stdtr(df, -np.abs(step) / error) < 0.05).mean() > 0.87
 
 
 def test_runs_that_take_turns_find_less_than_half_of_that() -> None:

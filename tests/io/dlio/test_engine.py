@@ -178,7 +178,6 @@ def unavailable_reason(given: Mapping[str, str]) -> str | None:
     ("given", "says"),
     [
         ({"epochs": "2", "cache": "cold"}, "DLIO does not wait between two epochs, so only the first can be cold"),
-        ({"format": "mmap_indexed_binary"}, "reads the index of mmap_indexed_binary as single bytes"),
     ],
 )
 def test_what_dlio_cannot_do_is_said_before_it_runs(

@@ -168,7 +168,7 @@ def test_a_tree_that_reads_no_such_key_is_refused_before_it_runs() -> None:
         ({}, "reader.prefetch_size", "0"),  # unset: torch's own factor of 2
         ({"format": "tfrecord", "read_threads": "3"}, "reader.prefetch_size", "6"),  # TensorFlow's is of batches
         ({"format": "tfrecord"}, "framework", "tensorflow"),
-        ({"format": "npy"}, "reader.data_loader", "pytorch"),
+        ({"format": "npz"}, "reader.data_loader", "pytorch"),
         ({"file_shuffle": "off"}, "reader.file_shuffle", "off"),
         ({"checkpoint": "on"}, "workflow.checkpoint", "True"),
         ({"checkpoint": "on"}, "checkpoint.steps_between_checkpoints", "-1"),

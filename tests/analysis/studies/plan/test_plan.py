@@ -18,12 +18,8 @@ from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
 from analysis.studies.plan.answer import command_of
-from analysis.studies.plan.pictures import draw
-from analysis.studies.plan.plan import Goal, cell_length, looks_of, plan
-from analysis.terms import Refused
-from control.t_test import detectable_gain
+from analysis.studies.plan.plan import Goal, plan
 from tests.analysis.answers import printed, refusals, refused
-from tests.analysis.plots.reading import faults, lines_of, points
 from tests.made_designs import Keys, ablation, designed
 from tests.made_switched import switched_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
@@ -51,24 +47,6 @@ def test_pilots_name_the_blocks_that_are_needed() -> None:
     needs = [planned(replace(PILOT, seed=seed)) for seed in range(30)]
     assert np.median([need.blocks for need in needs]) == pytest.approx(true, rel=0.2)
     assert sum(need.blocks_low <= true <= need.blocks_high for need in needs) >= 25
-
-
-def test_the_picture_marks_the_blocks_of_the_pilot_and_those_that_are_needed(tmp_path: Path) -> None:
-    """The dot is the table's smallest gain with the pilot's blocks; the diamond stands where the curve has come down to the effect."""
-    pilot = from_json(saved_run(PILOT), "pilot")
-    made = plan(pilot, GOAL)
-    figure = draw(made, pilot)
-    assert faults(figure) == []
-    (axes,) = figure.axes
-    need = made.needs[0]
-    ((seen,), (enough,)) = (points(lines_of(axes, marker)[0]) for marker in ("o", "D"))
-    assert seen == pytest.approx((need.pilot_blocks, 100 * need.mde))
-    assert need.blocks is not None
-    assert enough == pytest.approx((need.blocks, 100 * detectable_gain(need.log_sd, need.blocks, need.alpha)))
-    assert enough[1] <= 3.0 < 100 * detectable_gain(need.log_sd, need.blocks - 1, need.alpha)
-    path = saved_file(tmp_path, PILOT)
-    assert main(["plan", "--effect", "3%", str(path), "--plot", str(tmp_path / "plan.svg")]) == 0
-    assert "dashed line" in (tmp_path / "plan.svg").read_text(encoding="utf-8")
 
 
 def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None:
@@ -143,70 +121,6 @@ def test_a_cell_that_did_other_work_is_no_noise() -> None:
     assert need.log_sd == pytest.approx(TRUE_SD, rel=0.35)
 
 
-def test_the_best_cell_length_trades_overhead_for_noise() -> None:
-    """Noise of steps 10 % and of runs √2 · 1 % between arms: √(1 s/.04 s · .02/.0002) = 50 steps.
-
-    12 are run: as (1/12 + .04)(.0002 · 12 + .02)/((1/50 + .04)(.0002 · 50 + .02)) = 1.535, a third of the time could be saved.
-    """
-    made = replace(PILOT, arms=PILOT.arms[:2], blocks=400, run_cv=0.01, step_cv=0.1)
-    run = from_json(saved_run(made), "pilot")
-    found = cell_length(run.cells, "stock")
-    assert found is not None
-    assert found.steps == 12
-    assert found.step_s == pytest.approx(0.04, rel=0.02)
-    assert found.overhead_s == pytest.approx(1.0)
-    assert found.best_steps == pytest.approx(50, rel=0.25)
-    assert found.saved == pytest.approx(1 - 1 / 1.535, abs=0.07)
-    assert found.between_share == pytest.approx(0.0002 / (0.0002 + 0.02 / 12), abs=0.06)
-
-
-def test_no_cell_is_too_long_where_blocks_add_no_noise() -> None:
-    """Runs that do not differ beyond their steps: half of such pilots show less than nothing between blocks, and are told so."""
-    found = [
-        cell_length(from_json(saved_run(replace(PILOT, arms=PILOT.arms[:2], run_cv=0, seed=seed)), "pilot").cells, "stock")
-        for seed in range(12)
-    ]
-    unlimited = [one for one in found if one is not None and one.best_steps is None]
-    assert 2 <= len(unlimited) <= 10
-    assert all(one.between_share == 0 for one in unlimited)
-    # What is saved is the overhead: 1 s of 1 s + 12 · 40 ms.
-    assert unlimited[0].saved == pytest.approx(1 / 1.48, rel=0.02)
-
-
-def test_cells_without_a_duration_have_no_best_length() -> None:
-    run = from_json(saved_run(PILOT), "pilot")
-    assert cell_length([replace(cell, duration_s=None) for cell in run.cells], "stock") is None
-
-
-def test_looks_keep_the_level_with_real_t_tests() -> None:
-    """20,000 runs without any effect, 20 blocks at most, looked at after 5, 10, 15 and 20 by each rule's p: at most 5.5 % are called.
-
-    Looking each time at .05 calls 12 %.
-    """
-    draws = np.random.default_rng(20).normal(size=(20_000, 20))
-    at = (5, 10, 15, 20)
-    seen = np.array([scipy.stats.ttest_1samp(draws[:, :n], 0, axis=1).pvalue for n in at])
-    for rule in looks_of(4, 20, 0.05, 0.8).rules:
-        assert (seen < np.array(rule.p)[:, None]).any(axis=0).mean() < 0.055
-    assert (seen < 0.05).any(axis=0).mean() > 0.12
-
-
-def test_looks_come_after_whole_blocks_and_a_little_later_than_one_look() -> None:
-    """20 blocks: O'Brien & Fleming needs 2.4 % more for the same power, 21; Pocock 20 %."""
-    obrien, _, pocock = looks_of(4, 20, 0.05, 0.8).rules
-    assert obrien.blocks == (6, 11, 16, 21)
-    assert pocock.blocks[-1] == 25
-    assert obrien.expected_blocks < obrien.blocks[-1]
-    assert obrien.p == pytest.approx([2 * scipy.stats.norm.sf(z) for z in obrien.z])
-
-
-@pytest.mark.parametrize("looks", [1, 7])
-def test_looks_that_make_no_sense(looks: int) -> None:
-    """2 at least, and at most 6 fit into 20 blocks."""
-    with pytest.raises(Refused):
-        looks_of(looks, 20, 0.05, 0.8)
-
-
 def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, replace(PILOT, workloads=("cnn_train", "a_workload_with_a_rather_long_name")), "two.json")
@@ -224,7 +138,7 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     Path("designed.json").write_text(json.dumps(designed_pilot))
     pages = {
         "designed": printed(capsys, "plan", "--effect", "3%", "designed.json").partition("next: ")[2],
-        "two workloads": printed(capsys, "plan", "--effect", "3%", "two.json", "--looks", "3"),
+        "two workloads": printed(capsys, "plan", "--effect", "3%", "two.json"),
         "noisy": printed(capsys, "plan", "--effect", "0.01%", "noisy.json"),
         "one lost": printed(capsys, "plan", "--effect", "3%", "lost.json").split("\n\n")[-2],
     }
@@ -243,13 +157,12 @@ def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
 
 
 def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--effect", "3 %", str(saved_file(tmp_path, PILOT)), "--looks", "2", "--json"]) == 0
+    assert main(["plan", "--effect", "3 %", str(saved_file(tmp_path, PILOT)), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     (need,) = said["workloads"]
     assert said["total_s"] == pytest.approx(said["blocks"] * said["block_s"])
     assert (said["gain"], said["power"], said["blocks"]) == (0.03, 0.8, need["blocks"])
     assert need["metric"] == {"name": "throughput_samples_per_s", "better": "higher", "unit": ""}
-    assert [len(rule["p"]) for rule in said["looks"]["rules"]] == [2, 2, 2]
 
 
 def test_what_cannot_be_planned_is_one_line(
@@ -268,7 +181,6 @@ def test_what_cannot_be_planned_is_one_line(
         "power of nan": ("--effect", "3%", "--power", "nan", "run.json"),
         "tiny effect": ("--effect", "0.0001%", "run.json"),
         "two blocks": ("--effect", "3%", "--blocks", "2", "run.json"),
-        "looks at nothing": ("--effect", "0.01%", "--looks", "2", "run.json"),
         "one block": ("--effect", "3%", "one.json"),
         "not in force": ("--effect", "3%", "ignored.json"),
         "switched": ("--effect", "3%", "switched.json"),
