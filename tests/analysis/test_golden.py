@@ -27,9 +27,7 @@ REFERENCES = {
     "pmdlt_overhead": ("overhead", "pmdlt/overhead_data"),
     "pmdlt_metrics": ("gpu-metrics", "pmdlt/metric_data"),
 }
-MEANS = ("compare", "effects", "describe")
-# `describe` goes through every step; of the runs of more than 150 cells one stands for all.
-LARGE = ("2026-11-21_a", "io_patterns", "monitoring-", "turns-", "turns_2026-11-25")
+MEANS = ("compare", "effects")
 SENTENCES = {"reason", "run", "run_id", "grid"}  # or names of files
 Row = list[str]
 
@@ -91,8 +89,7 @@ def compare(new: list[Row], name: str, request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
 def test_the_numbers_of_a_run_are_those_of_before(run: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
-    commands = ("show", *(name for name in MEANS if name != "describe" or not run.name.startswith(LARGE)))
-    compare(list(lines_of(commands, run, capsys)), run.stem, request)
+    compare(list(lines_of(("show", *MEANS), run, capsys)), run.stem, request)
 
 
 @pytest.mark.needs("reference")

@@ -227,7 +227,7 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
     folder(Path("results"), Made())
     found = {}
     requests = [["io", name] for name in (*files, str(here), "nowhere", "empty")]
-    for request in [*requests, *([command, "results"] for command in ("report", "plot", "compare", "describe"))]:
+    for request in [*requests, *([command, "results"] for command in ("report", "plot", "compare"))]:
         assert main(request) == 2
         out, err = capsys.readouterr()
         assert out == ""
