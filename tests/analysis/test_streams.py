@@ -177,7 +177,6 @@ def test_links_in_a_circle_are_refused(tmp_path: Path, capsys: pytest.CaptureFix
         resolved(circle)
     run = str(saved_file(tmp_path))
     assert "circle" in refused(capsys, "report", run, "--output", str(circle))
-    assert "circle" in refused(capsys, "split", run, "--output", str(circle))
 
 
 def test_writing_follows_a_link_and_leaves_it(tmp_path: Path) -> None:
