@@ -14,6 +14,7 @@ from .arms import (
     TOGETHER,
     Arm,
     Side,
+    alike_by_chance,
     both,
     control_name,
     declared_baseline,
@@ -34,12 +35,13 @@ from .stats.adjust import ADJUSTMENTS
 from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
 from .verdict import GUARD, ONE_RUN, inside_margin, judge, parts_ways
-from .wording import bracket, joined_names, percent, unsigned
+from .wording import bracket, duration, joined_names, percent, probability, unsigned
 
 if TYPE_CHECKING:
     from .pairing import Pairing, Unit
 
 CONTROL = "{} against {} alone is a control: its p is its own, not adjusted, and none is adjusted for it."
+DRIFTED_P, FEWEST_STEPS = 0.01, 4
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 # The low quantile of step time beside it: the first of these that the cells have (other tools' files keep no steps).
 STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
@@ -240,10 +242,33 @@ def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> tuple[Unit, Unit] | None
 def _undecidable(draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
     base, candidate = (read.mean(unit, draft.primary_metric) for unit in alone)
     ratio = candidate / base if draft.primary_metric.better == "higher" else base / candidate
-    draft = replace(draft, observed=ratio - 1, observed_baseline=base)
+    draft = replace(draft, observed=ratio - 1, observed_baseline=base, notes=(*draft.notes, *_one_run_notes(alone)))
     if any(run.replicated for arm in arms for run in arm.runs):
         return replace(draft, reason=ONE_RUN_AN_ARM)
     return replace(draft, verdict="inconclusive", reason=ONE_RUN)
+
+
+def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
+    """Note of two runs of one cell each whether they are copies, stalled, or drifted: their steps are all that is known."""
+    if any(len(unit) > 1 for unit in alone):
+        return
+    from .stats.within import drift, stalls
+
+    cells = [cell for ((_, cell),) in alone if cell.steps is not None and not cell.steps.overlap]
+    times = [cell.steps.wall_s[cell.steps.warmup :] for cell in cells if cell.steps is not None]
+    if len(times) > 1 and times[0] == times[1] and not alike_by_chance(times[0]):
+        yield f"{cells[1].id} has the very times of {cells[0].id}: one of them is a copy."
+    for cell, walls in zip(cells, times, strict=True):
+        if len(walls) < FEWEST_STEPS:
+            continue
+        for stall in stalls(walls):
+            where = f"steps {stall.first} to {stall.first + stall.steps - 1}"
+            rest = (sum(walls) - stall.took) / (len(walls) - stall.steps) / (sum(walls) / len(walls)) - 1
+            without = f"without them its mean step is {percent(rest)}"
+            yield f"{cell.id} stalled: {where} took {duration(stall.took)}, {stall.times:.0f} times the median each; {without}."
+        ratio, p = drift(walls)
+        if p < DRIFTED_P:
+            yield f"{cell.id} drifted: in its second half the median step is {percent(ratio - 1)} (Kolmogorov-Smirnov p {probability(p)})."
 
 
 def _second_metrics(primary: Metric) -> tuple[Metric, ...]:

@@ -150,7 +150,7 @@ def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str
     file, _ = split(source)
     if nothing and contrasts:
         return plan_command(contrasts[0].margin, file)
-    return f"{JUDGE} {'report' if contrasts else 'describe'} {shlex.quote(file)}"
+    return f"{JUDGE} {'report' if contrasts else 'show'} {shlex.quote(file)}"
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:

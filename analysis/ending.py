@@ -12,6 +12,7 @@ from .compare import compare
 from .compare_answer import answer_of
 from .load import from_json
 from .render import text
+from .summary import answer, rows_of
 from .terms import Refused, Run
 
 if TYPE_CHECKING:
@@ -52,7 +53,5 @@ def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), 
             return replace(result, refused=[*refused, *result.refused])
     comparisons = compare(run)
     if not comparisons and not brief:
-        alone: list[Answer] = [answer for hook in studies.hooks("answer_alone") if (answer := hook(run)) is not None]
-        if alone:
-            return replace(alone[0], refused=refused)
+        return replace(answer(rows_of([run], [])), refused=refused)
     return answer_of(comparisons, [run], refused=refused, source=source)

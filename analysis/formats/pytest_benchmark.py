@@ -80,14 +80,11 @@ def from_json(saved: Mapping[str, object], origin: str) -> Run:
         top.refuse("holds no benchmark", "the session measured none: run it again")
     machine = machine_of(top.optional_mapping("machine_info"))
     saved_utc = _utc(top.value.get("datetime"))
-    piece = _piece(top)
-    if piece:
-        warnings.append(f"is the piece {piece} of a run of ours, each block a workload of its own; compare tweak sets inside that run.")
-    elif not saved_utc:
+    if not saved_utc:
         warnings.append("the file does not say when it was saved: its place among other runs is not known.")
     return Run(
         origin=origin,
-        run_id=piece or _run_id(machine, saved_utc, cells.values()) or origin,
+        run_id=_run_id(machine, saved_utc, cells.values()) or origin,
         started_utc=saved_utc,
         interrupted=False,
         studies=STUDIES,
@@ -114,14 +111,6 @@ def _run_id(machine: Mapping[str, object], saved_utc: str, cells: Iterable[Cell]
         return name
     figures = [(cell.workload, cell.tweakset, sorted(cell.metrics.items())) for cell in cells]
     return f"{name}-{hashlib.sha256(repr(figures).encode()).hexdigest()[:8]}"
-
-
-def _piece(top: Fields) -> str | None:
-    """Answer `run/tweakset` for a file that `python -m analysis split` wrote: all pieces of a run were saved at the same time."""
-    infos = [part.optional_mapping("extra_info") for part in top.each("benchmarks")]
-    result = {(str(info.get("run_id") or ""), str(info.get("tweakset") or "")) for info in infos}
-    whole, tweakset = result.pop() if len(result) == 1 else ("", "")
-    return f"{whole}/{tweakset}" if whole and tweakset else None
 
 
 def machine_of(info: Mapping[str, object]) -> dict[str, object]:

@@ -55,7 +55,6 @@ def hooks(name: str) -> tuple[Callable[..., Any], ...]:
 
     - `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics.
     - `command_for(folder)`: what reads a folder without saved runs, or None.
-    - `answer_alone(run)`: what a run says that has nothing beside its baseline, or None.
     - `for_pictures(runs)`: of its own runs, fields of the scene that pictures are drawn from (`plots/scene`).
     - `blocks_for(run, gain)`: what seeing a gain takes, or None.
     - `unquiet(run)`: workloads whose controls differ, and why.

@@ -175,7 +175,7 @@ def test_a_long_answer_ends_after_forty_lines_and_names_what_is_left() -> None:
 RUNS = sorted((Path(__file__).parents[2] / "data/runs").glob("*.json"))
 
 
-@pytest.mark.parametrize("command", ["show", "describe", "effects"])
+@pytest.mark.parametrize("command", ["show", "effects"])
 @pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
 def test_no_word_is_broken(run: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Answer] = []

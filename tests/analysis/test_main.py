@@ -156,7 +156,6 @@ SHOWN = {
     "cluster-scaling": "scale report",
     "cluster-scheduling": "schedule report",
     "gpu-metrics": "gpu-metrics",
-    "harness-": "describe",
     "io_": "io",
     "monitoring": "overhead",
     "power-cap": "power report",

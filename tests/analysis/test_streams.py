@@ -112,7 +112,7 @@ def test_a_very_long_name_does_not_hide_what_is_wrong_with_it(capsys: pytest.Cap
 
 
 ODD = ["", "x" * 300, "circle.json", "pipe.json", "/dev/zero", "/dev/null"]
-COMMANDS = {"compare": [], "describe": [], "plan": ["--effect", "3%"], "gate": ["--max-regression", "3%"]}
+COMMANDS = {"compare": [], "plan": ["--effect", "3%"], "gate": ["--max-regression", "3%"]}
 
 
 def test_an_odd_name_is_refused(
@@ -166,7 +166,7 @@ def test_a_locked_folder_is_a_line(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("pathlib.Path.stat", locked)
-    line = refused(capsys, "describe", pattern.replace("{locked}", str(tmp_path / "locked")))
+    line = refused(capsys, "history", pattern.replace("{locked}", str(tmp_path / "locked")))
     assert "Permission denied" in line or ("*" in pattern and "can be seen" in line)  # a pattern of Python 3.13 passes over what is locked
 
 
@@ -177,7 +177,6 @@ def test_links_in_a_circle_are_refused(tmp_path: Path, capsys: pytest.CaptureFix
         resolved(circle)
     run = str(saved_file(tmp_path))
     assert "circle" in refused(capsys, "report", run, "--output", str(circle))
-    assert "circle" in refused(capsys, "split", run, "--output", str(circle))
 
 
 def test_writing_follows_a_link_and_leaves_it(tmp_path: Path) -> None:
