@@ -289,31 +289,6 @@ def _fraction(name: str, text: str) -> float:
 
 
 @step(
-    "the fastest batch and power limit under a cap, from few points",
-    f"""\
-example:
-  {JUDGE} power limits zeus_power_limit_v100.csv --cap 150
-""",
-)
-def limits(
-    table: Path = option("CSV", "a table of jobs, each at several batches and limits", type=Path),
-    *,
-    cap: float = option("W", "the cap on mean power, W", type=float, required=True),
-    network: str | None = option("NAME", "jobs of this one alone (default: all)"),
-) -> Answer:
-    """The fastest batch and power limit under a cap on mean power, looked for in a table of jobs as if each point had to be measured first.
-
-    Reads tables of the form of Zeus' (dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power). Said is what
-    the search answers, how many points it needed, and how much slower that is than the best of all.
-    """
-    from analysis.studies.power.limits import answer, judge_all, read
-
-    if not 0 < cap < float("inf"):
-        raise Refused(f"--cap {cap:g}: it is a number of watts above 0.")
-    return answer(judge_all(read(table), cap, network))
-
-
-@step(
     "what algorithms make of a cap: throughput, violations, energy, latency",
     f"""\
 example:
