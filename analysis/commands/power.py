@@ -9,14 +9,11 @@ from typing import Any
 from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
-from analysis.wording import parse_percent
 from control.called import JUDGE
 
 GROUP = "study"
-HELP = "power-capped inference: fit, predict, partition, simulate, report"
+HELP = "power-capped inference: fit, predict, partition, report"
 EXAMPLE = f"`{JUDGE} power STEP --help` says the rest."
-
-MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -233,59 +230,6 @@ def partition(  # what goes with what
     else:
         request = partitions.of_task(parameters, task, tasks, gpu, clocks)
     return partitions.answer(request, greedy_mode=greedy, limits=limits)
-
-
-@step(
-    "algorithms compared on a simulated GPU that differs from its model",
-    f"""\
-examples:
-  {JUDGE} power simulate parameters/
-  {JUDGE} power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
-""",
-)
-def simulate(
-    parameters: Path = option("PATH", "a folder of parameters: both what controllers know and the plant is made of", type=Path),
-    *,
-    task_id: str | None = option("ID,…", "tasks of the matrix (default: all that there are parameters for)"),
-    tasks: Path | None = TASKS,
-    algorithms: str | None = option("NAME,…", "what to compare (default: all there are)"),
-    seeds: int = option("N", "plants of each task (default: %(default)s)", type=int, default=20),
-    iterations: int = option("N", "iterations of each, where the cap stays (default: %(default)s)", type=int, default=60),
-    gain_error: str = option("PERCENT", "how far the plant is off, up or down (default: %(default)s%%)", default="8%"),
-    partition_error: str = option("PERCENT", "and each partition by itself, sd (default: %(default)s%%)", default="0%"),
-    noise_w: float = option("W", "of each reading, sd (default: %(default)s)", type=float, default=2.0),
-    lag_s: float = option("S", "time constant of the power (default: %(default)s)", type=float, default=2.0),
-    shadow: bool = option("", "PctoDL with its shadow optimiser too, as an arm of its own"),
-) -> Answer:
-    """Compare algorithms on a simulated GPU that differs from its model: off by a factor, late and noisy. Says nothing of a real one.
-
-    The factor is up or down by the whole of --gain-error, for power and throughput, as the seed has it. For each task and algorithm: images
-    per second, watts, and the part of the readings above 1.02 of the cap, over the second half of each phase of the caps; then our own
-    controller (steady) against each, seed by seed, with 95 % intervals.
-    """
-    from analysis.studies.power import simulation
-    from control.power import algorithms as every
-    from control.power.plant import Mismatch
-
-    names = tuple(algorithms.split(",")) if algorithms else every.names()
-    for name in names:
-        every.load(name)
-    if seeds < 1 or iterations < 2:
-        raise Refused("--seeds is 1 or more, --iterations 2 or more.")
-    for name, value in (("noise-w", noise_w), ("lag-s", lag_s)):
-        if not 0 <= value <= MOST:
-            raise Refused(f"--{name} {value:g}: it is a number from 0 to {MOST:g}.")
-    errors = [_fraction("--gain-error", gain_error), _fraction("--partition-error", partition_error)]
-    mismatch = Mismatch(gain_error=errors[0], partition_error=errors[1], noise_w=noise_w, lag_s=lag_s)
-    chosen = simulation.chosen_tasks(parameters, tasks, task_id)
-    return simulation.answer(simulation.SimulationPlan(str(parameters), chosen, names, seeds, mismatch, iterations, shadow))
-
-
-def _fraction(name: str, text: str) -> float:
-    fraction = 0.0 if text.rstrip("%").strip() == "0" else parse_percent(text)
-    if fraction > 0.5:
-        raise Refused(f"{name} {text}: more than half is no error of a model.")
-    return fraction
 
 
 @step(

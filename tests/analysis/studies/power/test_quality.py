@@ -132,11 +132,9 @@ def test_every_answer_that_stands_on_a_copied_set_says_so(tmp_path: Path, power:
     }
     (tmp_path / "broken.json").write_text(json.dumps(head))
     setting = ["--shares", "25,25", "--batches", "16,16", "--sm", "900"]
-    (tmp_path / "tasks.yaml").write_text("tasks: [{id: 1, gpu: 3080Ti, model: two, dataset: imagenet, cap_w: 250}]")
     asked = [
         ["predict", tmp_path, "--network", "two", *setting],
         ["partition", tmp_path, "--network", "two", "--cap", "250"],
-        ["simulate", tmp_path, "--tasks", tmp_path / "tasks.yaml", "--algorithms", "steady", "--seeds", "1", "--iterations", "2"],
     ]
     for args in asked:
         (copy,) = [one for one in power(*args, "--json").json["findings"] if one["kind"] == "copy"]
