@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
@@ -190,15 +189,11 @@ def partition(  # what goes with what
     gpu: str | None = GPU,
     cap: float | None = option("W", "the cap on the board's power, W, or on what the models have in its place", type=float),
     task: int | None = option("ID", "a task: its network, GPU and every cap of its schedule", type=int),
-    front: bool = option("", "no cap: what more power buys, from the smallest cap that can be kept on"),
     tasks: Path | None = TASKS,
     clocks: tuple[float, ...] | None = option(
         "F,F,…", "clocks (or duties) that can be set (default: the GPU's, of data/power/gpus.yaml)", type=_clocks
     ),
     margin: float = option("W", "keep so much of the cap free", type=float, default=0.0),
-    sds: float = option("K", "keep K standard deviations of the predicted power free too", type=float, default=0.0),
-    most_processes: int | None = option("N", "no more processes than this (default: as many as were profiled)", type=int),
-    profiled_only: bool = option("", "only partitions that were profiled, no mixes"),
     greedy: str | None = option(
         "", "the original's search: with clocks rounded down, or as they come out", choices=("fast", "slow"), default=None
     ),
@@ -211,25 +206,20 @@ def partition(  # what goes with what
     """
     from analysis.studies.power import partition as partitions
 
-    if sum((cap is not None, task is not None, front)) != 1:
-        raise Refused("One of --cap, --task and --front is required, and only one.")
-    for name, value in (("cap", cap), ("margin", margin), ("sds", sds)):
+    if (cap is None) == (task is None):
+        raise Refused("One of --cap and --task is required, and only one.")
+    for name, value in (("cap", cap), ("margin", margin)):
         if value is not None and not 0 <= value < float("inf"):
             raise Refused(f"--{name} {value:g}: it is a number of 0 or more.")
-    if most_processes is not None and most_processes < 1:
-        raise Refused(f"--most-processes {most_processes}: at least one process runs.")
     if tasks is not None and task is None:
         raise Refused("--tasks is a file of tasks; say which one of them with --task.")
     if task is not None and network is not None:
         raise Refused("--network is what the task says; leave it, or give --cap in place of --task.")
-    if greedy and (sds or most_processes is not None or profiled_only or front):
-        raise Refused("--greedy knows --cap, --task and --margin; --sds, --most-processes, --profiled-only, --front are our own search's.")
-    limits: dict[str, Any] = {"margin_w": margin, "sds": sds, "max_processes": most_processes, "mixes": not profiled_only}
     if task is None:
         request = partitions.of_names(parameters, network, gpu, cap, clocks)
     else:
         request = partitions.of_task(parameters, task, tasks, gpu, clocks)
-    return partitions.answer(request, greedy_mode=greedy, limits=limits)
+    return partitions.answer(request, greedy_mode=greedy, margin_w=margin)
 
 
 @step(
