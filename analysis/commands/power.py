@@ -63,17 +63,11 @@ def traces(
     "what is wrong with traces or parameters",
     f"""\
 examples:
-  {JUDGE} power quality traces.csv sweep.csv      files of traces, looked at together
-
-Exit code 0: nothing that refuses. 1: something does. 2: bad usage, or nothing can be read.
+  {JUDGE} power quality traces.csv sweep.csv parameters/
 """,
 )
 def quality(paths: list[Path] = option("PATH", "files of traces (.csv), folders or files of parameters", type=Path, nargs="+")) -> Answer:
-    """Whether traces or parameters can be trusted.
-
-    Found are rows stored as zeros, copies of another network, values on the bounds of their fit, curves that fall with the clock,
-    and impossible values. A finding marked ! refuses: `fit` builds nothing on it. The others are notes to read an answer with.
-    """
+    """What traces or parameters show that no device does: rows stored as zeros, and curves that fall with the clock."""
     from analysis.studies.power.quality import answer
 
     return answer(paths)
@@ -201,8 +195,7 @@ def partition(  # what goes with what
     """The partition, batches and clocks that are predicted to give most images/s under a cap, out of a model's parameters.
 
     Our own search by default: everything that was profiled and mixes of it, at every supported clock, never above the cap in prediction.
-    With --greedy the original's search, defects included. What the quality gate finds in the models is said below; ! marks what a fit
-    would refuse.
+    With --greedy the original's search, defects included. Curves of the models that fall with the clock are named below.
     """
     from analysis.studies.power import partition as partitions
 

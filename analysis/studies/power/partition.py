@@ -24,16 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRequest:
-    """A network's models on a platform, by memory clock in MHz.
-
-    `copies` are models that share parameters with one of these, or with another that lies beside them.
-    """
+    """A network's models on a platform, by memory clock in MHz."""
 
     network: str
     platform: Platform
     models: Mapping[float, Model]
     caps_w: tuple[float, ...]
-    copies: tuple[Finding, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -46,9 +42,8 @@ class PartitionRequest:
         return pace_of(*self.models.values())
 
     def findings(self) -> list[Finding]:
-        """What the quality gate finds in these models; answers must be read with it in mind."""
-        result = quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
-        return list(dict.fromkeys([*self.copies, *result]))
+        """Curves of these models that fall with the clock; answers must be read with them in mind."""
+        return quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
 
 
 def of_names(
@@ -62,8 +57,7 @@ def of_names(
     models = parameters.models_for(path, *chosen)
     if unit_of(*models.values()) not in NAMED:
         raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
-    copies = tuple(quality.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
-    return PartitionRequest(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
+    return PartitionRequest(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,))
 
 
 def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> PartitionRequest:
@@ -122,8 +116,7 @@ def parts(request: PartitionRequest, result: Sequence[PartitionAnswer]) -> Itera
     yield text_table((f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %"), rows, left=2)
     yield from marked(("•", note) for note in _notes(result, unit))
     for finding in request.findings():
-        place = finding.where if finding.kind == "copy" else "the model at " + finding.where.rpartition(" at ")[2]
-        yield from marked([(finding.mark, f"quality of {place}: {finding.what}")])
+        yield from marked([("·", f"quality of the model at {finding.where.rpartition(' at ')[2]}: {finding.what}")])
 
 
 def _row(result: PartitionAnswer, head: str, unit: str) -> list[str]:

@@ -32,7 +32,7 @@ def said(power: Power, folder: Path, *options: str) -> Any:
 
 
 def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
-    """Of watts, of a unit of its own, and of a model with an exponent on the bound of its fit: it promises what was not measured."""
+    """Of watts, and of a unit of its own."""
 
     def page(folder: Path, *options: str) -> str:
         return re.sub(r"\d+\.\d+", "#.#", power("partition", folder, *options).page)
@@ -41,11 +41,6 @@ def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAsser
     assert page(made, *a100, "--cap", "130") == snapshot(name="watts")
     assert page(made, *a100, "--cap", smallest(power, made, *a100), "--greedy", "fast") == snapshot(name="above the cap")
     assert page(made_cpu.folder(tmp_path / "cpu"), "--cap", "1.2", *LADDER) == snapshot(name="CPU seconds")
-    model = reference("resnet50", gpu="A100", mem_mhz=1215.0)
-    (tmp_path / "bound").mkdir()
-    parameters.write(replace(model, power=replace(model.power, gamma=1.0)), tmp_path / "bound/one.json", "reference")
-    assert page(tmp_path / "bound", "--cap", "130") == snapshot(name="bound")
-    assert [one["kind"] for one in said(power, tmp_path / "bound", "--cap", "130")["findings"]] == ["bound"]
 
 
 LADDER = ["--clocks", "0.25,0.5,1"]
