@@ -6,13 +6,13 @@ import base64
 import gc
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,14 +25,13 @@ from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.plots.style import NARROW, svg, written
 from analysis.plots.style import Picture as Module
-from analysis.render import csv, markdown
 from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
 from analysis.terms import Comparison, Refused, Run, Verdict
 from analysis.wording import plan_command, spoken, unsigned
+from control.called import JUDGE
 from control.names import undigested
 
-from . import csv_files
 from .answers import VERDICTS, WorkloadAnswer, counted, joined
 from .saving import GENERATOR
 from .verdicts import VerdictTable, tables
@@ -70,13 +69,6 @@ class Page:
     views: tuple[View, ...]
     between: Between | None
     pictures: dict[str, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    name: str
-    href: str
-    says: str
 
 
 def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> Page:
@@ -140,7 +132,8 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         changes=machine.differences(runs),
         margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
         summary=as_html.render(replace(arms, findings=[], legend=()), 3),
-        files=_files(runs, comparisons, arms) + _effects_file(scene),
+        origins=[shlex.quote(run.origin) for run in runs],
+        judge=JUDGE,
         command=command,
     )
     return Page(html, views, between, {picture.name: picture.missing for picture in drawn})
@@ -241,29 +234,7 @@ def _between(runs: Sequence[Run]) -> Between:
     return Between(tables(result), result, counted(result), None)
 
 
-def _files(runs: Sequence[Run], comparisons: Sequence[Comparison], arms: Answer) -> list[File]:
-    cells, compared = csv_files.as_csv(csv_files.cells(runs)), csv_files.as_csv(csv_files.comparisons(comparisons))
-    return [
-        _file("cells.csv", cells, "one row a cell: outcome, all metrics, all telemetry summaries"),
-        _file("comparisons.csv", compared, "one row a comparison: verdict, effects, intervals, p"),
-        _file("summary.csv", csv.render(arms), "one row a workload and tweak set: averages over its cells, parameters, verdict"),
-        _file("summary.md", markdown.render(arms), "the same as Markdown tables, rounded"),
-    ]
-
-
-def _effects_file(scene: Scene) -> list[File]:
-    effects = [(run.run_id, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
-    says = "one row an effect of a key or of several: gain, interval, p, share, what it cannot be told from"
-    return [_file("effects.csv", csv_files.as_csv(csv_files.effects(effects)), says)] if effects else []
-
-
-def _file(name: str, content: str, says: str) -> File:
-    kind = "text/csv" if name.endswith(".csv") else "text/markdown"
-    encoded = quote(content.encode("utf-8", "replace"), safe=",:;()/!*[]{}=")  # of numbers and commas a quarter shorter than base64
-    return File(name, f"data:{kind};charset=utf-8,{encoded}", says)
-
-
-# From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures and the data have to fit into 2 MB.
+# From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures have to fit into 2 MB.
 HEAVY_BYTES = 300_000
 
 
@@ -327,5 +298,5 @@ def _shown(scene: Scene) -> str:
     """Say what is in a picture for those who cannot see it, and where its numbers are."""
     workloads = list(dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells))
     tweaksets = list(dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells))
-    where = "The numbers are in cells.csv and comparisons.csv, below."
+    where = "The tables of this page have the numbers."
     return f"Workloads: {joined(workloads)}. Tweak sets: {joined(tweaksets)}. {where}" if workloads else where

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.compare import compare
 from analysis.load import from_json, load
 from analysis.plots import pictures
-from analysis.report.csv_files import as_csv, cells, comparisons
 from analysis.report.index import write_index
 from analysis.report.page import page_of
 from analysis.report.saving import save
@@ -225,20 +223,6 @@ def test_links_lead_where_they_say(browser: Browser, report: Path) -> None:
             link.click()
             top = page.evaluate("(id) => document.getElementById(id).getBoundingClientRect().top", place)
             assert -1 <= top < 800, place
-
-
-@needs_browser
-@pytest.mark.parametrize("name", ["cells.csv", "comparisons.csv"])
-def test_the_data_can_be_taken_from_the_page(browser: Browser, report: Path, tmp_path: Path, name: str) -> None:
-    run = load(RUN)
-    wanted = as_csv(cells([run])) if name == "cells.csv" else as_csv(comparisons(compare(run)))
-    with browser.new_context(accept_downloads=True, offline=True) as context:
-        page = opened(context, report, [])
-        with page.expect_download() as taken:
-            page.get_by_role("link", name=name).click()
-        taken.value.save_as(tmp_path / name)
-        assert taken.value.suggested_filename == name
-    assert (tmp_path / name).read_bytes() == wanted.encode()
 
 
 @needs_browser

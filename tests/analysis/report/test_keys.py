@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import re
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import pytest
 
@@ -84,12 +79,3 @@ def test_what_cannot_be_analysed_says_why() -> None:
     refused = [replace(found, terms=(), refusal="every cell failed.", sentence="Nothing can be said.") for found in effects_of(one)]
     view = view_of(one, compare(one), refused, place=1)
     assert "every cell failed" in view.keys_html
-
-
-def test_effects_are_a_file_of_their_own(ablation_page: Page) -> None:
-    encoded = re.search(r'download="effects.csv" href="data:text/csv;charset=utf-8,([^"]+)"', ablation_page.html)
-    assert encoded
-    rows = list(csv.DictReader(io.StringIO(unquote(html.unescape(encoded.group(1))))))
-    found = effects_of(run("ablation"))[0].terms
-    assert [float(line["gain_fraction"]) for line in rows] == [term.gain for term in found]
-    assert [line["means"] for line in rows] == [term.means for term in found]
