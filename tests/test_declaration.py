@@ -62,7 +62,7 @@ def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: s
     arms = ["stock", "stock-again"]
     assert found.document()["studies"]["study"].get("baseline") == (arms if both else None)
     assert found.baseline_of("another") == []
-    found.monitors["study"] = ("top",)
+    found.monitors["study"] = ("sampler",)
     assert found.baseline_of("study") == []
 
 
