@@ -30,7 +30,6 @@ TITLE = "Speed over time"
 ANSWERS = "When each workload's speed changed to stay, by how much, and which changes nobody has explained yet."
 
 BETTER, WORSE = COLOURS[0], COLOURS[1]
-KNOWN = (0, (3, 2))  # dashes
 LEFT, TALL, BELOW, LABELS = 0.62, 0.95, 0.34, 0.28
 PANELS, QUIET_PANELS = 10, 3
 MANY = 400  # dots that an SVG holds as a picture
@@ -51,7 +50,6 @@ def draw(history: History) -> Figure:
         line("level between changes", INK, 1.6),
         line("changed for the worse", WORSE) if WORSE in kinds else None,
         line("changed for the better", BETTER) if BETTER in kinds else None,
-        line("acknowledged change", QUIET, 1.2, linestyle=KNOWN) if QUIET in kinds else None,
     ]
     lead = (
         f"{history.runs} runs, {history.first_utc[:10]} to {history.last_utc[:10]}. All panels share their dates; each has its own scale."
@@ -131,17 +129,17 @@ def _mark_changes(axes: Axes, changes: Sequence[LevelChange], times: np.ndarray)
     wide = body_width() - LEFT
     places = [float(times[change.found.index - 1 : change.found.index + 1].mean()) for change in changes]
     sizes = [minus(percent(change.gain)) for change in changes]
-    dates = [f" on {change.first.started_utc[:10]}{', known' if change.acknowledged else ''}" for change in changes]
+    dates = [f" on {change.first.started_utc[:10]}" for change in changes]
     middles = [(at - first) * wide / (last - first) for at in places]
     dated = _in_rows([size + date for size, date in zip(sizes, dates, strict=True)], middles, wide)
     for change, at in zip(changes, places, strict=True):
-        axes.axvline(at, color=_colour(change), linewidth=1.2, linestyle=KNOWN if change.acknowledged else "-", zorder=2)
+        axes.axvline(at, color=_colour(change), linewidth=1.2, zorder=2)
     for change, (text, middle, row) in zip(changes, dated or _in_rows(sizes, middles, wide), strict=False):
         above(axes, first + middle * (last - first) / wide, text, y=1 + (0.03 + 0.13 * row) / TALL, color=_colour(change))
 
 
 def _colour(change: LevelChange) -> str:
-    return QUIET if change.acknowledged else BETTER if change.gain > 0 else WORSE
+    return BETTER if change.gain > 0 else WORSE
 
 
 def _in_rows(texts: Sequence[str], middles: Sequence[float], wide: float) -> list[tuple[str, float, int]]:

@@ -10,9 +10,7 @@ from matplotlib.colors import to_hex
 
 from analysis.load import from_json
 from analysis.plots.scene import NothingToDraw
-from analysis.plots.style import QUIET
 from analysis.studies.history import pictures as picture
-from analysis.studies.history.answer import Acknowledgement, acknowledge
 from analysis.studies.history.history import History, gather, judge
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped
@@ -29,12 +27,11 @@ def looked_back(series: Mapping[str, Sequence[float]]) -> History:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    """Two changes of one benchmark, the first of them known; an outlier; a long name; a benchmark that stays as it is."""
+    """Two changes of one benchmark; an outlier; a long name; a benchmark that stays as it is."""
     parse = noisy(stepped((30, 0.1), (8, 0.13), (42, 0.1)), 1, 0.02)
     parse[60] *= 10
     long = noisy(stepped((60, 2e-4), (20, 1e-4)), 2, 0.02)
-    made = looked_back({"parse": parse, "sort_a_long_name_with_parameters[1000000-float64-True]": long, "quiet": noisy([1.0] * 80, 3)})
-    return acknowledge(made, [Acknowledgement("f:1", "bench.py::parse", None, None, None, "2026-01-31", "power cap")])
+    return looked_back({"parse": parse, "sort_a_long_name_with_parameters[1000000-float64-True]": long, "quiet": noisy([1.0] * 80, 3)})
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +63,14 @@ def test_every_level_is_where_the_history_says(figure: Figure, history: History)
 
 
 def test_changes_have_their_size_and_date_and_the_colour_of_their_kind(figure: Figure) -> None:
-    """Throughput: 1/1.3 is -23 % and is known; back again is +30 %."""
+    """Throughput: 1/1.3 is -23 %; back again is +30 %."""
     labels = {one.get_text(): to_hex(one.get_color()) for one in figure.axes[1].texts}
-    known, better = sorted(labels)[::-1]
-    assert known.startswith("\N{MINUS SIGN}2")
-    assert known.endswith(" on 2026-01-31, known")
+    worse, better = sorted(labels)[::-1]
+    assert worse.startswith("\N{MINUS SIGN}2")
+    assert worse.endswith(" on 2026-01-31")
     assert better.startswith("+")
     assert better.endswith(" on 2026-02-08")
-    assert (labels[known], labels[better]) == (QUIET, picture.BETTER.lower())
+    assert (labels[worse], labels[better]) == (picture.WORSE.lower(), picture.BETTER.lower())
 
 
 def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
