@@ -189,8 +189,8 @@ class Design:
     """How the cells were laid out: `order` lists cell ids as they ran, `kind` is the name of the design (`--design`).
 
     `points` are by tweak set, without stock, where every factor is as found. `notes` are what the design of a tweak set said of itself
-    (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix. In a `sequential` one the spread of
-    an arm's blocks, or its p, decided how many there are (`--precision`); with a `budget_s` as many were measured as it had room for.
+    (generators, aliases). All are empty for a matrix. In a `sequential` one the spread of an arm's blocks, or its p, decided how many there
+    are (`--precision`); with a `budget_s` as many were measured as it had room for.
     """
 
     seed: int
@@ -201,7 +201,6 @@ class Design:
     factors: tuple[Factor, ...] = ()
     points: Mapping[str, Point] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    conclusion: Mapping[str, object] = field(default_factory=dict)
     sequential: bool = False
     budget_s: float | None = None
 

@@ -22,7 +22,6 @@ SPOKEN = {
     "not comparable": "not comparable",
     "undecided": "can't tell",
     "underpowered": "can't tell",
-    "NOT SHOWN": "CAN'T TELL",
 }
 LARGE_LOSS = -0.3
 UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it

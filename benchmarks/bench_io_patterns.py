@@ -19,7 +19,7 @@ from fixtures.workloads import case
 if TYPE_CHECKING:
     from fixtures.plugin import Measured
 
-FORMATS, READERS, CACHES = ("raw", "npy", "npz", "hdf5", "png"), (0, 2), ("cold", "warm")
+FORMATS, READERS, CACHES = ("raw", "npz", "hdf5", "png"), (0, 2), ("cold", "warm")
 READING = tuple(case("io_train", format=f, read_threads=r, cache=c) for f, r, c in product(FORMATS, READERS, CACHES))
 # Six checkpoints of 64 MiB in 48 steps; nothing but these goes to the disk.
 WRITING = case("io_train", format="raw", read_threads=0, cache="warm", steps_between_checkpoints=8, model_size_bytes=64 << 20)

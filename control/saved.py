@@ -140,12 +140,6 @@ class Point(TypedDict):
     levels: Annotated[dict[str, str | None], "as the kernel's: factor → level, every factor of that tweak set; null is as found"]
 
 
-class Conclusion(TypedDict):
-    text: Annotated[Name, "text: in one sentence"]
-    done: Annotated[bool, "yes/no: it came to its end; no: the cells it may use did not suffice, or the run was interrupted"]
-    unmeasured: Annotated[NotRequired[bool], "yes/no: it could not conclude because cells failed: the run ended with exit code 2"]
-
-
 class Design(TypedDict):
     seed: Annotated[Count, "number: gives the order of cells, and each block's data"]
     blocks: Annotated[Ordinal, "count: the most blocks any study has"]
@@ -153,7 +147,7 @@ class Design(TypedDict):
         Ordinal | None,
         "steps: measured steps asked for with `--steps` (of a segment, with the design `switch`); null: each workload's own number",
     ]
-    order: Annotated[list[str], "ids: all planned cells in the order of the plan; of an adaptive design those that it asked for"]
+    order: Annotated[list[str], "ids: all planned cells in the order of the plan"]
     budget_s: Annotated[
         NotRequired[Positive], "s: for how long whole blocks were measured (`--budget`); absent where their number was given"
     ]
@@ -174,9 +168,8 @@ class Design(TypedDict):
         NotRequired[dict[str, dict[str, Any]]],
         "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → factor), `runs` (stock among them), "
         "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → words it cannot be told from; `-` is the "
-        "opposite), `partly_aliased` (share of an interaction in a main effect → number of such pairs), `mixed` (that in words)",
+        "opposite)",
     ]
-    conclusion: Annotated[NotRequired[Conclusion], OPEN, "–: what an adaptive design came to; each adds its own; absent elsewhere"]
 
 
 class Command(TypedDict):

@@ -181,7 +181,7 @@ class Telemetry(TypedDict):
         dict[str, float | None],
         "as named: column and statistic → value over the measured steps (start-up and warm-up left out): `_mean`, `_min`, `_max`; "
         "`_total` is what a counter counted; `steal_s` is CPU time that the hypervisor gave to others, `sampler_missed_ticks_total` how "
-        "often the sampler came too late",
+        "often the sampler came too late, `others_cpu_s_total` is other programs' CPU time in all slices but the last",
     ]
     missing: Annotated[dict[str, str], "text: source or column → why it has no values"]
     hz: Annotated[NotRequired[Positive], "1/s: samples asked for"]

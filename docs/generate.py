@@ -43,35 +43,31 @@ PICTURES = Path(__file__).with_name("pictures")
 
 JOBS = "cluster-{}_2026-11-22_amd-epyc-2cpu"
 SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("turns_2026-11-25_amd-epyc-2cpu",): ("leaderboard",),
-    ("2026-11-21_gate_amd-epyc-2cpu",): ("convergence", "steps", "distribution"),
-    ("gpu-training_2026-11-26_nvidia-h200",): ("energy", "sensitivity", "telemetry"),
-    ("container-malloc_2026-11-23_amd-epyc-2cpu",): ("forest",),
+    ("turns_2026-11-25_amd-epyc-2cpu",): ("forest",),
+    ("2026-11-21_gate_amd-epyc-2cpu",): ("steps",),
+    ("gpu-training_2026-11-26_nvidia-h200",): ("telemetry",),
     ("turns-aa_2026-11-25_amd-epyc-2cpu",): ("turns",),
     ("switch_2026-11-21_amd-epyc-2cpu",): ("run_order",),
     ("ablation_2026-11-21_amd-epyc-2cpu",): ("key_effects", "parameters"),
     ("monitoring-all_2026-11-22_amd-epyc-2cpu",): ("overhead_forest",),
-    ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_whole_steady", "io_bottleneck", "io_format_cache", "io_tweaks"),
-    ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_pareto", "power_predicted"),
-    tuple(map(JOBS.format, ("queueing", "scheduling", "faults", "checkpoints"))): ("jobs_overview",),
+    ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_bottleneck", "io_format_cache"),
+    ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_predicted"),
     **{
         (JOBS.format(run),): tuple(f"jobs_{name}" for name in names.split())
         for run, names in {
-            "checkpoints": "checkpoints",
             "faults": "faults",
-            "hyper": "hyper",
-            "neighbours": "over_time tail",
+            "neighbours": "over_time",
             "network": "network",
             "poisoning": "poisoning",
             "profile": "profile",
             "queueing": "waits",
-            "scaling": "scaling predicted",
+            "scaling": "scaling",
             "scheduling": "policies",
         }.items()
     },
 }
 # Which no saved run has, or none that is small.
-MADE_UP = ("bisection", "trials", "switching", "half_normal", "main_effects", "interactions", "io_processes")
+MADE_UP = ("switching", "main_effects", "io_processes")
 RECORDS = {
     "A comparison, of `compare --json`": Comparison,
     "An effect of a comparison": Effect,
@@ -505,19 +501,15 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     from analysis.load import from_json
     from analysis.plots.scene import scene_of
     from tests import made_designs as designs
-    from tests.analysis.plots import test_adaptive as adaptive
     from tests.analysis.plots import test_io_pictures as io
+    from tests.analysis.plots import test_switching as switching
     from tests.made_io import saved_io
 
     gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}
     keys = designs.Keys(gains, together={("vm.dirty_ratio", "vm.swappiness"): 0.05})
     return {
-        ("bisection",): adaptive.bisected(adaptive.TRIED, adaptive.MOVED),
-        ("trials",): adaptive.searched(24),
-        ("switching",): adaptive.switched(arms=(adaptive.THP,), processes=2, pairs=6, stalled=0.0),
-        ("half_normal", "main_effects", "interactions"): scene_of(
-            [from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]
-        ),
+        ("switching",): switching.switched(arms=(switching.THP,), processes=2, pairs=6, stalled=0.0),
+        ("main_effects",): scene_of([from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]),
         ("io_processes",): scene_of(
             [from_json(saved_io(replace(io.MADE, factors={"format": ("raw", "png"), "processes": (1, 2, 4)})), "made up")]
         ),

@@ -54,7 +54,6 @@ class Made:
     loads: Sequence[float] = (1.0, *[0.02] * 39)
     waits_s: float = 0.1
     generates: bool = False
-    cached_kb: int = 10_000_000
     dataset: Mapping[str, object] = field(default_factory=dict)
     reader: Mapping[str, object] = field(default_factory=dict)
     overrides: Sequence[str] = ()
@@ -89,7 +88,6 @@ def folder(where: Path, made: Made) -> Path:
     asked = ["workload=unet3d_h100", *made.overrides]
     _yaml(path / ".hydra" / "config.yaml", {"workload": workload})
     _yaml(path / ".hydra" / "overrides.yaml", asked)
-    _yaml(path / ".hydra" / "hydra.yaml", {"hydra": {"runtime": {"cwd": "/srv/study"}}})
     metric: dict[str, object] = {}
     for rank in range(made.processes):
         output, stamps = _rank(made)
@@ -103,7 +101,6 @@ def folder(where: Path, made: Made) -> Path:
         "num_hosts": 1,
         "hostname": "host",
         "metric": {"checkpoint_size_GB": float("nan"), **metric},
-        "host_meminfo": {"Cached": f"{made.cached_kb} kB"},
         "host_memory_GB": [16.0],
         "host_cpu_count": [8],
         "data_size_per_host_GB": dataset["num_files_train"] * dataset["record_length_bytes"] / 2**30,

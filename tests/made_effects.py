@@ -91,7 +91,7 @@ def factorial(
     together: Mapping[tuple[str, str], float] | None = None,
     keys: Mapping[str, str] = KEYS,
     se: float = 0.01,
-    design: Literal["factorial", "fractional", "screening"] = "factorial",
+    design: Literal["factorial", "fractional", "file"] = "factorial",
     workload: str = "cnn_train",
     replicated: bool = True,
     lost: Sequence[LostPoint] = (),
@@ -100,7 +100,7 @@ def factorial(
     together = together or {}
     noise = {name: se * ((7 * at) % 11 - 5) / 6 for at, name in enumerate(keys)}
     main = {name: gains.get(name, noise[name]) for name in keys}
-    pairs = list(combinations(keys, 2)) if design != "screening" else []
+    pairs = list(combinations(keys, 2)) if design != "file" else []
     both = {pair: together.get(pair, se * ((5 * at) % 13 - 6) / 7) for at, pair in enumerate(pairs)}
     terms = [term("main", [name], log, se) for name, log in main.items()]
     terms += [term("interaction", pair, log, 2 * se) for pair, log in both.items()]
@@ -144,7 +144,6 @@ def factorial(
         lenth=None if replicated else Lenth(se, 2.4 * se, 4.5 * se, len(estimates), estimates),
         unestimable=(),
         again="stock-again against stock: +0.3 % [-1.1, +1.7].",
-        conclusion="",
         notes=(),
         sentence=sentence,
     )
@@ -191,7 +190,6 @@ def ablation(
         lenth=None,
         unestimable=(),
         again=base.again,
-        conclusion="",
         notes=(),
         sentence=f"{guilty.label} did it: {100 * (guilty.gain or 0):+.1f} % under {workload}." if found else base.sentence,
     )

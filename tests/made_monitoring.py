@@ -62,7 +62,7 @@ MONITORS = (PLACEBO, *THREADS, PROFILE, *PROCESSES, SAMPLER, PERF)
 class MadeMonitoring:
     """How such a run is made. `again` is what none again costs; `tails`: degrees of freedom of Student's t for cells, None is Gaussian.
 
-    `position` 0.05: the last cell of a block takes 5 % more than its first. `energy_w` is the power, None where no meter is readable.
+    `energy_w` is the power, None where no meter is readable.
     """
 
     monitors: Sequence[Monitor] = MONITORS
@@ -73,7 +73,6 @@ class MadeMonitoring:
     cell_sd: float = 0.004
     block_sd: float = 0.03
     drift: float = 0.0
-    position: float = 0.0
     tails: int | None = None
     again: float = 0.0
     margin: float = 0.01
@@ -108,7 +107,6 @@ def monitored_run(made: MadeMonitoring = MadeMonitoring()) -> JSON:
         cost = made.again if record["tweakset"] == AGAIN.name else monitor.cost if monitor else 0.0
         scatter = rng.normal() if made.tails is None else rng.standard_t(made.tails)
         log = np.log1p(cost) + levels[record["block"]] + made.drift * late + made.cell_sd * scatter
-        log += made.position * (record["order"] % width) / max(1, width - 1)
         _tell(record, monitor, made, made.base_s * float(np.exp(log)), rng)
     return saved
 

@@ -131,7 +131,6 @@ NEEDS: dict[str, Need] = {
     "ip": _program("ip", "apt-get install iproute2", installable=True),
     "unshare": _program("unshare", "apt-get install util-linux", installable=True),
     "perf": _program("perf", "apt-get install linux-perf", installable=True),
-    "top": _program("top", "apt-get install procps", installable=True),
     "chromium": Need(lambda: None if chromium() else "no Chromium: apt-get install chromium", installable=True),
     "dlio": Need(_dlio),
     "nvrtc": Need(_nvrtc),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,28 +10,17 @@ from typing import Any
 import pytest
 import yaml
 
-from fixtures import designs
 from fixtures.design_file import planned as sheet_of
 from fixtures.options import Options
-from fixtures.plan import RunPlan, check_time_limit
-from fixtures.progress import ProgressFile
+from fixtures.plan import RunPlan, spread_s
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Refused, Study
 from fixtures.text import folded
-from tests.designs import chain
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
 STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("step_time_p10_s", "lower"), blocks=4)
 HEADER = "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
-
-
-@pytest.fixture(autouse=True)
-def _chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more design, for tests."""
-    known = designs.names()
-    monkeypatch.setitem(sys.modules, "fixtures.designs.chain", chain)
-    monkeypatch.setattr(designs, "names", lambda: (*known, "chain"))
 
 
 def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = None) -> str:
@@ -62,19 +50,19 @@ def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> Ru
     return planned(folder, design_file=path, **options)
 
 
-DECLARED = [("matrix", True), ("turns", True), ("switch", False), ("bisect", False)]
+DECLARED = [("matrix", True), ("turns", True), ("switch", False)]
 
 
 @pytest.mark.parametrize(("design", "both"), DECLARED)
 def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: str, *, both: bool) -> None:
-    """Not with `switch`, where stock is half of each cell; nor where cells are not known before the run."""
+    """Not with `switch`, where stock is half of each cell."""
     options = Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design)
     found = Session(options, Local(tmp_path))
     found.choose(found.declare(STUDY))
     arms = ["stock", "stock-again"]
     assert found.document()["studies"]["study"].get("baseline") == (arms if both else None)
     assert found.baseline_of("another") == []
-    found.monitors["study"] = ("top",)
+    found.monitors["study"] = ("sampler",)
     assert found.baseline_of("study") == []
 
 
@@ -87,14 +75,14 @@ def test_an_arm_that_was_left_out_is_no_baseline(tmp_path: Path) -> None:
     assert found.baseline_of("study") == []
 
 
-@pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7), ("screening", 3)])
+@pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7)])
 def test_each_block_has_stock_its_copy_and_every_point_once(tmp_path: Path, design: str, sets: int) -> None:
-    """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock; Plackett-Burman of 4 less stock."""
+    """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock."""
     found = planned(tmp_path, design=design)
     blocks = [{cell.tweakset for cell in found.cells.values() if cell.block == block} for block in range(1, 5)]
     assert all(block == blocks[0] for block in blocks)
     assert len(found.cells) == 4 * (sets + 2)
-    assert blocks[0] >= {"stock", "stock-again", "knobs"} or design == "screening"
+    assert blocks[0] >= {"stock", "stock-again", "knobs"}
     assert found.layout.kind == design
     assert len(found.layout.points()) == (0 if design == "matrix" else sets)
 
@@ -126,21 +114,10 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, bisect"),
+        ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, factorial"),
         ({"design": "ablation", "resolution": 4}, "--resolution=4 is for --design=fractional"),
         ({"estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs that vary several keys"),
-        ({"design": "bisect", "estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs"),
         ({"design": "fractional", "estimate": ("vm.swap",)}, "vm.swap"),
-        ({"trials": 5}, "--trials=5 is for designs that go on from what came out; with matrix it is --blocks"),
-        ({"design": "bisect", "trials": 0}, "--trials=0: at least 1"),
-        ({"design": "chain", "blocks": 3}, "--design=chain has as many blocks as it needs: .* --trials, instead of --blocks"),
-        ({"design": "chain", "nodes": 2}, "--design=chain: each cell follows from those before it.* Leave -n out"),
-        ({"design": "chain", "design_file": Path("x.csv")}, "--design=chain: .* cannot stand in a file. Leave --design-file out"),
-        ({"design": "chain", "workloads": "idle,cnn_train"}, r"--design=chain goes by one workload, not by 2 \(idle, cnn_train\)"),
-        (
-            {"design": "chain", "tweaks": "memory-reclaim,thp-never"},
-            "--design=chain takes one tweak set apart, not 2: name it with --tweaks",
-        ),
         ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set is named that could be taken apart"),
         ({"design": "ablation", "tweaks": "thp-never"}, "thp-never has one part that can be varied.*--design=matrix"),
         ({"design_file": Path("/nowhere/x.csv"), "resume": True}, "--resume: /nowhere/x.csv does not exist"),
@@ -151,11 +128,10 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, Any],
         planned(tmp_path, **options)
 
 
-def test_one_file_or_one_engine_is_for_one_study(tmp_path: Path) -> None:
-    for options in ({"design": "chain"}, {"design_file": tmp_path / "new.csv"}):
-        found = planned(tmp_path, **options)
-        with pytest.raises(BadInput, match="is for one study, and there are several: name its file"):
-            found.declare(replace(STUDY, name="another"))
+def test_a_design_file_is_for_one_study(tmp_path: Path) -> None:
+    found = planned(tmp_path, design_file=tmp_path / "new.csv")
+    with pytest.raises(BadInput, match="is for one study, and there are several: name its file"):
+        found.declare(replace(STUDY, name="another"))
 
 
 @pytest.mark.parametrize("level", ["banana", "1 2 3", "1.5", "0x"])
@@ -197,7 +173,9 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
-    given = Options(manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="screening")
+    given = Options(
+        manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="fractional"
+    )
     assert RunPlan(given, Local(tmp_path)).declare(STUDY)
 
 
@@ -284,43 +262,9 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
 # -- how long
 
 
-def limit(found: RunPlan, seconds: float, nodes: int = 1) -> str:
-    with pytest.raises(BadInput) as refused:
-        check_time_limit(found, list(found.cells.values()) or found.whole, seconds, nodes)
-    assert "\n" not in str(refused.value)
-    return str(refused.value)
-
-
-def test_a_plan_that_takes_longer_says_what_would_fit(tmp_path: Path) -> None:
-    """9 cells a block of 0.2 s each: 4 blocks take 7.2 s, and 3 fit into 6 s."""
-    found = planned(tmp_path, design="ablation")
-    assert limit(found, 6).startswith("--time-limit=6 s: 36 cells take about 7 s. 3 of 4 blocks fit: --blocks=3. All of it: ")
-    assert "1 of 4 blocks fit: --blocks=1, with no verdict." in limit(found, 2)
-    assert "Not one block fits: 5 of the 9 runs of a block do." in limit(found, 1.1)
-    check_time_limit(found, list(found.cells.values()), 7.3)
-
-
-def test_of_an_interrupted_run_what_is_left_counts(tmp_path: Path) -> None:
-    """36 cells take 7.2 s, the 26 that are left 5.2 s."""
-    found = planned(tmp_path, design="ablation")
-    progress = ProgressFile(tmp_path / "progress", found.key, "first", resume=False)
-    for name in list(found.cells)[:10]:
-        progress.add({"id": name, "outcome": "measured"}, {})
-    again = planned(tmp_path, design="ablation", resume=True)
-    check_time_limit(again, list(again.cells.values()), 5.3)
-    assert "26 cells take about 5 s" in limit(again, 5)
-
-
 def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path) -> None:
     found = planned(tmp_path, design="ablation")
-    check_time_limit(found, list(found.cells.values()), 1.9, nodes=4)
-    check_time_limit(found, list(found.cells.values()), 1.9, nodes=40)
-    assert "take about 4 s" in limit(found, 1.9, nodes=2)
-
-
-def test_an_adaptive_design_is_counted_at_its_most(tmp_path: Path) -> None:
-    """6 cells of 0.2 s."""
-    assert "6 cells take about 1 s. 4 fit: --trials=4." in limit(planned(tmp_path, design="chain"), 0.9)
+    assert [spread_s(found, found.whole, nodes) for nodes in (1, 2, 4, 40)] == pytest.approx([7.2, 3.6, 1.8, 1.8])
 
 
 def test_more_steps_take_longer(tmp_path: Path) -> None:
@@ -381,15 +325,6 @@ def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, optio
     assert planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind == "ablation"
 
 
-def test_a_limit_that_is_too_short_says_what_is_enough_in_the_words_it_was_given(tmp_path: Path) -> None:
-    """Whatever else fits: there is always a next step, and it is kept to."""
-    found = planned(tmp_path, design="ablation")
-    with pytest.raises(BadInput, match=re.escape("--time-limit=0m1s: 36 cells take about 7 s.")) as refused:
-        check_time_limit(found, found.whole, Limit(1.0, "0m1s"))
-    assert str(refused.value).endswith(" All of it: --time-limit=8s.")
-    check_time_limit(found, found.whole, 8)
-
-
 TWELVE_S = Limit(12.0, "12s")
 
 
@@ -412,7 +347,6 @@ def by_itself(folder: Path, **options: Any) -> RunPlan:
     [
         ({}, "turns", 12.0),
         ({"blocks": 5}, "turns", None),
-        ({"limited": True}, "turns", None),
         ({"budget_s": Limit(30.0, "30s")}, "turns", 30.0),
         ({"design": "matrix"}, "matrix", None),
         ({"design": "ablation"}, "ablation", None),
@@ -455,14 +389,8 @@ def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, o
 
 @pytest.mark.parametrize(
     ("options", "instead"),
-    [({"nodes": 2}, "leave -n out"), ({"design": "bisect"}, "--trials"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
+    [({"nodes": 2}, "leave -n out"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
 )
 def test_a_budget_is_for_blocks_laid_out_beforehand(tmp_path: Path, options: dict[str, Any], instead: str) -> None:
     with pytest.raises(BadInput, match=instead):
         planned(tmp_path, budget_s=TWELVE_S, **options)
-
-
-def test_a_limit_and_a_budget_contradict_each_other(tmp_path: Path) -> None:
-    found = planned(tmp_path, budget_s=TWELVE_S)
-    with pytest.raises(BadInput, match="leave one of them out"):
-        check_time_limit(found, found.whole, 1e6)

@@ -11,7 +11,7 @@ from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET
 
 pytestmark = [pytest.mark.slow]
-ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.chain", "--target=fleet", "--steps=4", "--benchmark-save=one")
+ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet", "--steps=4", "--benchmark-save=one")
 KNOBS = "vm.swappiness = 10\nvm.dirty_ratio = 40\nnet.core.rmem_max = 500000"
 GIVEN = "kernel_tweaks: "  # the study's question; what follows is the answer
 
@@ -75,41 +75,3 @@ def test_what_was_not_measured_is_said_beside_the_effects(place: Place) -> None:
     (line,) = done.lines("NOT MEASURED: vm.dirty_rati: this kernel has no such setting: ")
     assert "knobs.only-vm.dirty_rati (vm.dirty_rati=40)" in line
     assert done.lines("15 of 27 cells")
-
-
-def test_a_bisection_ends_with_its_own_conclusion_alone(place: Place) -> None:
-    done = ended(place, "--design=bisect")
-    assert done.code == 0, done.out
-    said = answer(done)
-    conclusion = place.saved()["deeptweak"]["design"]["conclusion"]["text"]
-    assert "not comparable" not in done.out
-    assert conclusion in " ".join(said)
-    assert " baseline " not in " ".join(said)  # a heading of the table
-
-
-def test_a_search_ends_with_the_candidates_it_confirmed(place: Place) -> None:
-    """In the table + is faster, as in every table, and so it is in the sentence below."""
-    said = answer(ended(place, "--design=search", "--trials=24"))
-    conclusion = place.saved()["deeptweak"]["design"]["conclusion"]
-    assert "not comparable" not in "\n".join(said)
-    assert conclusion["text"] in " ".join(said)
-    for candidate in conclusion["candidates"]:
-        change = candidate["confirmed"]["change"]
-        (row,) = (line for line in said if line.startswith(f"{candidate['name']}  "))
-        assert f" {100 / (1 + change) - 100:+.1f} [".replace("-0.0 ", "+0.0 ") in row
-        if f" {candidate['name']}, came to" in conclusion["text"] or conclusion["text"].startswith(candidate["name"]):
-            (spoken,) = re.findall(r"speed (\S+) % \[", conclusion["text"])
-            assert f" {spoken.replace('−', '-')} [" in row
-
-
-@pytest.mark.parametrize(
-    ("design", "said"),
-    [("bisect", "Nothing can be said of the keys of knobs: 5 of 20 cells were measured"), ("search", "Nothing can be said of knobs: ")],
-)
-def test_what_could_not_conclude_for_want_of_measurements_ends_with_2(place: Place, design: str, said: str) -> None:
-    """A machine that has neither key: stock alone runs."""
-    place.manifest("knobs", sysctl="vm.swapiness = 10\nvm.dirty_rati = 40")
-    done = ended(place, f"--design={design}")
-    assert done.code == 2, done.out
-    assert said in " ".join(done.out.split())
-    assert place.saved()["deeptweak"]["design"]["conclusion"]["unmeasured"] is True

@@ -1,8 +1,7 @@
-"""Designs over keys from command line to saved run, on a fake machine: static ones, by file, and those that go on from what came out."""
+"""Designs over keys from command line to saved run, on a fake machine: laid out, or by file."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import subprocess
 
 pytestmark = [pytest.mark.slow]
-ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.chain", "--target=fleet")
+ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet")
 KNOBS = "vm.swappiness = 10\nvm.dirty_ratio = 40\nnet.core.rmem_max = 500000"
 Json = dict[str, Any]
 
@@ -157,15 +156,6 @@ def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Plac
     assert set(letters(place).values()) == {"Y"}
 
 
-def test_a_plan_that_would_take_too_long_is_shown_and_refused(place: Place) -> None:
-    """What it says is in `tests/test_declaration.py`."""
-    done = place.run(*options(place, "ablation", "--time-limit=1s", "--plan"))
-    assert done.code == 2
-    assert done.lines("ablation over the 3 keys of knobs:")
-    assert done.lines("--time-limit=1s: 72 cells take about 14 s.")
-    assert place.run(*options(place, "ablation", "--time-limit=1")).lines("'1' is no time: write 40s, 30m or 1h30m")
-
-
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
     """After each block but the last there was time for another, by the mean of those before; and such a run is whole, resumed or not."""
@@ -202,7 +192,7 @@ def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Plac
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
     assert "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give another path." in said
     assert place.files() == []
-    assert place.run(*options(place, "chain", "--trials=2")).code == 0
+    assert place.run(*options(place, "matrix", "--blocks=1")).code == 0
 
 
 def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
@@ -312,93 +302,3 @@ def test_rows_that_are_done_need_the_run_that_did_them(place: Place) -> None:
     assert planned.lines("block 1") == []
     assert "To measure again what its rows mark Y, put N there." in refused(place.run(*asked, "--resume"))
     assert set(letters(place).values()) == {"Y"}
-
-
-# -- adaptive designs
-
-
-def test_an_adaptive_design_asks_until_it_has_its_answer(place: Place) -> None:
-    """The second of three keys cannot be measured: the design ends there, of six cells it has used four."""
-    done = place.run(*options(place, "chain", sets="broken"))
-    saved = place.saved()
-    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
-    assert order(saved) == ["stock 1", "broken.t01 1", "stock 2", "broken.t02 2"]
-    assert (saved["deeptweak"]["interrupted"], done.code) == (False, 0)
-    assert done.lines("[4/6]") == []  # of what is left out nothing is said
-    assert done.lines("broken.t02 failed.")
-    assert saved["deeptweak"]["design"]["conclusion"] == {
-        "text": "broken.t02 failed.",
-        "done": True,
-        "told": ["stock", "broken.t01", "stock", "broken.t02"],
-    }
-    assert [c["fullname"].partition("[")[2] for c in saved["deeptweak"]["cells"]][:2] == ["idle-stock-b1]", "idle-broken.t01-b1]"]
-    assert [b["fullname"].partition("[")[2] for b in saved["benchmarks"]][:2] == ["idle-stock-b1]", "idle-broken.t01-b1]"]
-    assert load(place.files()[-1]).design.points["broken.t01"].levels["vm.swappiness"] == "10"
-
-
-def test_its_plan_says_how_it_goes_on(place: Place) -> None:
-    done = place.run(*options(place, "chain", "--plan"))
-    assert done.lines("chain: each key alone, until one of them fails.")
-    assert done.lines("At most 6 cells of idle in 3 blocks (seed 1), one after the other:")
-    assert done.lines("Expected: at most about ")
-    assert [path for path in place.storage.glob("**/*") if path.is_file()] == []
-
-
-@pytest.mark.parametrize(
-    ("design", "how", "more"),
-    [
-        ("chain", signal.SIGINT, ()),
-        ("chain", signal.SIGKILL, ()),
-        ("bisect", signal.SIGKILL, ()),
-        ("search", signal.SIGKILL, ("--trials=24",)),
-    ],
-)
-def test_an_interrupted_adaptive_design_goes_on_where_it_was(place: Place, design: str, how: int, more: tuple[str, ...]) -> None:
-    asked = options(place, design, *more)
-    done = interrupted(place, asked, how)
-    finished = place.finished()
-    assert len(finished) == 3
-    if how == signal.SIGINT:
-        assert done.lines("Interrupted. To go on: the same command with --resume.")
-        part = place.saved()["deeptweak"]
-        assert part["interrupted"]
-        assert part["design"]["conclusion"]["done"] is False
-        jsonschema.Draft202012Validator(SCHEMA).validate(place.saved())
-    done = place.run(*asked, "--resume")
-    assert done.code == 0, done.out
-    saved = place.saved()
-    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
-    assert saved["deeptweak"]["design"]["conclusion"]["done"] is True
-    assert saved["deeptweak"]["design"]["order"][: len(finished)] == list(finished)
-    assert {name: when for name, when in started(saved).items() if name in finished} == {
-        name: record["started_utc"] for name, record in finished.items()
-    }
-    if design == "chain":
-        assert order(saved) == ["stock 1", "knobs.t01 1", "stock 2", "knobs.t02 2", "stock 3", "knobs.t03 3"]
-    assert list((place.storage / "progress").iterdir()) == []
-
-
-def test_a_failure_is_replayed_not_tried_again(place: Place) -> None:
-    """What came after it followed from it. Here nothing is saved at first, so that the whole run is replayed."""
-    asked = [one for one in options(place, "chain", sets="broken") if one != "--benchmark-save=one"]
-    place.run(*asked)
-    assert place.files() == []
-    kept = place.finished()
-    assert kept["kernel_tweaks/idle-broken.t02-b2"]["outcome"] == "skipped"
-    place.run(*asked, "--resume", "--benchmark-save=one")
-    saved = place.saved()
-    assert order(saved) == ["stock 1", "broken.t01 1", "stock 2", "broken.t02 2"]
-    assert started(saved) == {name: record["started_utc"] for name, record in kept.items() if record["outcome"] == "measured"}
-    assert outcomes(saved)["broken.t02 2"] == "skipped"
-
-
-def test_a_progress_file_that_is_of_other_trials_is_refused(place: Place) -> None:
-    asked = options(place, "chain")
-    interrupted(place, asked, signal.SIGKILL)
-    (path,) = (place.storage / "progress").iterdir()
-    path.write_text(path.read_text().replace("knobs.t01", "knobs.t09"))
-    said = refused(place.run(*asked, "--resume"))
-    assert (
-        "the interrupted run went on with kernel_tweaks/idle-knobs.t09-b1, now the design asks for kernel_tweaks/idle-knobs.t01-b1" in said
-    )
-    assert json.loads(path.read_text().splitlines()[1])["record"]["tweakset"] == "stock"  # and nothing of it is lost

@@ -126,7 +126,7 @@ def test_what_a_project_sets_wrongly_is_named_with_its_file(
     assert named in message
 
 
-@pytest.mark.parametrize(("missing", "extra"), [("pytest_benchmark", "run"), ("kubernetes", "kubernetes"), ("optuna", "studies")])
+@pytest.mark.parametrize(("missing", "extra"), [("pytest_benchmark", "run"), ("kubernetes", "kubernetes"), ("pyDOE3", "studies")])
 def test_a_part_that_is_not_installed_says_how_it_is(
     missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,7 +162,7 @@ def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> 
     ids=lambda words: words[0],
 )
 def test_the_base_reads_runs_without_the_libraries_of_the_extras(words: tuple[str, ...], tmp_path: Path) -> None:
-    without = "import sys; sys.modules.update(dict.fromkeys(['pandas', 'statsmodels', 'sklearn', 'optuna', 'pyDOE3', 'simpy', 'pytest']))\n"
+    without = "import sys; sys.modules.update(dict.fromkeys(['pandas', 'statsmodels', 'sklearn', 'pyDOE3', 'simpy', 'pytest']))\n"
     program = f"{without}from analysis.__main__ import main; sys.exit(main(sys.argv[1:]))"
     arguments = [word or str(tmp_path) for word in words]
     done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=HOUSE, capture_output=True, text=True, check=False)

@@ -22,7 +22,8 @@ pytestmark = [
     pytest.mark.needs("psutil"),
     pytest.mark.usefixtures("kernel_unchanged"),
 ]
-MONITORS = ("placebo", "psutil_process:interval_s=0.01")
+MONITORS = ("placebo", "sampler:hz=100")
+AT_WORK = "fixtures.telemetry.sampler 100"  # the harness's own has no rate in its command
 OPTIONS = (f"--monitors={','.join(MONITORS)}", "--blocks=2", "--benchmark-save=one")
 
 
@@ -61,13 +62,13 @@ def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
 
 def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
     """From command line to verdict: no cell of stock, both arms in each process, and nothing left stopped or behind."""
-    done = place.run("--design=switch", "--monitors=psutil_process:interval_s=0.01", "--blocks=2", "--steps=2", "--benchmark-save=one")
+    done = place.run("--design=switch", "--monitors=sampler:hz=100", "--blocks=2", "--steps=2", "--benchmark-save=one")
     assert done.code == 0, done.out
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
     ours = saved["deeptweak"]
     assert ours["design"]["kind"] == "switch"
-    assert sorted({one["tweakset"] for one in ours["cells"]}) == ["psutil_process:interval_s=0.01", "stock-again"]
+    assert sorted({one["tweakset"] for one in ours["cells"]}) == ["sampler:hz=100", "stock-again"]
     for one in saved["benchmarks"]:
         record = one["extra_info"]
         assert len(record["segments"]) == 128
@@ -80,9 +81,9 @@ def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
 
 
 def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(place: Place) -> None:
-    options = ("--design=switch", "--monitors=psutil_process:interval_s=0.01", "--blocks=1", "--steps=200", "--benchmark-save=one")
+    options = ("--design=switch", "--monitors=sampler:hz=100", "--blocks=1", "--steps=200", "--benchmark-save=one")
     process = place.start(*options)
-    turns = ("sleep infinity", "fixtures.studies.monitors.psutil_alone")  # whichever of the two cells comes first
+    turns = ("sleep infinity", AT_WORK)  # whichever of the two cells comes first
     until(lambda: any(one in command for command in traced(place.environment[TRACE]).values() for one in turns), process)
     process.kill()
     place.ended(process)
@@ -128,7 +129,7 @@ def test_an_ordinary_user_measures_monitors_too() -> None:
     folder, hold = (Path(tempfile.mkdtemp(prefix=f"deeptweak-{name}-")) for name in ("nobody", "hold"))
     shutil.chown(folder, 65534, 65534)
     place = Place(folder, before=as_nobody(hold), environment={"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"})
-    done = place.run("--monitors=placebo,psutil_thread,psutil_process", "--blocks=1", "--benchmark-save=one")
+    done = place.run("--monitors=placebo,psutil_thread,sampler", "--blocks=1", "--benchmark-save=one")
     assert done.code == 0, done.out
     assert len(place.saved()["benchmarks"]) == 5
     shutil.rmtree(folder)
@@ -136,4 +137,4 @@ def test_an_ordinary_user_measures_monitors_too() -> None:
 
 
 def _at_work(place: Place) -> bool:
-    return any("fixtures.studies.monitors.psutil_alone" in command for command in traced(place.environment[TRACE]).values())
+    return any(AT_WORK in command for command in traced(place.environment[TRACE]).values())

@@ -39,7 +39,6 @@ def test_the_main_job_shows_few_options_and_what_is_named_shows_its_own() -> Non
     assert len(main_job) <= 15
     assert main_job == shown("benchmarks/") == shown("tests/")
     assert shown("benchmarks/bench_power_profile.py") - main_job == {"--profile-grid", "--power-images", "--allow-gpu-changes"}
-    assert shown("benchmarks/", "--design=search") - main_job == {"--trials"}
     assert shown("benchmarks/", "--target", "local") - main_job == {"--fresh-process", "--wait"}
 
 

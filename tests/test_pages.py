@@ -88,19 +88,6 @@ def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
     assert max(saved["benchmarks"][0]["extra_info"]["requests_per_s"]) <= float(most)
 
 
-def test_what_the_loader_supplies_is_what_its_own_benchmark_measured() -> None:
-    """Ratios to fio with their intervals, to the digits shown, and none below the limit."""
-    saved = {b["extra_info"]["cache"]: b["extra_info"] for b in json.loads((ROOT / "data/runs/io-supply.json").read_text())["benchmarks"]}
-    rows = re.findall(r"^\| (warm|cold) \| (.+) of fio \| (.+) of fio \|$", (ROOT / "docs/io_measures.md").read_text(), flags=re.MULTILINE)
-    assert {cache for cache, _, _ in rows} == saved.keys() == {"warm", "cold"}
-    for cache, *columns in rows:
-        for column, arm in zip(columns, ("loader", "loader_whole_samples"), strict=True):
-            measured = saved[cache]["ratio_to_fio"][arm]
-            shown = [float(number) for number in re.findall(r"\d\.\d+", column)]
-            assert shown == pytest.approx([measured[name] for name in ("ratio", "low", "high")], abs=0.0006)
-        assert saved[cache]["ratio_to_fio"]["loader"]["ratio"] >= saved[cache]["min_ratio"] == 0.9
-
-
 def anchors(page: Path) -> set[str]:
     """Where a link into a page can lead, as GitHub names its headings."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,7 +144,7 @@ def test_what_was_saved_of_an_interrupted_run_stays_readable_when_it_was_resumed
 
 
 def test_the_json_alone_is_what_pytest_benchmark_compares(storage: AtomicStorage) -> None:
-    """Names, statistics and which cell each is; no steps."""
+    """Names, statistics, and of each cell its metrics, its telemetry summary and what was in force; no steps."""
     run = saved_run()
     storage.save(run, "exp")
     ((_, content),) = storage.load("0001")  # type: ignore[no-untyped-call]
@@ -151,4 +152,9 @@ def test_the_json_alone_is_what_pytest_benchmark_compares(storage: AtomicStorage
         assert kept["stats"].items() >= {name: value for name, value in whole["stats"].items() if name != "data"}.items()
         assert "data" not in kept["stats"]
         assert kept["extra_info"].items() <= whole["extra_info"].items()
+        assert {"metrics", "telemetry", "tweak"} <= kept["extra_info"].keys()
         assert "steps" not in kept["extra_info"]
+    table = pd.json_normalize(content["benchmarks"])
+    assert list(table["extra_info.metrics.step_time_median_s"]) == [
+        b["extra_info"]["metrics"]["step_time_median_s"] for b in run["benchmarks"]
+    ]

@@ -18,9 +18,8 @@ HELP = "input of a training: utilisation, throughput, DLIO results"
 EXAMPLE = f"""\
 example:
   {JUDGE} io .benchmarks/*/0001_io.json
-  {JUDGE} io results/              DLIO's result folders in it, and a published table
+  {JUDGE} io results/              DLIO's result folders in it
   {JUDGE} io results/ --plot io/   pictures too; those of a saved run are in its report and in `plot` as well
-  {JUDGE} io results/ --mlperf     what they lack to be a submission to MLPerf Storage
 
 Exit code 0: analysed. 2: bad usage, or nothing can be used.
 """
@@ -28,16 +27,15 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 
 @signature
 def run(
-    runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them, published tables", nargs="+"),
+    runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them", nargs="+"),
     *,
-    mlperf: bool = option("", "say what each setting lacks to be a submission to MLPerf Storage v2.0"),
     plot: Path | None = option("DIR", "draw every picture of input into this folder", type=Path),
     exclude_start: int | None = option("N", "steps left out of steady figures at an epoch's start", type=whole()),
     exclude_end: int | None = option("N", "the same at its end; otherwise as each run says (1 and 0)", type=whole()),
 ) -> Answer:
     from analysis.studies.io.sources import answer_of
 
-    return answer_of(runs, (exclude_start, exclude_end), rules=mlperf, plot=plot)
+    return answer_of(runs, (exclude_start, exclude_end), plot=plot)
 
 
 arguments = run.arguments

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[SummaryRow]]:
-    from analysis.plots import DROPPED, fitting, pictures
+    from analysis.plots import fitting, pictures
     from analysis.plots.scene import NothingToDraw, scene_of
     from analysis.plots.style import written
     from analysis.summary import rows_of
@@ -79,8 +79,7 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     known = pictures() if args.picture else fitting(runs)
     unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
     if unknown:
-        instead = f" any more: {DROPPED[unknown[0]]}" if unknown[0] in DROPPED else ""
-        raise Refused(f"no picture {unknown[0]!r}{instead}; there are {', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}")
+        raise Refused(f"no picture {unknown[0]!r}; there are {', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}")
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}

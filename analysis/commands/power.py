@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from analysis.answer import Answer
 from analysis.subcommands import Steps, option, runs_of, step
 from analysis.terms import Refused
-from analysis.wording import parse_percent
 from control.called import JUDGE
 
 GROUP = "study"
-HELP = "power-capped inference: fit, predict, partition, simulate, report"
+HELP = "power-capped inference: fit, predict, partition, report"
 EXAMPLE = f"`{JUDGE} power STEP --help` says the rest."
-
-MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -67,17 +63,11 @@ def traces(
     "what is wrong with traces or parameters",
     f"""\
 examples:
-  {JUDGE} power quality traces.csv sweep.csv      files of traces, looked at together
-
-Exit code 0: nothing that refuses. 1: something does. 2: bad usage, or nothing can be read.
+  {JUDGE} power quality traces.csv sweep.csv parameters/
 """,
 )
 def quality(paths: list[Path] = option("PATH", "files of traces (.csv), folders or files of parameters", type=Path, nargs="+")) -> Answer:
-    """Whether traces or parameters can be trusted.
-
-    Found are rows stored as zeros, copies of another network, values on the bounds of their fit, curves that fall with the clock,
-    and impossible values. A finding marked ! refuses: `fit` builds nothing on it. The others are notes to read an answer with.
-    """
+    """What traces or parameters show that no device does: rows stored as zeros, and curves that fall with the clock."""
     from analysis.studies.power.quality import answer
 
     return answer(paths)
@@ -193,15 +183,11 @@ def partition(  # what goes with what
     gpu: str | None = GPU,
     cap: float | None = option("W", "the cap on the board's power, W, or on what the models have in its place", type=float),
     task: int | None = option("ID", "a task: its network, GPU and every cap of its schedule", type=int),
-    front: bool = option("", "no cap: what more power buys, from the smallest cap that can be kept on"),
     tasks: Path | None = TASKS,
     clocks: tuple[float, ...] | None = option(
         "F,F,…", "clocks (or duties) that can be set (default: the GPU's, of data/power/gpus.yaml)", type=_clocks
     ),
     margin: float = option("W", "keep so much of the cap free", type=float, default=0.0),
-    sds: float = option("K", "keep K standard deviations of the predicted power free too", type=float, default=0.0),
-    most_processes: int | None = option("N", "no more processes than this (default: as many as were profiled)", type=int),
-    profiled_only: bool = option("", "only partitions that were profiled, no mixes"),
     greedy: str | None = option(
         "", "the original's search: with clocks rounded down, or as they come out", choices=("fast", "slow"), default=None
     ),
@@ -209,108 +195,24 @@ def partition(  # what goes with what
     """The partition, batches and clocks that are predicted to give most images/s under a cap, out of a model's parameters.
 
     Our own search by default: everything that was profiled and mixes of it, at every supported clock, never above the cap in prediction.
-    With --greedy the original's search, defects included. What the quality gate finds in the models is said below; ! marks what a fit
-    would refuse.
+    With --greedy the original's search, defects included. Curves of the models that fall with the clock are named below.
     """
     from analysis.studies.power import partition as partitions
 
-    if sum((cap is not None, task is not None, front)) != 1:
-        raise Refused("One of --cap, --task and --front is required, and only one.")
-    for name, value in (("cap", cap), ("margin", margin), ("sds", sds)):
+    if (cap is None) == (task is None):
+        raise Refused("One of --cap and --task is required, and only one.")
+    for name, value in (("cap", cap), ("margin", margin)):
         if value is not None and not 0 <= value < float("inf"):
             raise Refused(f"--{name} {value:g}: it is a number of 0 or more.")
-    if most_processes is not None and most_processes < 1:
-        raise Refused(f"--most-processes {most_processes}: at least one process runs.")
     if tasks is not None and task is None:
         raise Refused("--tasks is a file of tasks; say which one of them with --task.")
     if task is not None and network is not None:
         raise Refused("--network is what the task says; leave it, or give --cap in place of --task.")
-    if greedy and (sds or most_processes is not None or profiled_only or front):
-        raise Refused("--greedy knows --cap, --task and --margin; --sds, --most-processes, --profiled-only, --front are our own search's.")
-    limits: dict[str, Any] = {"margin_w": margin, "sds": sds, "max_processes": most_processes, "mixes": not profiled_only}
     if task is None:
         request = partitions.of_names(parameters, network, gpu, cap, clocks)
     else:
         request = partitions.of_task(parameters, task, tasks, gpu, clocks)
-    return partitions.answer(request, greedy_mode=greedy, limits=limits)
-
-
-@step(
-    "algorithms compared on a simulated GPU that differs from its model",
-    f"""\
-examples:
-  {JUDGE} power simulate parameters/
-  {JUDGE} power simulate parameters/ --task-id 6,13 --algorithms steady,pctodl --seeds 5
-""",
-)
-def simulate(
-    parameters: Path = option("PATH", "a folder of parameters: both what controllers know and the plant is made of", type=Path),
-    *,
-    task_id: str | None = option("ID,…", "tasks of the matrix (default: all that there are parameters for)"),
-    tasks: Path | None = TASKS,
-    algorithms: str | None = option("NAME,…", "what to compare (default: all there are)"),
-    seeds: int = option("N", "plants of each task (default: %(default)s)", type=int, default=20),
-    iterations: int = option("N", "iterations of each, where the cap stays (default: %(default)s)", type=int, default=60),
-    gain_error: str = option("PERCENT", "how far the plant is off, up or down (default: %(default)s%%)", default="8%"),
-    partition_error: str = option("PERCENT", "and each partition by itself, sd (default: %(default)s%%)", default="0%"),
-    noise_w: float = option("W", "of each reading, sd (default: %(default)s)", type=float, default=2.0),
-    lag_s: float = option("S", "time constant of the power (default: %(default)s)", type=float, default=2.0),
-    shadow: bool = option("", "PctoDL with its shadow optimiser too, as an arm of its own"),
-) -> Answer:
-    """Compare algorithms on a simulated GPU that differs from its model: off by a factor, late and noisy. Says nothing of a real one.
-
-    The factor is up or down by the whole of --gain-error, for power and throughput, as the seed has it. For each task and algorithm: images
-    per second, watts, and the part of the readings above 1.02 of the cap, over the second half of each phase of the caps; then our own
-    controller (steady) against each, seed by seed, with 95 % intervals.
-    """
-    from analysis.studies.power import simulation
-    from control.power import algorithms as every
-    from control.power.plant import Mismatch
-
-    names = tuple(algorithms.split(",")) if algorithms else every.names()
-    for name in names:
-        every.load(name)
-    if seeds < 1 or iterations < 2:
-        raise Refused("--seeds is 1 or more, --iterations 2 or more.")
-    for name, value in (("noise-w", noise_w), ("lag-s", lag_s)):
-        if not 0 <= value <= MOST:
-            raise Refused(f"--{name} {value:g}: it is a number from 0 to {MOST:g}.")
-    errors = [_fraction("--gain-error", gain_error), _fraction("--partition-error", partition_error)]
-    mismatch = Mismatch(gain_error=errors[0], partition_error=errors[1], noise_w=noise_w, lag_s=lag_s)
-    chosen = simulation.chosen_tasks(parameters, tasks, task_id)
-    return simulation.answer(simulation.SimulationPlan(str(parameters), chosen, names, seeds, mismatch, iterations, shadow))
-
-
-def _fraction(name: str, text: str) -> float:
-    fraction = 0.0 if text.rstrip("%").strip() == "0" else parse_percent(text)
-    if fraction > 0.5:
-        raise Refused(f"{name} {text}: more than half is no error of a model.")
-    return fraction
-
-
-@step(
-    "the fastest batch and power limit under a cap, from few points",
-    f"""\
-example:
-  {JUDGE} power limits zeus_power_limit_v100.csv --cap 150
-""",
-)
-def limits(
-    table: Path = option("CSV", "a table of jobs, each at several batches and limits", type=Path),
-    *,
-    cap: float = option("W", "the cap on mean power, W", type=float, required=True),
-    network: str | None = option("NAME", "jobs of this one alone (default: all)"),
-) -> Answer:
-    """The fastest batch and power limit under a cap on mean power, looked for in a table of jobs as if each point had to be measured first.
-
-    Reads tables of the form of Zeus' (dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power). Said is what
-    the search answers, how many points it needed, and how much slower that is than the best of all.
-    """
-    from analysis.studies.power.limits import answer, judge_all, read
-
-    if not 0 < cap < float("inf"):
-        raise Refused(f"--cap {cap:g}: it is a number of watts above 0.")
-    return answer(judge_all(read(table), cap, network))
+    return partitions.answer(request, greedy_mode=greedy, margin_w=margin)
 
 
 @step(

@@ -205,17 +205,12 @@ def _design(part: Fields, tweaksets: Mapping[str, TweakSet]) -> Design:
     # With a precision an arm is measured until it would see a gain (`mde`) that was named before.
     if part.has("precision") and part.fields("precision").positive("mde") >= 1:
         part.refuse("has a precision of 100 % or more")
-    conclusion = part.optional_fields("conclusion")
-    if conclusion.value:
-        conclusion.text("text")
-        conclusion.flag("done")
     return part.record(
         Design,
         steps=part.optional(Fields.whole, "steps", None),
         factors=tuple(factor for own in factors.values() for factor in own.values()),
         points=points,
         notes=notes,
-        conclusion=conclusion.value,
         sequential=part.has("precision"),
     )
 

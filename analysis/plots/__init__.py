@@ -20,20 +20,10 @@ from analysis.terms import Run
 if TYPE_CHECKING:
     from .style import Picture
 
-# What was drawn once, and what says it now.
-DROPPED = {
-    "averages": "`--picture summary` has the averages in a table, `forest` the differences with their intervals",
-    "overhead_share": "`overhead_forest` has what a monitor takes for itself beside what it costs the work",
-    "overhead_dose": "`overhead_forest` has each rate of a monitor in a row, and what the rates say together above the rows",
-    "key_impact": "`key_effects` has each key under each workload with its value, interval and verdict",
-    "impact": "`forest` has the effect of each tweak set, `parameters` the keys it changes",
-}
-
-
 # Without a home that can be written matplotlib keeps its fonts' cache in a temporary folder: no news to whoever asked for a picture.
 logging.getLogger("matplotlib").addFilter(lambda _: False)
 READ_SIDE = Path(__file__).parents[1]
-OF_DESIGNS = frozenset({"analysis.plots.adaptive", "analysis.plots.alternation"})  # which no matrix has, and need not load
+ALTERNATION = "analysis.plots.alternation"  # which no matrix has, and need not load
 
 
 @cache
@@ -46,7 +36,7 @@ def rooms() -> tuple[str, ...]:
 
 def _may_have(run: Run, room: str) -> bool:
     """Whether a run may have a picture of a module; asked before the module is loaded."""
-    if room in OF_DESIGNS:
+    if room == ALTERNATION:
         return run.design.kind != "matrix"
     _, _, study, *_ = room.split(".")
     return not room.startswith("analysis.studies.") or study in studies.names_of(run)

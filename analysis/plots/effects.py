@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from analysis.labels import short_names
 from analysis.summary import SECTIONS, changes
 from analysis.terms import Comparison, Effect, Metric, Run
 from analysis.verdict import without_guards
@@ -40,6 +39,7 @@ from .scene import NothingToDraw, Panel, Scene, called, changes_something, compa
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 
 UNTOUCHED = "(changes nothing)"
+HEADS = [("gain, % [95 %]", 0.12), ("verdict", 0)]
 
 
 @picture(10, "Effect of each tweak set", MONITORED=False)
@@ -50,6 +50,8 @@ def forest(scene: Scene) -> Spec:
     some((comparison for comparison in every if gain_of(comparison) is not None), f"nothing could be compared: {_reasons(every)}")
     labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
     left = room_for([*labels.values(), UNTOUCHED], 1.75)
+    claimed = [_ends(comparison)[0] for comparison in every if comparison.verdict in {"improved", "regressed"}]
+    reach = reach_of(map(_ends, every), 150 * max(comparison.margin for comparison in every), claimed)
     sections = []
     for panel in panels_of(scene):
         # What changed nothing stands last: it shows how far the same machine differs from itself.
@@ -59,7 +61,7 @@ def forest(scene: Scene) -> Spec:
         rows = [
             MarkRow(
                 fit(labels[row.tweakset], left - 0.12, lines=1 if row.untouched else 2),
-                [_mark(row, spoken(row.verdict))],
+                [_mark(row)],
                 UNTOUCHED if row.untouched else "",
                 ends_of(row.second, 100) if row.second else None,
                 QUIET if row.untouched else INK,
@@ -68,7 +70,9 @@ def forest(scene: Scene) -> Spec:
             for row in ordered
         ]
         if rows:
-            sections.append(_contrasts(rows, left, _reach(every), ordered[0].margin, panel.title, _baseline(ordered, panel), panel.run))
+            settings: Style = {"left": left, "right": 2.6, "label": FASTER_AXIS, "heads": HEADS, "reach": reach}
+            band = margin_band(ordered[0].margin)
+            sections.append(forest_section(panel.title, rows, _baseline(ordered, panel), run=panel.run, band=band, **settings))
     lead = (
         "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary metric, which is the first that is named "
         "beside each workload; lines: its 95 % interval."
@@ -86,56 +90,7 @@ def forest(scene: Scene) -> Spec:
     return Spec(lead, sections, legend, _notes(every))
 
 
-CLAIMED = ("improved", "regressed", "equivalent", "inconclusive", "not comparable")
-MOST_ROWS = 40
-
-
-@picture(9, "Leaderboard", MONITORED=False)
-def leaderboard(scene: Scene) -> Spec:
-    """Every contrast on one axis: what is faster, what is slower, what makes no difference, and what could not be told.
-
-    A row a contrast: claimed differences first, the largest on top; equivalences, the undecided, and what changes nothing below.
-    """
-
-    def claim(comparison: Comparison) -> tuple[bool, int, float]:
-        gain = comparison.primary.gain if comparison.primary else 0.0
-        return comparison.untouched, max(1, CLAIMED.index(comparison.verdict)), -abs(math.log1p(gain))
-
-    judged = (comparison for comparison in scene.comparisons if comparison.primary)
-    none = ": ".join(filter(None, ["nothing could be compared that has an interval", _reasons(scene.comparisons)]))
-    every = some(sorted(judged, key=claim), none)
-    shown = every[:MOST_ROWS]
-    names = arm_labels(scene.runs, [comparison.tweakset for comparison in shown])
-    short = {name: label for run in scene.runs for name, label in short_names(run.workloads).items()}
-    several = len({comparison.workload for comparison in shown}) > 1
-    rows = []
-    for comparison in shown:
-        name, workload = names[comparison.tweakset], short.get(comparison.workload, comparison.workload)
-        mark = _mark(comparison, spoken(comparison.verdict))
-        rows.append(MarkRow(f"{name} · {workload}" if several else name, [mark], color=QUIET if comparison.untouched else INK, tall=0.25))
-    bases = dict.fromkeys(" + ".join(guard.baseline_arms) or guard.baseline for guard in without_guards(shown) or shown)
-    lead = (
-        f"Right of 0 is faster than {' or '.join(bases)}, left of it slower. Lines: 95 % intervals of the gain in each workload's primary "
-        "metric." + " Rows in grey change nothing: 0 is their true gain." * any(comparison.untouched for comparison in shown)
-    )
-    legend = [
-        *verdict_entries(VERDICTS, {comparison.verdict for comparison in shown}),
-        margin_entry(comparison.margin for comparison in shown),
-    ]
-    hidden = len(every) - len(shown)
-    claims = [comparison for comparison in shown if comparison.verdict in {"improved", "regressed"}]
-    section = _contrasts(rows, room_for([row.name for row in rows], 2.9), _reach(shown, claims), shown[0].margin)
-    return Spec(lead, [section], legend, [f"{hidden} contrasts more are in “{forest.TITLE}”."] if hidden else [])
-
-
-def _contrasts(
-    rows: Sequence[MarkRow], left: float, reach: float, margin: float, title: str = "", beside: str = "", run: Run | None = None
-) -> Section:
-    heads, band = [("gain, % [95 %]", 0.12), ("verdict", 0)], margin_band(margin)
-    return forest_section(title, rows, beside, run=run, left=left, right=2.6, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
-
-
-def _mark(comparison: Comparison, verdict: str) -> Mark:
+def _mark(comparison: Comparison) -> Mark:
     figures = gain_with_interval(comparison.primary) if comparison.primary else ""
     if comparison.observed is not None and not comparison.primary:
         figures = minus(f"{number(comparison.observed)} [no interval]")
@@ -143,7 +98,7 @@ def _mark(comparison: Comparison, verdict: str) -> Mark:
     tooltip += f", {comparison.pairs} of {comparison.blocks} blocks" if comparison.pairs else ""
     if comparison.p_adjusted is not None:
         tooltip += f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}"
-    return Mark(_ends(comparison), VERDICTS[comparison.verdict], (figures, verdict), tooltip=tooltip)
+    return Mark(_ends(comparison), VERDICTS[comparison.verdict], (figures, spoken(comparison.verdict)), tooltip=tooltip)
 
 
 def _reasons(comparisons: Iterable[Comparison]) -> str:
@@ -159,11 +114,6 @@ def _ends(comparison: Comparison) -> Ends:
     if comparison.primary:
         return ends_of(comparison.primary, 100)
     return None if comparison.observed is None else 100 * comparison.observed, None, None
-
-
-def _reach(comparisons: Sequence[Comparison], in_view: Sequence[Comparison] = ()) -> float:
-    least = 150 * max(comparison.margin for comparison in comparisons)
-    return reach_of(map(_ends, comparisons), least, [_ends(comparison)[0] for comparison in in_view])
 
 
 def gain_with_interval(effect: Effect) -> str:

@@ -35,7 +35,7 @@ NAMES = {
 # Seconds are shown so that the numbers on an axis are neither long nor all noughts.
 UNITS_OF_TIME = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
 # Designs that judge single keys: these effects have a picture of their own.
-BY_KEY = frozenset({"ablation", "factorial", "fractional", "screening", "file"})
+BY_KEY = frozenset({"ablation", "factorial", "fractional", "file"})
 
 
 class Measure(NamedTuple):

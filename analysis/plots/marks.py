@@ -22,7 +22,7 @@ from analysis.wording import digits, number
 
 from .labels import fit, fitted, minus, width_in
 from .page import Page, Section, axis_label, body_width, is_narrow
-from .style import BAND, FAINT, GRID, INK, QUIET, SHEET, SMALL, WRONG
+from .style import BAND, FAINT, INK, QUIET, SHEET, SMALL, WRONG
 from .vector import set_tooltip
 
 Style = dict[str, Any]
@@ -72,7 +72,6 @@ class MarkRow(NamedTuple):
     color: str = INK
     bold: bool = False
     rule: bool = False  # above it
-    joined: bool = False  # by a grey line between its marks
     tall: float = ROW
 
 
@@ -243,9 +242,6 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
     if row.faint is not None:
         interval(axes, middle + 0.08, row.faint, {"color": FAINT, "marker": "|", "markersize": 5, "linewidth": 1.0}, reach=reach)
         middle -= 0.025
-    if row.joined:
-        values = [mark.ends[0] for mark in row.marks if mark.ends[0] is not None]
-        axes.plot(values, [middle] * len(values), color=GRID, linewidth=6, solid_capstyle="butt", zorder=1)
     for at, mark in enumerate(row.marks):
         line = middle + min(0.19, 0.45 * tall) * (at - (len(row.marks) - 1) / 2)
         tooltip = mark.tooltip or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
@@ -376,10 +372,10 @@ def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tup
         axes.plot(outside, [at] * len(outside), marker, transform=axes.get_xaxis_transform(), **look)
 
 
-def above(axes: Axes, at: float, text: str, y: float = 1.02, **style: Any) -> None:
-    """Write small above the axes, at a place along them; `y` is the height over that of the axes."""
+def above(axes: Axes, at: float, text: str, **style: Any) -> None:
+    """Write small above the axes, at a place along them."""
     look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
-    axes.text(at, y, text, **look | style)
+    axes.text(at, 1.02, text, **look | style)
 
 
 def crossed(axes: Axes, at: Sequence[float], color: str = WRONG) -> None:

@@ -1,16 +1,16 @@
-"""The measurement itself: the whole run over time, steps inside its cells, and their distribution."""
+"""The measurement itself: the whole run over time, and steps inside its cells."""
 
 from __future__ import annotations
 
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, pairwise
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,13 +22,12 @@ from control.names import first_few
 
 from .effects import gain_of
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit, width_in
-from .marks import FOOT, Axes, Style, above, crossed, dots, log_or_linear, names_beside, row_axes, ticks, trailing_mean
+from .marks import Axes, Style, above, crossed, dots, log_or_linear, names_beside, ticks, trailing_mean
 from .page import Entry, Page, Section, Spec, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, comparison_of, measured, panels_of, some
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
 from .vector import set_tooltip
 
-T = TypeVar("T", bound="Sized")
 FAR, SWEEPS = 5.0, 10  # robust standard deviations
 FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd
 MOST_LOOKS = 7  # tweak sets that one tells apart by colour and mark among many
@@ -359,7 +358,7 @@ LONG = 200  # steps: above it single steps are dots in a cloud and a trailing me
 @picture(30, "Step times inside the cells", NOT_OF=TIMELESS)
 def steps(scene: Scene) -> Spec:
     """How each step of each cell went: warm-up, stalls, and drift inside a process."""
-    timed = _by_arm(scene, _timed)
+    timed = _by_arm(scene)
     shown = [(panel, {arm: arms[arm] for arm in _largest(scene, panel, arms)}) for panel, arms in timed]
     every = [cell for _, arms in shown for cells in arms.values() for cell in cells]
     legend = [
@@ -384,9 +383,9 @@ def steps(scene: Scene) -> Spec:
     return Spec(lead, sections, legend, [note] if hidden else [])
 
 
-def _by_arm(scene: Scene, of_arm: Callable[[Panel, str], T]) -> list[tuple[Panel, dict[str, T]]]:
-    """Return what each arm has of each workload, where it has anything. Raises: NothingToDraw, where no step has a time."""
-    every = ((panel, {arm: values for arm in panel.arms if len(values := of_arm(panel, arm))}) for panel in panels_of(scene))
+def _by_arm(scene: Scene) -> list[tuple[Panel, dict[str, list[Steps]]]]:
+    """Return the steps of each arm of each workload, where it has any. Raises: NothingToDraw, where no step has a time."""
+    every = ((panel, {arm: steps for arm in panel.arms if (steps := _timed(panel, arm))}) for panel in panels_of(scene))
     return some(((panel, arms) for panel, arms in every if arms), "the file keeps no times of single steps")
 
 
@@ -436,46 +435,3 @@ def _steps(axes: Axes, cells: Sequence[Steps], scale: float, look: Look) -> None
         shortest = min(len(cell.wall_s) for cell in cells)
         middle = np.median([cell.wall_s[:shortest] for cell in cells], axis=0) * scale
         axes.plot(np.arange(1, shortest + 1), middle, color=INK, linewidth=1.0)
-
-
-@picture(40, "Distribution of step times", NOT_OF=TIMELESS)
-def distribution(scene: Scene) -> Spec:
-    """Where in the distribution the tweak sets differ: short steps, typical ones, or the tail."""
-    timed = _by_arm(scene, _walls)
-    legend = [
-        dot("one measured step", QUIET, size=3),
-        line("10th to 90th percentile", INK, 1.2, marker="|", markersize=7),
-        dot("median", INK, "D", 4.5, markerfacecolor="white"),
-        line("10th percentile, median, 90th of the baseline", FAINT, 1.2, linestyle=(0, (3, 2))),
-    ]
-    lead = "All measured steps of all cells; left is faster. Steps are no replicates: they cannot say how sure a difference is."
-    left = room_for(arm_labels(scene.runs, [arm for panel, _ in timed for arm in panel.arms]).values(), 1.8)
-    looks = looks_of(scene)
-    sections = []
-    for panel, arms in timed:
-        draw = partial(_spread, panel=panel, arms=arms, left=left, looks=looks)
-        beside = f"{sum(map(len, arms.values()))} measured steps"
-        sections.append(Section(panel.title, 0.29 * len(arms) + FOOT, draw, beside, run=panel.run))
-    return Spec(lead, sections, legend)
-
-
-def _walls(panel: Panel, arm: str) -> np.ndarray:
-    cells = _timed(panel, arm)
-    return np.concatenate([cell.wall_s[cell.warmup :] for cell in cells]) if cells else np.array([])
-
-
-def _spread(sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray], left: float, looks: Mapping[str, Look]) -> None:
-    every = np.concatenate(list(arms.values()))
-    scale, unit = time_unit([float(np.quantile(every, 0.9))])
-    names = arm_labels([panel.run], arms).values()
-    axes = row_axes(sheet, top, left, names, 0.29, lines=2, xlabel=f"step time, {unit}", grid="x")
-    log_or_linear(axes, "x", float(every.min()) * scale, float(every.max()) * scale, most=8)
-    for row, (arm, walls) in enumerate(arms.items()):
-        ends = np.quantile(walls, (0.10, 0.50, 0.90)) * scale
-        # The jitter is part of the picture: the same each time.
-        dots(axes, walls * scale, row + 0.06 + np.random.default_rng(row).uniform(-0.2, 0.32, len(walls)), looks[arm].color)
-        axes.plot(ends[[0, 2]], [row - 0.3] * 2, color=INK, marker="|", markersize=6, linewidth=1.3)
-        axes.plot(ends[1], row - 0.3, "D", color=INK, markerfacecolor="white", markersize=4)
-        if arm == panel.run.baseline:
-            for end in ends:
-                axes.axvline(end, color=FAINT, linestyle=(0, (3, 2)), linewidth=0.8, zorder=0.5)

@@ -1,25 +1,22 @@
-"""What was sampled: what GPU and host did over time while the cells ran, and the power and energy that the work took."""
+"""What was sampled: what GPU and host did over time while the cells ran."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
 from analysis.telemetry import QUANTITIES, Quantity, Series
-from analysis.terms import Cell
-from analysis.wording import digits
 from control.names import first_few
 
-from .labels import arm_labels, fitted, fitted_arms, joined, room_for
-from .marks import FOOT, ROW, Axes, Style, bars, dots, names_beside, rounded, trailing_mean
-from .page import Page, Section, Spec, body_width, dot, fill, line
+from .labels import fitted, fitted_arms, joined
+from .marks import Axes, Style, dots, rounded, trailing_mean
+from .page import Page, Section, Spec, body_width, fill, line
 from .scene import Panel, Scene, measured, panels_of, series_key, some
-from .style import AGAIN, BAND, BAR, INK, QUIET, SMALL, Look, looks_of, picture
+from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 
 LEFT, TALL, GAP, TITLES, UNDER = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points of lines, above which they are drawn in pixels
@@ -237,55 +234,3 @@ def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
     # A row that hardly moves is drawn as one that hardly moves.
     room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)
     return low - room, high + room
-
-
-@picture(70, "Power and energy per sample")
-def energy(scene: Scene) -> Spec:
-    """What the same work cost in watts and joules under each tweak set, where power was measured."""
-    panels = panels_of(scene)
-    those = (panel for panel in panels if any(power_w(cell) is not None for arm in panel.arms for cell in measured(panel, arm)))
-    powered = some(those, f"power was not measured: {why_missing([cell for panel in panels for cell in panel.cells])}")
-    lead = "All GPUs together, without the host, over the measured steps: energy a sample is Σ power · time / samples."
-    legend = [
-        fill("all measured steps together", BAR, BAR),
-        fill("baseline", AGAIN, AGAIN),
-        dot("one block", size=3.5, markerfacecolor="white")
-        if any(len(measured(panel, arm)) > 1 for panel in powered for arm in panel.arms)
-        else None,
-    ]
-    left = room_for(arm_labels(scene.runs, [arm for panel in powered for arm in panel.arms]).values(), 1.75)
-    sections = [
-        Section(panel.title, ROW * len(panel.arms) + FOOT, partial(_bars, panel=panel, left=left), run=panel.run) for panel in powered
-    ]
-    lost = [panel.title for panel in panels if panel not in powered]
-    return Spec(lead, sections, legend, [f"Power was not measured: {joined(lost)}."] if lost else [])
-
-
-COLUMNS: tuple[tuple[str, Callable[[Sequence[Cell]], float | None]], ...] = (
-    ("mean power, W", lambda cells: time_weighted(cells, power_w)),
-    ("energy a sample, J", energy_j_per_sample),
-)
-
-
-def _bars(sheet: Page, top: float, panel: Panel, left: float) -> None:
-    names_beside(sheet, top, left, arm_labels([panel.run], panel.arms).values(), lines=2)
-    wide = (body_width() - left + 0.1) / len(COLUMNS) - 0.1
-    small: Style = {"va": "center", "fontsize": SMALL}
-    for place, (label, value_of) in enumerate(COLUMNS):
-        start = left + place * (wide + 0.1)
-        axes = sheet.axes(start, top, wide - 0.55, ROW * len(panel.arms), grid="x", most={"x": 4})
-        axes.set(ylim=(len(panel.arms) - 0.5, -0.5), yticks=[], xlabel=label)
-        largest = 0.0
-        for row, arm in enumerate(panel.arms):
-            value, middle = value_of(measured(panel, arm)), top + ROW * (row + 0.5)
-            if value is None:
-                sheet.text(start + 0.06, middle, "not measured", color=AGAIN, **small)
-                continue
-            bars(axes, row, [(value, AGAIN if arm == panel.run.baseline else BAR)])
-            points = [point for cell in measured(panel, arm) if (point := value_of([cell])) is not None]
-            if len(points) > 1:
-                look: Style = {"color": INK, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.7}
-                axes.plot(points, [row] * len(points), "o", **look)
-            sheet.text(start + wide - 0.49, middle, digits(value), **small)
-            largest = max(largest, value, *points)
-        axes.set_xlim(0, 1.04 * largest or 1.0)

@@ -6,13 +6,13 @@ import base64
 import gc
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,14 +25,13 @@ from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.plots.style import NARROW, svg, written
 from analysis.plots.style import Picture as Module
-from analysis.render import csv, markdown
 from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
 from analysis.terms import Comparison, Refused, Run, Verdict
 from analysis.wording import plan_command, spoken, unsigned
+from control.called import JUDGE
 from control.names import undigested
 
-from . import csv_files
 from .answers import VERDICTS, WorkloadAnswer, counted, joined
 from .saving import GENERATOR
 from .verdicts import VerdictTable, tables
@@ -48,7 +47,6 @@ APPENDIX = (
     ("tweaks", "Kernel settings"),
     ("order", "Cells and warnings"),
     ("machine", "Machine"),
-    ("rules", "Twelve rules"),
     ("methods", "Methods"),
     ("data", "Data"),
     ("again", "To do it again"),
@@ -73,13 +71,6 @@ class Page:
     pictures: dict[str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    name: str
-    href: str
-    says: str
-
-
 def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> Page:
     """Write the report on some runs, each by itself and, where there are several, against the first.
 
@@ -95,13 +86,11 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
 def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     scene = scene_of(runs)
     drawn = pictures_of(scene)
-    states = {picture.name: picture.missing for picture in drawn}
     views = tuple(
         view_of(
             run,
             [comparison for comparison in scene.comparisons if comparison.candidate_run == run.origin],
             scene.effects.get(run.origin, ()),
-            pictures=states,
             place=place,
             told=_told(run),
         )
@@ -112,7 +101,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     arms = answer(rows_of(runs, scene.comparisons))
     lead = next((picture for picture in drawn if picture.leads), None)
-    leading = next((picture for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), None)
+    leading = next((picture for picture in drawn if picture.name == "forest" and picture.markup), None)
     absent = set() if any(view.keys for view in views) else {"keys"}
     answers = [one for view in views for one in view.answers]
     judged = "open" if between or not told or answers else ""
@@ -125,7 +114,6 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         question=question_of(runs),
         dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
         next=_next(runs, comparisons),
-        rules_met=_rules_met(views),
         sections=[
             *((*entry, False) for entry in told),
             *([(f"picture-{lead.name}", lead.title if lead is leading else "In a picture", False)] if lead else []),
@@ -144,10 +132,11 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         changes=machine.differences(runs),
         margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
         summary=as_html.render(replace(arms, findings=[], legend=()), 3),
-        files=_files(runs, comparisons, arms) + _effects_file(scene),
+        origins=[shlex.quote(run.origin) for run in runs],
+        judge=JUDGE,
         command=command,
     )
-    return Page(html, views, between, states)
+    return Page(html, views, between, {picture.name: picture.missing for picture in drawn})
 
 
 def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
@@ -160,11 +149,6 @@ def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
 def _counts(answers: Sequence[WorkloadAnswer]) -> str:
     words = [word for one in answers for word, count in one.verdicts.items() for _ in range(count)]
     return ", ".join(f"{words.count(word)} {spoken(word)}" for word in VERDICTS if word in words)
-
-
-def _rules_met(views: Sequence[View]) -> str:
-    states = [rule.state for view in views for rule in view.rules if rule.state != "not applicable"]
-    return f"{states.count('met')} of {len(states)} that apply are met" if states else ""
 
 
 def _told(run: Run) -> list[ViewText]:
@@ -250,29 +234,7 @@ def _between(runs: Sequence[Run]) -> Between:
     return Between(tables(result), result, counted(result), None)
 
 
-def _files(runs: Sequence[Run], comparisons: Sequence[Comparison], arms: Answer) -> list[File]:
-    cells, compared = csv_files.as_csv(csv_files.cells(runs)), csv_files.as_csv(csv_files.comparisons(comparisons))
-    return [
-        _file("cells.csv", cells, "one row a cell: outcome, all metrics, all telemetry summaries"),
-        _file("comparisons.csv", compared, "one row a comparison: verdict, effects, intervals, p"),
-        _file("summary.csv", csv.render(arms), "one row a workload and tweak set: averages over its cells, parameters, verdict"),
-        _file("summary.md", markdown.render(arms), "the same as Markdown tables, rounded"),
-    ]
-
-
-def _effects_file(scene: Scene) -> list[File]:
-    effects = [(run.run_id, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
-    says = "one row an effect of a key or of several: gain, interval, p, share, what it cannot be told from"
-    return [_file("effects.csv", csv_files.as_csv(csv_files.effects(effects)), says)] if effects else []
-
-
-def _file(name: str, content: str, says: str) -> File:
-    kind = "text/csv" if name.endswith(".csv") else "text/markdown"
-    encoded = quote(content.encode("utf-8", "replace"), safe=",:;()/!*[]{}=")  # of numbers and commas a quarter shorter than base64
-    return File(name, f"data:{kind};charset=utf-8,{encoded}", says)
-
-
-# From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures and the data have to fit into 2 MB.
+# From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures have to fit into 2 MB.
 HEAVY_BYTES = 300_000
 
 
@@ -336,5 +298,5 @@ def _shown(scene: Scene) -> str:
     """Say what is in a picture for those who cannot see it, and where its numbers are."""
     workloads = list(dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells))
     tweaksets = list(dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells))
-    where = "The numbers are in cells.csv and comparisons.csv, below."
+    where = "The tables of this page have the numbers."
     return f"Workloads: {joined(workloads)}. Tweak sets: {joined(tweaksets)}. {where}" if workloads else where

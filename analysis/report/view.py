@@ -19,7 +19,6 @@ from control import rates
 from control.names import first_few, undigested
 
 from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
-from .checklist import ReportRule, Subject, checklist
 from .settings import RequestedSetting, State, asked
 from .verdicts import VerdictTable, tables
 
@@ -87,9 +86,8 @@ class KeyFinding(NamedTuple):
 
     @classmethod
     def of(cls, effects: Effects) -> KeyFinding:
-        """Take the sentence of effects; of a design that was refused its conclusion, if it has one."""
-        sentence = effects.conclusion if effects.refusal and effects.conclusion else effects.sentence
-        return cls(effects.observed.workload, effects.observed.profile, sentence)
+        """Take the sentence of effects."""
+        return cls(effects.observed.workload, effects.observed.profile, effects.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,6 @@ class View:
     warnings: Sequence[str]
     tables: Sequence[VerdictTable]
     asked: Sequence[RequestedSetting]
-    rules: Sequence[ReportRule]
     facts: Mapping[str, Sequence[Fact]]
     order: str
     lost: Sequence[LostCells]
@@ -131,14 +128,10 @@ def view_of(
     comparisons: Sequence[Comparison],
     effects: Sequence[Effects],
     *,
-    pictures: Mapping[str, str | None],
     place: int,
     told: Sequence[ViewText] = (),
 ) -> View:
-    """Tell one run; `pictures` says which were drawn (None) and why others were not.
-
-    `told` is what the run's own studies answer.
-    """
+    """Tell one run; `told` is what the run's own studies answer."""
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [comparison for comparison in comparisons if is_control(run, comparison)]
     doubted = list(dict.fromkeys(effect.observed.workload for effect in effects if effect.again_fails))
@@ -165,7 +158,6 @@ def view_of(
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),
         tables=tables(comparisons, run),
         asked=asked(run),
-        rules=checklist(Subject(run, tuple(comparisons), pictures, tuple(doubted))),
         facts=facts,
         order=_order(run),
         lost=_lost(run),
@@ -269,8 +261,7 @@ def _measure(run: Run) -> str | None:
         if (tweakset.requested or tweakset.scripts) and (name in varied or not varied)
     }
     tweaks = [name if path in {None, f"data/tweaks/{name}.yaml"} else path for name, path in asking.items()]
-    # A design that goes by what comes out takes as many blocks as it needs.
-    blocks = [] if run.design.conclusion else [f"--blocks={run.design.blocks}"]
+    blocks = [f"--blocks={run.design.blocks}"]
     if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # of each workload as many as had room
         blocks = [f"--budget={run.design.budget_s:.12g}s"]
     options = [f"--seed={run.design.seed}", *blocks, *_design(run.design)]

@@ -5,10 +5,8 @@ Real GPUs differ from any fitted model; a controller is judged on one that does 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 
@@ -36,12 +34,11 @@ class Mismatch:
     """How the plant differs from the model.
 
     `gain_error` is the part by which power and throughput are off, each up or down as `seed` has it: power up in odd ones, throughput up in
-    every second pair. `partition_error` is the sd of what each partition is off by in addition. Power follows settings with time constant
-    `lag_s`; each reading has normal noise of sd `noise_w`. A tenant of a batch above `oom_above_batch` does not run.
+    every second pair. Power follows settings with time constant `lag_s`; each reading has normal noise of sd `noise_w`. A tenant of a batch
+    above `oom_above_batch` does not run.
     """
 
     gain_error: float = 0.0
-    partition_error: float = 0.0
     noise_w: float = 0.0
     lag_s: float = 0.0
     seed: int = 1
@@ -50,8 +47,8 @@ class Mismatch:
 
     def __post_init__(self) -> None:
         """Check that there can be such a device. Raises: Refused."""
-        if min(self.noise_w, self.lag_s, self.seed, self.partition_error) < 0 or not abs(self.gain_error) < 1:
-            raise Refused("noise_w, lag_s, seed and partition_error are 0 or more, gain_error is a part, below 1.")
+        if min(self.noise_w, self.lag_s, self.seed) < 0 or not abs(self.gain_error) < 1:
+            raise Refused("noise_w, lag_s and seed are 0 or more, gain_error is a part, below 1.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +137,10 @@ class Plant:
             oom=oom,
         )
 
-    def least_w(self, partitions: Sequence[Partition]) -> float:
-        """The least that any of these partitions can be made to draw."""
-        return min(float(self._true(mem_mhz, partition)[1].min()) for mem_mhz in self._tables.models for partition in partitions)
-
     def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
         """What the model says of a partition, and the power and images per second that it really has in each state."""
-        curve, spread = self._tables.curve(mem_mhz, partition), self._off.partition_error
-        power, throughput = [1 + spread * value for value in _own(self._off.seed, f"{partition}")] if spread else (1.0, 1.0)
-        return curve, curve.power_w * self._gains[0] * power, curve.throughput_images_per_s * self._gains[1] * throughput
+        curve = self._tables.curve(mem_mhz, partition)
+        return curve, curve.power_w * self._gains[0], curve.throughput_images_per_s * self._gains[1]
 
     def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
         """Power that it settles at, images per second, and what the model says."""
@@ -177,9 +169,3 @@ def batches() -> tuple[int, ...]:
 
 def _signed(size: float, bit: int) -> float:
     return size if bit % 2 else -size
-
-
-def _own(seed: int, partition: str) -> tuple[float, float]:
-    """Two normal numbers that belong to a partition: the same whenever it comes up."""
-    power, throughput = np.random.default_rng([seed, crc32(partition.encode())]).normal(size=2)
-    return float(power), float(throughput)

@@ -95,20 +95,16 @@ def _without(tiles: Tiles, tile: Tile) -> Tiles:
 class Unsure(Protocol):
     """A model that knows how far from the real ones its predictions may be."""
 
-    def power_sd_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """One standard deviation, W. Shape: that of `Model.power_w`."""
-
     def throughput_sd_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """One standard deviation. Shape: that of `Model.throughput_images_per_s`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """What must not be exceeded: predicted power, `margin_w` and `sds` standard deviations of the model's own together."""
+    """What must not be exceeded: predicted power and `margin_w` together."""
 
     cap_w: float
     margin_w: float = 0.0
-    sds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +146,6 @@ class Looking:
         anchor = anchors.column()
         power_w = self.model.power_w(anchor, self.sm_mhz)
         needed_w = power_w + self.cap.margin_w
-        if self.cap.sds:
-            needed_w = needed_w + self.cap.sds * _unsure(self.model).power_sd_w(anchor, self.sm_mhz)
         throughput = self.model.throughput_images_per_s(anchor, self.sm_mhz)
         throughput = np.where((needed_w <= self.cap.cap_w) & ~np.isnan(throughput), throughput, -np.inf)
         self.smallest_cap = min(self.smallest_cap, float(np.min(needed_w, initial=np.inf, where=~np.isnan(needed_w))))
@@ -179,12 +173,6 @@ def supported(model: Model, platform: Platform) -> Floats:
     return np.array(clocks, dtype=np.float64)
 
 
-def _unsure(model: Model) -> Unsure:
-    if isinstance(model, Unsure):
-        return model
-    raise Refused(f"The model of {model.network} on {model.gpu} does not know how sure it is: give the margin itself.")
-
-
 WORTH = 1.01  # a gain below what the original's own fits are off by in sample (0.96 %, by its stored scores) is none
 BEAM = 6  # partitions whose surroundings are looked at together
 ROUNDS = 12
@@ -199,18 +187,16 @@ def best(
     *,
     network: str,
     margin_w: float = 0.0,
-    sds: float = 0.0,
     max_processes: int | None = None,
-    mixes: bool = True,
     only: Sequence[Partition] | None = None,
 ) -> PartitionAnswer:
     """Answer the setting of the highest predicted throughput whose predicted power is at most `cap_w`.
 
-    `margin_w` and `sds` standard deviations of the model's own are kept free below the cap. `models` are by memory clock, MHz. Clocks are
-    the supported ones up to the anchor's. Partitions are those that the models were fitted on, or the profiling grid; their processes are
-    what mixes are made of, never more of them nor a larger share together; a controller has `only` those that can be set, and takes
-    predictions for what they say, for it will see. There the model extrapolates: a mix is answered only where its
-    throughput, less one standard deviation if the model knows it, is `WORTH` more than all that was profiled; without `mixes`, never.
+    `margin_w` is kept free below the cap. `models` are by memory clock, MHz. Clocks are the supported ones up to the anchor's. Partitions
+    are those that the models were fitted on, or the profiling grid; their processes are what mixes are made of, never more of them nor a
+    larger share together; a controller has `only` those that can be set, and takes predictions for what they say, for it will see. There
+    the model extrapolates: a mix is answered only where its throughput, less one standard deviation if the model knows it, is `WORTH` more
+    than all that was profiled.
     Raises: Infeasible; Refused, where there is no model, clock or partition to search.
     """
     known = _usable(profiled(models) if only is None else only, network, max_processes)
@@ -218,17 +204,16 @@ def best(
     if not searched:
         has, have = (", ".join(f"{value:g}" for value in some) or "none" for some in (platform.searched_mem_mhz, models))
         raise Refused(f"No model of {network} at a memory clock that is searched on {platform.name} ({has} MHz); there is {have}.")
-    cap = Cap(cap_w, margin_w, sds)
+    cap = Cap(cap_w, margin_w)
     lookings = {model.mem_mhz: Looking(model, supported(model, platform), cap, doubting=only is None) for model in searched}
     result = {mem_mhz: looking.at(known) for mem_mhz, looking in lookings.items()}
     if not any(result.values()):
         raise _infeasible(lookings.values(), platform, network)
     winners = [_best(result, GIVEN)]
-    if mixes:
-        space = _space(known, max_processes)
-        mixed = _best({mem_mhz: _climbed(looking, space, result[mem_mhz]) for mem_mhz, looking in lookings.items()}, SURE)
-        if mixed[1].sure_images_per_s > WORTH * winners[0][1].throughput_images_per_s:
-            winners.insert(0, mixed)
+    space = _space(known, max_processes)
+    mixed = _best({mem_mhz: _climbed(looking, space, result[mem_mhz]) for mem_mhz, looking in lookings.items()}, SURE)
+    if mixed[1].sure_images_per_s > WORTH * winners[0][1].throughput_images_per_s:
+        winners.insert(0, mixed)
     evaluations = sum(len(looking.seen) for looking in lookings.values())
     told = [
         answer_of(
@@ -297,8 +282,7 @@ def _infeasible(lookings: Iterable[Looking], platform: Platform, network: str) -
     smallest_w, cap = min(looking.smallest_cap for looking in some), some[0].cap
     unit = unit_of(some[0].model)
     unit = SPOKEN.get(unit, unit)
-    free = [f"{cap.margin_w:g} {unit}"] * bool(cap.margin_w) + [f"{cap.sds:g} standard deviations"] * bool(cap.sds)
-    less = f" less {' and '.join(free)}" if free else ""
+    less = f" less {cap.margin_w:g} {unit}" if cap.margin_w else ""
     return Infeasible(
         f"No partition of {network} on {platform.name} stays within {cap.cap_w:g} {unit}{less}; "
         f"the smallest cap that one would keep is {rounded_up(smallest_w)} {unit}.",

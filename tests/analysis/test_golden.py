@@ -24,8 +24,6 @@ RUNS = sorted((HOUSE / "data/runs").glob("*.json"))
 REFERENCES = {
     "deeptweak": ("show", "deeptweak/one_node_one_gpu"),
     "perf_2025": ("io", "perf_2025/results/unet3d_h100_custom"),
-    "pmdlt_overhead": ("overhead", "pmdlt/overhead_data"),
-    "pmdlt_metrics": ("gpu-metrics", "pmdlt/metric_data"),
 }
 MEANS = ("compare", "effects")
 SENTENCES = {"reason", "run", "run_id", "grid"}  # or names of files

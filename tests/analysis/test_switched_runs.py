@@ -15,7 +15,6 @@ from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
 from analysis.render.text import render
-from analysis.report.checklist import Subject, ratios_are_not_averaged
 from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
 from analysis.switched import expanded
@@ -170,13 +169,11 @@ def test_equal_arms_are_called_different_as_often_as_promised() -> None:
     assert carried <= high
 
 
-def test_a_session_ends_with_it_and_the_rules_are_asked_of_it() -> None:
+def test_a_session_ends_with_it() -> None:
     for processes in (2, 6):
         saved = switched_run(Switched(arms=(AGAIN, TUNED), processes=processes))
         text, code = ending(saved, None)
         assert ("tuned" in text, code) == (True, 0)
-        run = from_json(saved, "made-up")
-        assert ratios_are_not_averaged(Subject(run, tuple(compare(run)), {}))[0] == "met"
 
 
 def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None:

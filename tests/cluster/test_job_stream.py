@@ -8,13 +8,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.terms import BadInput, Refused
-from tests.cluster import kueue
+from fixtures.terms import Refused
 from tests.cluster.line import to_cluster
 from tests.cluster.streams import LONG_S, NOTHING, Streams, job, left, of_kind
 from tests.sessions import HOUSE
@@ -160,43 +159,3 @@ def _restore(streams: Streams) -> subprocess.CompletedProcess[str]:
     where = [f"--kubeconfig={streams.here.kubeconfig}", f"--namespace={streams.namespace}"]
     command = [sys.executable, "-m", "fixtures", "restore", "--target=kubernetes", *where]
     return subprocess.run(command, cwd=HOUSE, check=False, capture_output=True, text=True)
-
-
-def test_a_cluster_without_kueue_is_told_what_to_install(streams: Streams) -> None:
-    with (
-        pytest.raises(Refused, match=r"serves no kueue\.x-k8s.io. Install Kueue with its CustomResourceDefinitions"),
-        streams.play("kueue"),
-    ):
-        pass
-
-
-def test_kueue_admits_by_its_quota_and_its_admissions_are_told(streams: Streams, kubeconfig: Path) -> None:
-    """One at a time: the second is admitted when the first has ended. A job that is killed and submitted again is its next attempt."""
-    with kueue.installed(kubeconfig) as api:
-        with pytest.raises(Refused, match=r"has no LocalQueue. Make one"), streams.play("kueue"):
-            pass
-        kueue.local_queue(api, streams.namespace, "team")
-        with pytest.raises(BadInput, match=r"No LocalQueue 'tame' .* Did you mean 'team'"), streams.play("kueue", queue="tame"):
-            pass
-        controller = kueue.Controller(api, streams.namespace, quota=1)
-        try:
-            with streams.play("kueue", queue="team") as play:
-                assert play.engine.admits
-                assert play.engine.facts["cluster_queue"] == "all"
-                first, second = job(0, 0.5), job(1, LONG_S)
-                play.engine.submit(first)
-                play.engine.submit(second)
-                play.until(lambda: play.happened("started", 1))
-                order = [(one.what, one.job) for one in play.events]
-                assert order.index(("ended", 0)) < order.index(("admitted", 1))
-                assert play.engine.kill(1)
-                assert play.end_of(1).outcome == "killed"
-                assert play.once()
-                play.events.clear()
-                play.engine.submit(job(1, 0.1))
-                assert play.end_of(1).outcome == "done"
-                assert play.happened("admitted", 1)
-        finally:
-            controller.stop()
-        workloads: Any = api.list(kueue.path(streams.namespace, "workloads"))
-        assert workloads == [] or all("job-deeptweak" in one["metadata"]["name"] for one in workloads)

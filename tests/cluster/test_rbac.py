@@ -48,9 +48,7 @@ RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
 RUN_ID = "0123456789ab"
 TWEAK = names.tweak_name(RUN_ID, 1)
 GROUP = "rbac.authorization.k8s.io/v1"
-KUEUE = "kueue.x-k8s.io/v1beta1"
 CRDS = Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
-LOCALQUEUES, WORKLOADS = Kind(KUEUE, "localqueues", "LocalQueue"), Kind(KUEUE, "workloads", "Workload")
 KINDS = {
     kind.kind: kind
     for kind in (
@@ -91,8 +89,6 @@ PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
     "job streams": [
         (JOBS, "", frozenset({"watch"}), True),
         (PODS, "eviction", frozenset({"create"}), True),
-        (LOCALQUEUES, "", frozenset({"list"}), True),
-        (WORKLOADS, "", frozenset({"list", "watch"}), True),
     ],
 }
 

@@ -55,9 +55,6 @@ def test_a_design_and_its_options_are_passed_through(place: Place, other: str) -
     assert done.code == 0, done.out
     assert "fractional over the 3 keys of late" in done.out
     assert "resolution III" in done.out
-    done = run(place, profile, "--design=bisect", "--trials=16", "--plan", "--", "sleep", "0.05")
-    assert done.code == 0, done.out
-    assert "bisect" in done.out
 
 
 @pytest.mark.needs("kernel")

@@ -231,6 +231,19 @@ def test_what_a_command_changes_in_its_trial_is_put_back(place: Place, plan: tup
     assert not list(place.storage.rglob("0001_*"))
 
 
+def test_what_a_command_changes_after_its_trial_is_named_with_the_way_back(place: Place) -> None:
+    """The trial had seen nothing of it; an administrator may have changed the same setting meanwhile, so it is left."""
+    found, count = CLUSTER.read_text().strip(), place.folder / "count"
+    script = f"echo x >> {count}; [ $(wc -l < {count}) -lt 6 ] || [ -e {count}.done ] || {{ {OTHER}; touch {count}.done; }}; sleep 0.2"
+    try:
+        done = place.call(*typed(place, "--blocks=3", "--steps=2", "--warmup=0", "--", "sh", "-c", script))
+        (line,) = done.lines(f"differs from when the run began: {CLUSTER}: {found} -> {1 - int(found) % 2}; by the command or by another")
+        assert f"To put it back: `echo {found} > {CLUSTER}`." in " ".join(done.out.split()), line
+        assert not done.lines("Machine: as it was found")
+    finally:
+        CLUSTER.write_text(found)
+
+
 def test_a_trial_that_is_killed_leaves_a_journal(place: Place) -> None:
     """What the command had changed by then is put back by `restore`, as after any run."""
     found = CLUSTER.read_text()

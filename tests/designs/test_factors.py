@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from control.adaptive import slugs
 from fixtures.designs import Factor
 from fixtures.designs._factors import factors, own, remarks, stock_levels
+from fixtures.designs.ablation import slugs
 from fixtures.terms import BadInput
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import parse, read

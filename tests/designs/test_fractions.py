@@ -1,4 +1,4 @@
-"""Fractions and screening designs, judged by their runs alone: what is orthogonal, what is mixed with what, and that it is all said."""
+"""Fractions, judged by their runs alone: what is orthogonal, what is mixed with what, and that it is all said."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.designs import Laid, Options, fractional, screening
-from fixtures.designs._factors import LETTERS, factors, own
+from fixtures.designs import Laid, Options, fractional
+from fixtures.designs._factors import LETTERS, factors
 from fixtures.designs.fractional import smallest
 from fixtures.terms import BadInput
-from tests.designs.profiles import keys, sysctls
+from tests.designs.profiles import sysctls
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def places(word: str) -> tuple[int, ...]:
 def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_for(count: int, asked: int) -> None:
     """Main effects are apart from each other and from the mean: X'X is diagonal. The resolution is recomputed from the runs."""
     if asked == 5 and count > 8:
-        with pytest.raises(BadInput, match=rf"p has {count} settings; resolution 5 takes more than 64 runs\. Take --resolution=4 or"):
+        with pytest.raises(BadInput, match=rf"p has {count} settings; resolution 5 takes more than 64 runs\. Take --resolution=4, or"):
             laid(fractional, count, resolution=5)
         return
     found, signs = laid(fractional, count, resolution=asked)
@@ -84,7 +84,7 @@ def test_without_a_resolution_it_is_four_in_the_fewest_runs_that_have_it() -> No
     """What docs/designs.md and the module say: 8 runs for 4 settings, 16 for 5 to 8, 32 for 9 to 16, 64 for 17 to 32."""
     runs = {count: fraction.runs for count in range(2, 33) if (fraction := smallest(count, fractional.RESOLUTION, 64))}
     assert runs == {2: 4, 3: 8, 4: 8} | dict.fromkeys(range(5, 9), 16) | dict.fromkeys(range(9, 17), 32) | dict.fromkeys(range(17, 33), 64)
-    with pytest.raises(BadInput, match=r"33 settings; resolution 4 takes more than 64 runs. Take --resolution=3 or --design=screening"):
+    with pytest.raises(BadInput, match=r"33 settings; resolution 4 takes more than 64 runs. Take --resolution=3, or fewer settings"):
         laid(fractional, 33)
 
 
@@ -210,62 +210,3 @@ def test_effects_that_no_fraction_keeps_apart_are_refused_with_what_they_are_ali
         match=r"no fraction of up to 64 runs was found .*\(in one of 64 runs vm\.k0\d:vm\.k0\d = vm\.k0\d:vm\.k0\d.*; and \d+ more\)",
     ):
         laid(fractional, 10, estimate=everything)
-
-
-# -- screening
-
-
-@pytest.mark.parametrize("count", range(2, 48))
-def test_a_screening_design_is_orthogonal_and_balanced_in_a_multiple_of_four_runs_with_stock(count: int) -> None:
-    """For each pair of settings all four combinations come equally often."""
-    signs = np.array(screening.runs(count))
-    runs = len(signs)
-    assert runs % 4 == 0
-    assert runs > count
-    assert np.array_equal(signs.T @ signs, runs * np.eye(count))
-    assert np.array_equal(signs.sum(axis=0), np.zeros(count))
-    assert [-1] * count in signs.tolist()
-
-
-def test_a_screening_design_takes_the_next_multiple_of_four_where_there_is_a_construction() -> None:
-    """pyDOE3 has none for 28, 36, 44, 52, 56 and 60 runs: columns of 32, 40, 48 and 64 are taken."""
-    runs = {count: len(screening.runs(count)) for count in range(2, 48)}
-    assert [count for count, n in runs.items() if n != 4 * (count // 4 + 1)] == [*range(24, 28), *range(32, 36), *range(40, 44)]
-    assert {n for n in runs.values() if n in (32, 40, 48)} == {32, 40, 48}
-
-
-@pytest.mark.parametrize(("count", "runs"), [(2, 4), (5, 8), (7, 8), (9, 12), (11, 12), (12, 16), (19, 20), (23, 24)])
-def test_what_main_effects_are_mixed_with_is_said_as_it_is(count: int, runs: int) -> None:
-    """Recomputed from the runs. With 12 runs each main effect has a third of every interaction of two others (Plackett & Burman 1946)."""
-    found, signs = laid(screening, count)
-    notes = found.notes
-    assert len(signs) == notes["runs"] == runs
-    assert list(notes["letters"].values()) == [f"vm.k{n:02d}" for n in range(count)]
-    shares = {(one, other): mixed(signs, one, other) for one in effects(count, 1) for other in effects(count, 2)}
-    said = {(places(e), places(o)): -1 if o.startswith("-") else 1 for e, others in notes.get("aliases", {}).items() for o in others}
-    assert said == {pair: share for pair, share in shares.items() if abs(share) == 1}
-    partly = Counter(f"{abs(share):.3f}" for share in shares.values() if 0 < abs(share) < 1)
-    assert notes.get("partly_aliased", {}) == partly
-    # Only what is wholly mixed has a resolution: no product of a few columns of the 12-run design is constant.
-    assert notes.get("resolution") == (3 if said else None)
-    if runs == 12:
-        pairs_of_others = count * (count - 1) * (count - 2) // 2
-        assert partly == {"0.333": pairs_of_others}
-        assert "partly aliased with interactions of two (0.33 of each)" in found.said[0]
-    if runs in (8, 16):
-        assert "wholly aliased" in found.said[0]
-
-
-def test_a_screening_design_of_too_many_settings_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"the 64 settings of p take 80 runs, 64 are the most; take the set apart in several manifests"):
-        laid(screening, 64)
-
-
-def test_the_whole_set_is_called_by_its_own_name_where_it_is_a_run() -> None:
-    """With two settings it is one of the four combinations; with 3 to 23 the runs are those of the textbook turned round, without it."""
-    for count in range(3, 24):
-        found, _ = laid(screening, count)
-        assert not any(dict(point.levels) == own(keys(count)) for point in found.points)
-        assert "  p as a whole is not among these runs" in found.said
-    found, _ = laid(screening, 2)
-    assert "p" in [point.name for point in found.points]

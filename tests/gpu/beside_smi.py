@@ -6,21 +6,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench_nvml_query_cost import load_of_gpu
+from fixtures.studies.gpu import device
 from fixtures.telemetry import nvml
 from fixtures.telemetry.gpu_sources import Gpu
+from fixtures.terms import Refused
 
 # nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value stands still.
 FIELDS = {
@@ -36,7 +39,45 @@ FIELDS = {
 }
 NEAR_S = 0.1
 REST_S, TURNS_S, BUSY_S = 3.0, 7.0, 7.0
+KERNEL_S, LONGEST_S = 0.005, 0.3
 Row = dict[str, float | None]
+
+
+class Load:
+    """What came of it: `why` it is not there, None where it is."""
+
+    def __init__(self) -> None:
+        self.why: str | None = None
+
+
+@contextlib.contextmanager
+def load_of_gpu(seed: int = 1) -> Iterator[Load]:
+    """Have the first GPU work and rest in turns of up to 0.3 s each, by a thread that has CUDA to itself, until this is left."""
+    state, started, over = Load(), threading.Event(), threading.Event()
+    draw = random.Random(seed).uniform
+
+    def work() -> None:
+        try:
+            with device.Gpu() as gpu:
+                grid = gpu.grid(8 * gpu.sms, 256)
+                grid.check()
+                times, kernel_s = device.long_enough(grid.run, KERNEL_S)
+                started.set()
+                while not over.wait(draw(0.0, LONGEST_S)):
+                    grid.stretch(times, device.launches(kernel_s, draw(KERNEL_S, LONGEST_S)))
+        except Refused as error:
+            state.why = str(error)
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=work, name="gpu-load", daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield state
+    finally:
+        over.set()
+        thread.join()
 
 
 def compared(ours: Sequence[Row], theirs: Sequence[Row]) -> dict[str, dict[str, float | int | None]]:

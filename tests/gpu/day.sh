@@ -43,11 +43,10 @@ profile+=power_profile:backend=gpu-readonly:model=static
 grid=$(for size in 1:32 1:1024 66:256 131:1024 132:32 133:1024 264:1024 8192:1024; do
     printf 'gpu_grid:blocks=%s:threads=%s,' "${size%:*}" "${size#*:}"; done)
 training=lora_finetune,cnn_train,resnet_train tweaks=thp-always,scheduler-throughput,memory-reclaim
-queries= budget=190s blocks=
+budget=190s blocks=
 if [ -n "$small" ]; then
     grid=gpu_grid:blocks=132:threads=1024 training=lora_finetune,resnet_train tweaks=thp-never budget=15s blocks=--blocks=1
     profile=power_profile:backend=gpu-readonly:shares=2x100:batches=64,power_profile:backend=gpu-readonly:shares=100:batches=64:throttle=0.2,power_profile:backend=gpu-readonly:model=static
-    queries=-k=power
 fi
 
 capped() {
@@ -73,7 +72,6 @@ export dir
 part facts 40 bash -c facts
 part answers 20 python3 -m tests.gpu.answers "$dir/answers.json"
 # shellcheck disable=SC2046,SC2086
-part query_cost 80 $(bench nvml_query_cost) "--benchmark-json=$dir/query_cost.json" $queries
 part training 215 $(bench kernel_tweaks) "--workloads=$training" "--tweaks=$tweaks" "--budget=$budget" $blocks
 part profile 200 $(bench power_profile) "--workloads=$profile" --vary step_s=0.3
 part grid 130 $(bench gpu_metrics) "--workloads=${grid%,}" --blocks=1 --steps=4

@@ -14,8 +14,8 @@ from fixtures.studies.io.dataset import MANIFEST, Spec, ensure
 
 Command = Callable[..., tuple[int, str, str]]
 HOUSE = Path(__file__).parents[2]
-TINY = Spec("npy", 2, 1, 100.0)
-ASKED = "io_train:format=npy:num_files_train=7:record_length_bytes=100:record_length_bytes_stdev=0"
+TINY = Spec("raw", 2, 1, 100.0)
+ASKED = "io_train:format=raw:num_files_train=7:record_length_bytes=100:record_length_bytes_stdev=0"
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_what_is_generated_is_verified_listed_and_removed(run: Command, tmp_path: Path) -> None:
-    """7 files of 10 x 10 bytes, each behind the 128 bytes of an .npy header: 1596 bytes."""
+    """7 files of 10 x 10 bytes."""
     code, out, _ = run("generate", ASKED)
     (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
     assert (code, out.splitlines()) == (0, [f"data sets: {folder.name} is there, 0.00 MB in 7 files"])
-    assert sum(path.stat().st_size for path in folder.glob("train/*")) == 1596
+    assert sum(path.stat().st_size for path in folder.glob("train/*")) == 700
     assert run("generate", ASKED.removeprefix("io_train:"))[:2] == (0, f"{folder}: whole, 0.00 MB in 7 files of 1 sample\n")
     assert run("verify")[:2] == (0, f"{folder.name}: whole, 0.00 MB in 7 files of 1 sample\n")
     listed = run("list")[1].splitlines()
@@ -48,7 +48,7 @@ def test_what_is_generated_is_verified_listed_and_removed(run: Command, tmp_path
 
 
 def test_what_is_damaged_ends_with_exit_code_2(run: Command, tmp_path: Path) -> None:
-    whole, broken = (ensure([Spec("npy", n, 1, 100.0)], tmp_path, print).popitem()[1] for n in (1, 2))
+    whole, broken = (ensure([Spec("raw", n, 1, 100.0)], tmp_path, print).popitem()[1] for n in (1, 2))
     broken.files[1].unlink()
     code, out, err = run("verify")
     assert code == 2
@@ -66,7 +66,7 @@ def test_only_what_carries_a_manifest_is_removed(run: Command, tmp_path: Path) -
 
 
 def test_what_cannot_be_removed_does_not_keep_the_others(run: Command, tmp_path: Path) -> None:
-    one, two = (ensure([Spec("npy", n, 1, 100.0)], tmp_path, lambda _: None).popitem()[1].folder for n in (1, 2))
+    one, two = (ensure([Spec("raw", n, 1, 100.0)], tmp_path, lambda _: None).popitem()[1].folder for n in (1, 2))
     code, out, err = run("remove", one.name, "nothing", two.name)
     assert (code, out) == (2, f"{one.name}: removed\n{two.name}: removed\n")
     assert err.startswith(f"error: {tmp_path}: no data set 'nothing'")
@@ -116,7 +116,7 @@ WRONG = {
     ("remove",): "remove: name the data sets; python -m fixtures.studies.io list says which there are",
     ("generate", "fromat=raw"): "no parameter 'fromat'. Did you mean 'format'?",
     ("generate", "raw"): "'raw': 'raw' is no KEY=VALUE; write io_train:format=raw:sample_scale=4",
-    ("generate", "format=raw:format=npy"): "'format=npy' is there twice",
+    ("generate", "format=npz:format=raw"): "'format=raw' is there twice",
     ("generate", "format=raw:num_files_train=99999:record_length_bytes=1e9"): "GB are free there; nothing was written.",
     ("verify", "nothing"): "no data set 'nothing' with a manifest.json; there are: none",
 }

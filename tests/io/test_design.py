@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fixtures.design_file import parse
 from fixtures.studies.io import __main__ as command
 from fixtures.studies.io.design import converted, overridden
-from fixtures.studies.io.dlio import SPELLINGS
+from fixtures.studies.io.dlio import KEYS
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
 
@@ -117,7 +117,7 @@ def test_an_override_names_a_parameter(text: str, means: dict[str, str]) -> None
 def test_whatever_is_written_is_read_or_refused_in_a_line(text: str) -> None:
     said = ""
     try:
-        assert set(overridden(text)) <= set(SPELLINGS)
+        assert set(overridden(text)) <= set(KEYS)
     except BadInput as error:
         said = str(error)
     assert "\n" not in said

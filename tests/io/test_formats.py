@@ -20,7 +20,7 @@ LIBRARIES = {"hdf5": "h5py", "tfrecord": "tfrecord"}  # those of the workloads; 
 NEEDING = {name: pytest.param(name, marks=pytest.mark.needs(LIBRARIES[name])) if name in LIBRARIES else name for name in EVERY}
 EACH = list(NEEDING.values())
 # Their samples lie one beside the other in each row of a pixel, as DLIO writes them: a sample is a slice across the file.
-ACROSS = {"npy", "npz"}
+ACROSS = {"npz"}
 
 
 def written(name: str, folder: Path, samples: Samples) -> Path:

@@ -52,7 +52,7 @@ def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
         assert np.array_equal(np.concatenate(read), held[list(order)])
 
 
-@pytest.mark.parametrize("name", ["raw", "npy"])
+@pytest.mark.parametrize("name", ["raw", "npz"])
 @pytest.mark.parametrize("sample_bytes", [1, 64, 150, 899, 901, 5000])
 def test_a_sample_is_cut_or_repeated_to_the_models_length(name: str, sample_bytes: int, tmp_path: Path) -> None:
     """Whether the reader puts the bytes where they are to be or they are copied there; reads of 100 bytes are no boundary."""

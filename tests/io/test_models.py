@@ -29,7 +29,7 @@ OF_DLIO: dict[str, tuple[str, int, int, float, float, int, float, int, int]] = {
     "bert_v100": ("tfrecord", 500, 313532, 2500, 0, 48, 0.968, 1, 1),
     "dlrm": ("indexed_binary", 1, 1024, 671088640, 0, 1, 0.064296, 1, 1),
     "default": ("npz", 64, 1, 4096, 0, 4, 1.0, 10, 1),
-    "megatron_deepspeed_LLNL": ("mmap_indexed_binary", 1, 277203535, 2048, 0, 16, 2.44, 3, 1),
+    "megatron_deepspeed_LLNL": ("indexed_binary", 1, 277203535, 2048, 0, 16, 2.44, 3, 1),
 }
 KEYS = (
     "format",

@@ -26,8 +26,8 @@ class Made:
     Each is (seconds after its admission, what, fields); where there is none it starts at once and is done. `now_s` is its clock.
     """
 
-    def __init__(self, nodes: Sequence[str] = ("n1",), *, admits: bool = False) -> None:
-        self.admits, self.nodes = admits, tuple(nodes)
+    def __init__(self, nodes: Sequence[str] = ("n1",)) -> None:
+        self.nodes = tuple(nodes)
         self.facts: Mapping[str, object] = {"made": True}
         self.now_s = 100.0
         self.script: dict[tuple[int, int], list[tuple[float, str, Json]]] = {}
@@ -51,9 +51,6 @@ class Made:
     def submit(self, job: Planned) -> None:
         """Known."""
         self.submitted.append(job.job)
-        if self.admits:
-            self.later(self.now_s + 0.5, "admitted", job.job, node=self.nodes[0])
-            self._plan(job, self.submitted.count(job.job), self.now_s + 0.5, 0.0)
 
     def admit(self, job: Planned, attempt: int, done_work: float) -> None:
         """Let it run."""

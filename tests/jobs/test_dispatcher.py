@@ -213,37 +213,6 @@ def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
     assert at == [1.0]
 
 
-def test_an_engine_that_admits_is_asked_for_nothing_but_submission() -> None:
-    """It tells when it admitted; a job that failed is submitted to it again."""
-    engine = Made(admits=True)
-    engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": "failed"})]
-    found = Ran(planned(0.0), engine, Rules(slots=1, retries=1))
-    assert (engine.submitted, engine.admitted) == ([0, 0], [])
-    assert found.of("admit_s", "attempts", "outcome", "end_s") == {0: (0.5, 2, "done", 3.0)}
-
-
-class Deleted(Made):
-    """A queue in which somebody deletes the first job before it is admitted."""
-
-    def submit(self, job: Planned) -> None:
-        if self.submitted:
-            super().submit(job)
-        else:
-            self.submitted.append(job.job)
-            self.later(self.now_s + 0.25, "ended", job.job, outcome="killed", reason="somebody deleted its Job")
-
-
-@pytest.mark.parametrize(
-    ("retries", "what"), [(0, ("killed", "somebody deleted its Job", None, 1, 0.25)), (1, ("done", "", 0.75, 2, 1.75))]
-)
-def test_a_job_that_ends_before_it_is_admitted_has_had_an_attempt(retries: int, what: tuple[object, ...]) -> None:
-    """At 0.25 s: that is its end, or what a further attempt is for. It never held a slot."""
-    found = Ran(planned(0.0), Deleted(admits=True), Rules(slots=1, retries=retries))
-    assert found.of("outcome", "reason", "admit_s", "attempts", "end_s") == {0: what}
-    first = found.attempts[0][0]
-    assert (first["outcome"], first["admit_s"], first["start_s"], first["end_s"]) == ("killed", None, None, 0.25)
-
-
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
         Ran(planned(0.0), Made(), Rules(1, "lifo"))

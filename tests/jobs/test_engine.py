@@ -251,9 +251,9 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
-    assert unavailable_reason("pool", {}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
-    assert unavailable_reason("pool", {}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
-    assert unavailable_reason("pool", {}, [a_class()]) is None
+    assert unavailable_reason("pool", [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
+    assert unavailable_reason("pool", [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
+    assert unavailable_reason("pool", [a_class()]) is None
 
 
 @pytest.mark.parametrize("version", [1, 2])

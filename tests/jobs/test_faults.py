@@ -63,7 +63,7 @@ def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
     """Contract of the plug-in point."""
     fault = faults.load(name)
     assert fault.description
-    assert set(fault.engines) <= {"pool", "jobs", "kueue"}
+    assert set(fault.engines) <= {"pool", "jobs"}
     assert set(fault.takes) <= set(faults.PARAMETERS)
     assert all(f"{key}" in fault.description for key in fault.takes)
 
@@ -116,7 +116,7 @@ def test_what_an_engine_or_a_machine_cannot_have_is_said(given_params: dict[str,
 def test_a_fault_that_goes_by_submissions_needs_them() -> None:
     flood = faults.complete({"fault": "flood"})
     assert "arrivals=closed nobody knows" in (faults.unavailable_reason({**flood, "arrivals": "closed"}, "pool") or "")
-    assert faults.unavailable_reason(faults.complete({"fault": "kill", "fault_at_s": 1}), "kueue") is None
+    assert faults.unavailable_reason(faults.complete({"fault": "kill", "fault_at_s": 1}), "jobs") is None
 
 
 def test_a_kill_hits_one_of_those_that_run() -> None:

@@ -1,4 +1,4 @@
-"""FLTK's two JSON files become jobs and classes of ours; defaults are merged as FLTK merges them, and what has no effect here is said."""
+"""FLTK's two JSON files become jobs and classes of ours."""
 
 from __future__ import annotations
 
@@ -58,41 +58,16 @@ def learning(found: Stream) -> dict[str, Any]:
     return dict(found.classes[0].params)
 
 
-def test_what_a_class_says_of_a_role_stands_over_the_default() -> None:
-    """The Worker has CPUs and a learning rate of its own; what stands beside them in the default stays. FLTK's first seed is 11."""
+def test_a_class_has_the_default_configuration() -> None:
+    """What the Worker has of its own is not read. FLTK's first seed is 11."""
     found = fltk.read(FILES / "cluster.json", FILES / "distributed.json", jobs=9)
     one, other = found.classes
-    assert learning(found) == {"batch": 32, "lr": 0.02, "optimiser": "momentum"}
-    assert (one.cores, one.memory_mib, one.replicas) == (1, 512, 3)
+    assert learning(found) == {"batch": 32, "lr": 0.2, "optimiser": "momentum"}
+    assert (one.cores, one.memory_mib, one.replicas) == (0.25, 512, 3)
+    assert one.priorities == ((0, 1.0),)
     assert (other.cores, other.memory_mib, other.replicas) == (2, 2048, 1)
     by_seed = [fltk.read(FILES / "cluster.json", FILES / "distributed.json", seed=seed, jobs=9).jobs for seed in (11, 12)]
     assert by_seed[0] == found.jobs != by_seed[1]
-
-
-@pytest.mark.parametrize(
-    "override", [None, {}, {"batchSize": None}, {"optimizerConfig": None}, {"optimizerConfig": {"learningRate": None}}]
-)
-def test_null_means_the_default(tmp_path: Path, override: Json | None) -> None:
-    document = job_class(DISTRIBUTED, "hyperParameters", "configurations", "Worker", value=override)
-    assert learning(read(tmp_path, experiment=document, jobs=1)) == {"batch": 32, "lr": 0.2, "optimiser": "momentum"}
-
-
-def test_what_has_no_effect_here_is_said_with_its_place(tmp_path: Path) -> None:
-    """A misspelt key among them, which FLTK itself reads over."""
-    notes = read(tmp_path, experiment=changed(DISTRIBUTED, "trainTasks", 0, "lamda", value=1)).notes
-    assert {note.partition(": ")[2] for note in notes if note.endswith(" has no effect here")} == {
-        f"$.{place} has no effect here"
-        for place in (
-            "cluster.namespace",
-            "execution_config.tensorboard",
-            "execution_config.reproducibility.parallel_execution",
-            "trainTasks[0].preemptJobs",
-            "trainTasks[0].lamda",
-            "trainTasks[0].jobClassParameters[0].networkConfiguration.lossFunction",
-            "trainTasks[0].jobClassParameters[0].hyperParameters.default.schedulerConfig",
-            "trainTasks[0].jobClassParameters[0].hyperParameters.configurations.Worker.schedulerConfig",
-        )
-    }
 
 
 @pytest.mark.parametrize(
@@ -124,11 +99,9 @@ def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | i
             "500x",
             "default.cores: '500x' is no quantity; Kubernetes writes 500m",
         ),
-        (("systemParameters", "configurations", "default", "memory"), ..., "Master has no memory, and no default has"),
+        (("systemParameters", "configurations", "default", "memory"), ..., "configurations.default: no memory"),
         (("hyperParameters", "default", "batchSize"), 12.5, "default.batchSize is 12.5; a whole number from 1 on"),
         (("hyperParameters", "default", "totalEpochs"), 0, "Cifar10CNN-cifar10: it needs `totalEpochs`"),
-        (("priorities",), [{"priority": 1, "probability": 0}], "priorities: all are 0"),
-        (("priorities", 0, "priority"), 1.5, r"priorities\[0\].priority is 1.5; a whole number"),
     ],
 )
 def test_what_is_wrong_in_a_class_is_refused_by_its_place(tmp_path: Path, at: tuple[str | int, ...], value: object, said: str) -> None:
@@ -177,9 +150,6 @@ def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_p
     assert submit_s[-1] < 360_000
     assert {at % 10 for at in submit_s} == {0}
     assert [job.job for job in found.jobs] == list(range(len(submit_s)))
-    # A quarter of three in four jobs.
-    share = 0.25 * 0.75
-    assert abs(np.mean([job.priority == 0 for job in found.jobs]) - share) < 4 * np.sqrt(share * (1 - share) / len(submit_s))
 
 
 def two_tasks() -> Json:
@@ -206,24 +176,15 @@ def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
     found = read(tmp_path, batch(parallel=False), two_tasks())
     assert [(job.submit_s, job.class_.name) for job in found.jobs] == [(0.0, one.name) for one in found.classes]
     assert [note for note in found.notes if "run one at a time on one slot (slots=1)" in note]
-    assert [note for note in found.notes if "trainTasks[0].lambda has no effect here" in note]
 
 
 def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> None:
-    """12 epochs of CIFAR-10's 50000 images, on three pods as large as the larger of them."""
+    """12 epochs of CIFAR-10's 50000 images, on three pods."""
     one, _ = read(tmp_path, jobs=1).classes
     assert (one.kind, one.size.law, one.size.mean, one.replicas) == ("train", "constant", 600_000, 3)
-    assert (one.cores, one.memory_mib) == (1, 512)
-    assert dict(one.priorities) == pytest.approx({0: 0.25, 2: 0.75})
-    assert one.params == {"batch": 32, "lr": 0.02, "optimiser": "momentum"}
+    assert (one.cores, one.memory_mib) == (0.25, 512)
+    assert one.params == {"batch": 32, "lr": 0.2, "optimiser": "momentum"}
     assert complete(one.kind, one.params)
-
-
-def test_priorities_are_weights_and_one_that_is_there_twice_is_one(tmp_path: Path) -> None:
-    """2, 5, 1 and 0 of 8: as Python's `choices` draws them."""
-    listed = [{"priority": key, "probability": weight} for key, weight in ((1, 2), (0, 5), (1, 1), (7, 0))]
-    found = read(tmp_path, experiment=job_class(DISTRIBUTED, "priorities", value=listed), jobs=1)
-    assert found.classes[0].priorities == ((0, 0.625), (1, 0.375))
 
 
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
@@ -231,12 +192,10 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     found = read(tmp_path, batch(), FEDERATED)
     (one,) = found.classes
     assert (one.kind, one.size.mean, one.replicas) == ("federated", 8, 1)
-    assert (one.cores, one.memory_mib) == (1.5, 1024)  # its server's CPUs and its clients' memory
-    assert one.params == {"clients": 6, "aggregation": "fedavg", "lr": 0.15, "batch": 80, "epochs": 2}
+    assert (one.cores, one.memory_mib) == (1.5, 1024)
+    assert one.params == {"clients": 6, "aggregation": "fedavg", "lr": 0.15, "batch": 40, "epochs": 2}
     assert complete(one.kind, one.params)
     assert [note for note in found.notes if "3 of 6 clients learn in a round; all do here" in note]
-    assert [note for note in found.notes if "the larger of them" in note]
-    assert [note for note in found.notes if "all learn as the Worker here" in note]
     with pytest.raises(BadInput, match="it needs `rounds`, 1 or more"):
         read(tmp_path, batch(), job_class(FEDERATED, "learningParameters", "rounds", value=...))
 

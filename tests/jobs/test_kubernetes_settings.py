@@ -65,14 +65,6 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
     held.__exit__()  # has no cluster that it could ask
 
 
-def test_a_policy_is_not_recorded_where_kueue_decides() -> None:
-    assert "it is Kueue's to say which job is next" in (engines.unavailable_reason("kueue", {"policy": "sjf"}, [CLASS]) or "")
-    assert (
-        engines.unavailable_reason("kueue", {"policy": "fifo"}, [CLASS]),
-        engines.unavailable_reason("jobs", {"policy": "sjf"}, [CLASS]),
-    ) == (None, None)
-
-
 def test_without_a_file_the_cluster_is_kubectl_s() -> None:
     assert cluster.read(None) == Settings()
     assert Settings().image == "deeptweak:latest"
@@ -104,9 +96,9 @@ def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
 
 
 def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert engines.unavailable_reason("jobs", {}, ()) is engines.unavailable_reason("kueue", {}, ()) is None
+    assert engines.unavailable_reason("jobs", ()) is None
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
-    assert "pip install kubernetes" in str(engines.unavailable_reason("jobs", {}, ()))
+    assert "pip install kubernetes" in str(engines.unavailable_reason("jobs", ()))
 
 
 def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path: Path) -> None:
@@ -125,7 +117,7 @@ def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path
 
 
 def stream(**settings: Any) -> cluster.StreamJobs:
-    return cluster.StreamJobs("0123456789ab", Settings(**settings), 0.5, LEASE, "team")
+    return cluster.StreamJobs("0123456789ab", Settings(**settings), 0.5, LEASE)
 
 
 def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_requests() -> None:
@@ -133,7 +125,6 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     made = cluster.manifest(stream(), JOB, 3, 0.25, ("node-a",), suspend=False)
     assert made["metadata"]["name"] == "deeptweak-0123456789ab-7-3"
     assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
-    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
     assert (made["spec"]["suspend"], made["spec"]["backoffLimit"]) == (False, 0)
     spec = made["spec"]["template"]["spec"]
     assert [one["name"] for one in spec["containers"]] == ["replica-0", "replica-1"]

@@ -19,8 +19,8 @@ JOBS = [Planned(at, SLEEPS, float(at), work, seed=at) for at, work in enumerate(
 class Amdahl(Made):
     """An engine whose jobs take what Amdahl says, 7 s after they were admitted."""
 
-    def __init__(self, *, admits: bool = False, outcome: str = "done") -> None:
-        super().__init__(admits=admits)
+    def __init__(self, *, outcome: str = "done") -> None:
+        super().__init__()
         self._outcome, self.known = outcome, list[Planned]()
 
     def submit(self, job: Planned) -> None:
@@ -73,12 +73,6 @@ def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays()
     found = scaled.with_chosen_replicas(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
     assert [one.predicted_s for one in found] == pytest.approx([0.8, 0.85, 0.95, 1.6], rel=0.02)
     assert {one.due_s for one in found} == {9.0}
-
-
-def test_an_engine_that_admits_itself_is_only_submitted_to() -> None:
-    engine = Amdahl(admits=True)
-    assert [one.replicas for one in chosen(engine)[0]] == [1, 2, 4, 4]
-    assert engine.admitted == []
 
 
 def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:

@@ -1,6 +1,6 @@
 """Stand-ins for programs that need a GPU: small scripts that do what the documented program does, in its words, put first on PATH.
 
-They are no recordings. What is recorded of the real ones (dcgmi dmon, nvidia-smi) is what the tests of the logs' readers have.
+They are no recordings.
 """
 
 from __future__ import annotations

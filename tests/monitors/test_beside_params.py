@@ -14,8 +14,6 @@ from fixtures.terms import BadInput
 FOLDER = Path("/where/it/writes")
 DEFAULTS: dict[str, dict[str, object]] = {
     "sampler": {"hz": 10},
-    "psutil_process": {"interval_s": 1},
-    "top": {"interval_s": 3},
     "nvidia_smi": {"interval_s": 1},
     "dcgmi": {"interval_s": 1},
     "py_spy": {"hz": 100},
@@ -26,8 +24,6 @@ DEFAULTS: dict[str, dict[str, object]] = {
 }
 RANGES = {
     "sampler": ("hz", 0.1, 1000),
-    "psutil_process": ("interval_s", 0.001, 60),
-    "top": ("interval_s", 0.1, 60),
     "nvidia_smi": ("interval_s", 0.01, 60),
     "dcgmi": ("interval_s", 0.1, 5),
     "py_spy": ("hz", 1, 1000),
@@ -37,8 +33,6 @@ RANGES = {
 # The word of the command line in which the parameter is, at 2 a second or every 2 seconds.
 SAID = {
     "sampler:hz=2": "2",
-    "psutil_process:interval_s=2": "2",
-    "top:interval_s=2": "-d 2",
     "nvidia_smi:interval_s=2": "-lms 2000",
     "dcgmi:interval_s=2": "-d 2000",
     "py_spy:hz=2": "--rate 2",
@@ -71,7 +65,7 @@ def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
     command = known.command(4711, FOLDER)
     assert f" {SAID[name]} " in f" {' '.join(command)} "
     # These watch the whole machine.
-    assert ("4711" in command) == (known.base not in ("top", "nvidia_smi", "dcgmi"))
+    assert ("4711" in command) == (known.base not in ("nvidia_smi", "dcgmi"))
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))
@@ -84,14 +78,6 @@ def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) ->
     once = monitor.load(f"{name}:{key}={value}")
     assert monitor.load(once.name) == once
     assert once.params[key] == value
-
-
-@pytest.mark.parametrize("name", sorted(set(RANGES) - {"py_spy", "perf_record"}))
-def test_how_many_samples_are_due_follows_from_the_parameter(name: str) -> None:
-    """Two a second, and one in two seconds. Those two take samples while the workload computes only: of them none is due."""
-    known = monitor.load(f"{name}:{RANGES[name][0]}=2")
-    assert known.due(60.0) == (120 if name == "sampler" else 30)
-    assert not any(monitor.load(one).due(60.0) for one in ("py_spy", "perf_record"))
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))

@@ -21,7 +21,7 @@ from tests.monitors.made_up import TRACE, traced
 from tests.test_run_schema import SCHEMA
 
 # What a monitor needs that a CI machine has; the others it may lack.
-THERE = {"placebo", "psutil_thread", "psutil_process", "sampler", "py_spy", "top", "perf_stat", "perf_record", "cprofile", "torch_profiler"}
+THERE = {"placebo", "psutil_thread", "sampler", "py_spy", "perf_stat", "perf_record", "cprofile", "torch_profiler"}
 EVERY = monitor.names()
 pytestmark = pytest.mark.slow
 

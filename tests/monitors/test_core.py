@@ -210,8 +210,8 @@ def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> 
 
 
 def test_the_plan_says_what_would_be_started_and_where() -> None:
-    sets = {name: monitor.tweakset(name) for name in ("placebo", "psutil_process")} | {"stock": TweakSet("stock")}
-    plans = {"placebo": Plan(cannot=("no psutil",)), "psutil_process": Plan(), "stock": Plan()}
+    sets = {name: monitor.tweakset(name) for name in ("placebo", "sampler")} | {"stock": TweakSet("stock")}
+    plans = {"placebo": Plan(cannot=("no psutil",)), "sampler": Plan(), "stock": Plan()}
     lines = "\n".join(attend.lines(sorted(sets), sets, plans))
     assert "  stock: none" in lines
     assert "skipped: no psutil" in lines

@@ -11,7 +11,7 @@ from fixtures.studies.monitors import programs
 from fixtures.studies.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
 
-NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {name: name for name in ("dcgmi", "ncu", "nsys", "top")}
+NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {name: name for name in ("dcgmi", "ncu", "nsys")}
 OF_OTHERS = {program: load(name) for program, name in NAMES.items()}
 
 
@@ -36,10 +36,10 @@ def test_one_that_fails_is_quoted(name: str, tmp_path: Path, monkeypatch: pytest
     assert why.startswith(f"{name} ends with status 9 ({words})")
 
 
-@pytest.mark.parametrize("known", [OF_OTHERS[name] for name in ("nvidia-smi", "dcgmi", "top")], ids=["nvidia-smi", "dcgmi", "top"])
+@pytest.mark.parametrize("known", [OF_OTHERS[name] for name in ("nvidia-smi", "dcgmi")], ids=["nvidia-smi", "dcgmi"])
 def test_one_that_answers_nothing_cannot_be_used(known: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is there, it ends well, and says nothing: neither a GPU nor a table."""
-    stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.SILENT, dcgmi=stand_ins.SILENT, top=stand_ins.SILENT)
+    """It is there, it ends well, and says nothing: no GPU."""
+    stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.SILENT, dcgmi=stand_ins.SILENT)
     assert known.unavailable_reason() is not None
     assert known.version() is None
 
@@ -72,11 +72,11 @@ def test_it_is_asked_once_however_many_cells_there_are(tmp_path: Path, monkeypat
 
 
 def test_what_is_no_program_is_a_reason_not_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_ins.put(tmp_path / "bin", monkeypatch, top="")
-    (tmp_path / "bin" / "top").write_text("#!/nowhere/to/be/found\n")
-    why = load("top").unavailable_reason()
+    stand_ins.put(tmp_path / "bin", monkeypatch, dcgmi="")
+    (tmp_path / "bin" / "dcgmi").write_text("#!/nowhere/to/be/found\n")
+    why = load("dcgmi").unavailable_reason()
     assert why is not None
-    assert why.startswith("top ends with status 126 (")
+    assert why.startswith("dcgmi ends with status 126 (")
 
 
 def test_daemons_are_found_by_name(tmp_path: Path) -> None:

@@ -165,16 +165,6 @@ def test_one_that_dies_in_its_turn_fails_the_cell(made: Make) -> None:
     assert gone(found)
 
 
-def test_a_pause_is_no_time_in_which_samples_were_due(made: Make) -> None:
-    """10 a second, and none is taken in half of the segments."""
-    counts = (
-        "def samples(self, folder): return (folder / 'stdout').read_text().count('.') - 1\ndef due(self, seconds): return 10 * seconds\n"
-    )
-    slow = STAMPS.replace("0.001", "0.05")
-    found = made(f"{BESIDE}import sys\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', {slow!r}]\n" + BEGUN + counts)
-    assert found.run(switching=Switching(ARMS, steps=6, settle=1), wait_s=0.05).error is None
-
-
 def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
     """The kernel's SIGKILL ends a stopped process too."""
     found = made(CLOCK + BEGUN)

@@ -151,13 +151,8 @@ def test_a_setting_of_a_start_cannot_be_switched() -> None:
 @pytest.mark.parametrize(
     ("section", "line", "machine", "found"),
     [
-        ("environment.conf", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", {"thp": "never"}, ["never makes"]),
-        ("environment.conf", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", {"thp": "madvise"}, []),
-        ("environment.conf", "GLIBC_TUNABLES=glibc.malloc.hugetlb=2:glibc.malloc.arenas=1", {"thp": "never"}, ["glibc.malloc.arenas"]),
         ("environment.conf", "OMP_NUM_THREADS=9", {"cpus_online": 8}, ["OMP_NUM_THREADS=9"]),
         ("environment.conf", "OMP_NUM_THREADS=8", {"cpus_online": 8}, []),
-        ("process.conf", "MemoryTHP=disable", {"thp": "never"}, ["MemoryTHP"]),
-        ("process.conf", "MemoryTHP=disable", {}, []),
     ],
 )
 def test_lint_says_what_asks_in_vain(section: str, line: str, machine: dict[str, Any], found: list[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.kernel.tunables import number
 from fixtures.tweaks import resolve
-from fixtures.tweaks.lint import hazardous, irreversible, order
+from fixtures.tweaks.lint import forbidden, hazardous, irreversible, order
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,54 @@ def test_actions_and_one_way_switches_are_no_settings(key: str) -> None:
     assert irreversible(key)
 
 
-@pytest.mark.parametrize("key", ["kernel.modules_d*", "*.modules_disabled", "kernel.modules?disabled", "net.ipv6.conf.*.disable_i*"])
-def test_a_key_that_a_shell_completes_is_the_worst_it_may_be(key: str) -> None:
-    assert irreversible(key)
+MENTIONED = [
+    "sysctl -w kernel.modules_d*=1",
+    "sysctl -w $ns.modules_disabled=1",
+    "sysctl -qw net.ipv6.conf.{all,lo}.disable_ipv6=0x1",
+    "sysctl -p - <<E\n-net/ipv4/route/flush = 1\nE",
+    "printf 'kernel.tainted = 2\\n' > /x; sysctl -p /x",
+    "echo vm.drop_caches=1 > /etc/sysctl.d/9.conf",
+    "cat /run/kept > /proc/sys/net/ipv6/conf/lo/disable_ipv6",
+    "file=/proc/sys/kernel/shm_rmid_forced; echo 1 | sudo tee $file >/dev/null",
+    "echo 1 > /proc/1/root/proc/sys/vm/drop_caches",
+    'python3 -c \'open("/proc/sys/vm/drop_caches", "w").write("3")\'',
+    "echo x > /proc/sys/fs/binfmt_misc/register",
+    "k=drop_caches; echo 3 > /proc/sys/vm/$k",
+    "cd /proc/sys/vm && echo 3 > drop_*",
+    "r=/sys; echo mem > ${r-${x:-/proc}}/power/state",
+    "echo mem | tee /sys/{power/state,x}",
+    "for d in /sys/class/net/*/; do echo 500 > ${d}mtu; done",
+    "put() { echo $2 > /sys/class/net/eth0/$1; }; put mtu 500",
+    "cd /sys/devices/system/cpu/cpu3; echo 0 > online",
+    "D=0000:00:03.0; echo 1 > /sys/bus/pci/devices/$D/reset",
+    "printf 'state\\n' | xargs -I{} sh -c 'echo mem > /sys/power/{}'",
+    "bash -c 'echo b > /proc/sysrq-trigger'",
+]
 
 
-def test_a_key_of_which_nothing_is_known_is_not_guessed_at() -> None:
-    """Any script that writes by a function of its own would be refused."""
-    assert not any(map(irreversible, ("kernel.*", "*", "net.ipv4.conf.*.rp_filter")))
+@pytest.mark.parametrize("text", MENTIONED)
+def test_a_script_that_mentions_what_has_no_way_back_is_refused(text: str) -> None:
+    """In whatever form: also where a name is put together by the shell."""
+    assert forbidden(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sysctl -w kernel.$key=1 net.ipv4.conf.$i.rp_filter=1",
+        "sysctl -w net.ipv4.conf.all.forwarding=1",
+        "cat /sys/devices/system/cpu/online /sys/class/net/$i/operstate",
+        "ip link set eth0 mtu 9000; ip addr flush dev eth0; echo f > /sys/class/net/eth0/queues/rx-0/rps_cpus",
+        "for d in /sys/block/*/; do echo none > ${d}queue/scheduler; done",
+        "# echo 3 > /proc/sys/vm/drop_caches",
+    ],
+)
+def test_a_script_that_names_other_settings_is_not_refused(text: str) -> None:
+    assert forbidden(text) == {}
+
+
+def test_no_script_of_the_catalogue_mentions_what_has_no_way_back() -> None:
+    assert [script for tweakset in resolve("all") for script in tweakset.scripts if forbidden(script.text)] == []
 
 
 @pytest.mark.parametrize(

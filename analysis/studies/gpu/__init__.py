@@ -1,4 +1,4 @@
-"""What the metrics of a GPU say of a kernel whose size is known: a grid of blocks × threads, its logs or its saved run."""
+"""What the metrics of a GPU say of a kernel whose size is known: a grid of blocks × threads in a saved run."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, together
 from control.names import first_few
 
-from .checks import FACTOR, NEAR, ROUNDING, OddCell
+from .checks import NEAR, ROUNDING
 from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, Findings, FittedLine, allocated_mib, equation
 from .grid import (
     ACTIVE,
@@ -42,7 +42,6 @@ FEW = 4
 CLOSE_R2 = 0.8
 SHARES_ALONE = 2  # bounds, where one metric of all was recorded
 ACROSS = 12  # numbers of blocks beside one another
-LINES = 8  # lines of a log that could not be read
 TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (MEMORY_MIB, MEMORY_UTILIZATION), (TENSOR, DRAM))
 ALWAYS = {UTILIZATION, GRACT, SMACT, SMOCC}
 ASIDE = 0.05  # what stays below it everywhere has a sentence and no table
@@ -51,8 +50,8 @@ IN_PERCENT = {UTILIZATION, MEMORY_UTILIZATION}
 HEADS = {UTILIZATION: "util %", MEMORY_UTILIZATION: "mem util %", MEMORY_MIB: "used MiB"}
 SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
-    ("n", "samples, of each log (or run) where they differ; figures are means over runs. Idle: before and after the active part."),
-    ("active", "mean of the longest stretch in which something ran (GRACT above 0); the others are of the whole log."),
+    ("n", "samples, of each run where they differ; figures are means over runs. Idle: before and after the active part."),
+    ("active", "mean of the longest stretch in which something ran (GRACT above 0); the others are of all samples."),
     ("8bt", "what the kernel allocates: two arrays of float, in MiB."),
 )
 
@@ -73,8 +72,6 @@ def answer(sources: Sources, files: Mapping[str, str] | None = None, *, brief: b
 
 
 def _of_grid(findings: Findings, *, brief: bool) -> Answer:
-    ignored = findings.grid.ignored
-    more = [f"and {len(ignored) - LINES} lines more"] if len(ignored) > LINES else []
     main = main_sentences(findings)
     others = [sentence for sentence in sentences(findings) if sentence not in main]
     title, *rest = [*main, *heading(findings)]
@@ -83,10 +80,9 @@ def _of_grid(findings: Findings, *, brief: bool) -> Answer:
         findings=[Line(text, tone="" if text in main else "quiet") for text in rest],
         sections=[
             Section("", bullets(others)),
-            *(Section("", [table]) for metric in (SMACT, SMOCC) for table in _matrices(findings.over, metric)),
+            *(Section("", [table]) for metric in (SMACT, SMOCC) for table in _matrices(findings.tables[ACTIVE], metric)),
             *(Section("", [table]) for table in ([] if brief else _tables(findings))),
         ],
-        warnings=[f"left out: {line}" for line in [*ignored[:LINES], *more]],
     )
 
 
@@ -132,8 +128,7 @@ def _tables(findings: Findings) -> Iterator[Table]:
 
 def peak(findings: Findings, metric: str) -> float:
     """The highest sample of a metric in any cell; -1 where it was not recorded."""
-    table = findings.tables.get(MAX)
-    return max((row[metric] for row in table.rows.values() if metric in row), default=-1.0) if table is not None else -1.0
+    return max((row[metric] for row in findings.tables[MAX].rows.values() if metric in row), default=-1.0)
 
 
 def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
@@ -165,7 +160,7 @@ def _every_figure(grids: Sequence[Findings]) -> Table:
     figures = [(metric, statistic) for metric in METRICS for statistic in STATISTICS]
     columns = [Column("grid"), *SIZE, *(Column(f"{metric}_{statistic}") for metric, statistic in figures)]
     rows = [
-        [findings.grid.origin, *size, *(findings.tables[statistic].rows.get(size, {}).get(metric) for metric, statistic in figures)]
+        [findings.grid.run.origin, *size, *(findings.tables[statistic].rows.get(size, {}).get(metric) for metric, statistic in figures)]
         for findings in grids
         for size in by_size(findings.grid.cells)
     ]
@@ -176,24 +171,19 @@ def _grid(findings: Findings) -> dict[str, object]:
     """One grid for programs: names and units are those of the terms; what is missing is null or absent, with its reason beside it."""
     grid = findings.grid
     return {
-        "origin": grid.origin,
-        "run_id": grid.run.run_id if grid.run is not None else None,
+        "origin": grid.run.origin,
+        "run_id": grid.run.run_id,
         "chip": grid.chip,
         "notes": grid.notes,
-        "ignored": grid.ignored,
         "cells": [_cell(cell) for cell in grid.cells],
-        "tables": [_table(table) for table in grid.read],
-        "agreements": findings.agreements,
         "misled": findings.misled,
-        "lines": (*findings.lines, *findings.memory, *findings.by_threads),
-        "courses": [{**asdict(course), "dip": course.dip, "table": findings.over.label} for course in findings.courses],
+        "lines": (*findings.lines, *([findings.memory] if findings.memory else []), *findings.by_threads),
+        "courses": [{**asdict(course), "dip": course.dip, "table": findings.tables[ACTIVE].label} for course in findings.courses],
         "spread_of_runs": dict(findings.spread),
         "bounds": findings.bounds,
         "predictions": findings.predictions,
         "did_not_run_what_others_ran": {
-            "samples": findings.odd,
             "launches": [{"size": size, "launches": count} for size, count in findings.launches.items()],
-            "uneven_logs": [{"place": place, "counts": counts} for place, counts in findings.uneven.items()],
             "nothing_ran": [cell.place for cell in findings.idle],
         },
         "sentences": sentences(findings),
@@ -207,7 +197,7 @@ def _cell(cell: GridCell) -> dict[str, object]:
         "blocks": cell.blocks,
         "threads": cell.threads,
         "device": cell.device,
-        "logs": [{"source": log.source, "gpu": log.gpu, "samples": len(log), "others_busy": log.others} for log in cell.logs],
+        "logs": [{"source": log.source, "gpu": log.gpu, "samples": len(log)} for log in cell.logs],
         "samples_before": before,
         "samples_active": active,
         "samples_after": after,
@@ -216,11 +206,6 @@ def _cell(cell: GridCell) -> dict[str, object]:
         "metrics": {metric: statistics(cell, metric) for metric in METRICS if statistics(cell, metric)},
         "missing": dict(cell.missing),
     }
-
-
-def _table(table: CellTable) -> dict[str, object]:
-    rows = [{"blocks": size[0], "threads": size[1], **row} for size, row in sorted(table.rows.items())]
-    return {"statistic": table.statistic, "label": table.label, "rows": rows}
 
 
 # The findings in sentences: most important first, each with how many cells it stands on.
@@ -232,12 +217,11 @@ def share(value: float | None) -> str:
 
 
 def heading(findings: Findings) -> list[str]:
-    """Say what was looked at: how many cells of what, on which GPU, and what else must be known of the logs."""
+    """Say what was looked at: how many cells of what, on which GPU, and what else must be known."""
     grid = findings.grid
     sizes = {cell.size for cell in grid.cells}
     runs = f" in {len(grid.cells)} runs" if len(grid.cells) > len(sizes) else ""
-    logs = f"{len(sizes)} cells of blocks × threads{runs}" if sizes else "no logs"
-    lines = [f"{grid.origin}: {logs}{''.join(f'; {table.label}' for table in grid.read)}"]
+    lines = [f"{grid.run.origin}: {len(sizes)} cells of blocks × threads{runs}"]
     chip = grid.chip
     of = f"{chip.sms} SMs ({chip.source})" if chip.sms is not None else f"SMs unknown: {chip.missing}"
     lines.append(f"{chip.name or 'GPU unknown'}, {of}" if chip.name else of)
@@ -252,7 +236,6 @@ def main_sentences(findings: Findings) -> list[str]:
 def sentences(findings: Findings) -> list[str]:
     """Write every finding, in the order in which a reader wants them."""
     return [
-        *_agreement(findings),
         *_work(findings),
         *_misled(findings),
         *_lines(findings),
@@ -262,17 +245,6 @@ def sentences(findings: Findings) -> list[str]:
         *_spread(findings),
         *_bounds(findings),
     ]
-
-
-def _agreement(findings: Findings) -> Iterator[str]:
-    for agreement in findings.agreements:
-        how = f"to {agreement.largest:.0e}" if agreement.largest else "to the last digit"
-        how = f"all {agreement.compared} figures of these come out of them {how}"
-        if agreement.differing:
-            size, metric, published, own = agreement.differing[0]
-            count = f"{len(agreement.differing)} of {agreement.compared} figures differ"
-            how = f"{count}: {named(size)} {metric} {published:g}, and its log gives {own:g}"
-        yield f"{agreement.table}: {agreement.cells} have logs here, and {how}."
 
 
 def _misled(findings: Findings) -> Iterator[str]:
@@ -313,7 +285,7 @@ def _lines(findings: Findings) -> Iterator[str]:
         low, high = bundle[0], bundle[-1]
         yield (
             f"SMOCC on SMACT is a bundle of lines, one a block size: slope {low.slope:.3f} at {low.among} a block (R² {low.r2:.2f}),"
-            f" {high.slope:.3f} at {high.among} (R² {high.r2:.2f}) ({findings.over.label})."
+            f" {high.slope:.3f} at {high.among} (R² {high.r2:.2f}) ({findings.tables[ACTIVE].label})."
         )
 
 
@@ -325,7 +297,7 @@ def _courses(findings: Findings) -> Iterator[str]:
     for metric in (SMACT, SMOCC):
         courses = [course for course in findings.courses if course.metric == metric]
         dips = [(course.threads, *course.dip) for course in courses if course.dip is not None]
-        name, over = LABELS[metric], f"({findings.over.label})"
+        name, over = LABELS[metric], f"({findings.tables[ACTIVE].label})"
         if courses and not dips:
             yield f"{name} never falls with more blocks, at any of {len(courses)} block sizes {over}."
         elif dips and metric == SMOCC:
@@ -340,45 +312,22 @@ def _courses(findings: Findings) -> Iterator[str]:
 
 def _memory(findings: Findings) -> Iterator[str]:
     if findings.memory:
-        yield f"Used memory grows by what the kernel allocates, 8 × blocks × threads bytes: {_equations(findings.memory)}."
+        yield f"Used memory grows by what the kernel allocates, 8 × blocks × threads bytes: {_equations([findings.memory])}."
 
 
 def _work(findings: Findings) -> Iterator[str]:
-    by_name = {odd.size: odd for odd in findings.odd}
-    for odd in findings.odd:
-        if odd.rival is None:
-            leaves = f"where equally many launches would take {_limits(odd)}"
-            yield f"{named(odd.size)} did not run what the others ran: {odd.samples:.0f} active samples {leaves}."
-        elif odd.size < odd.rival:
-            other = by_name[odd.rival]
-            yield (
-                f"One of these two did not run what the others ran, and nothing tells which: {named(odd.size)} has {odd.samples:.0f} active"
-                f" samples, {named(other.size)} {other.samples:.0f} where equally many launches would take {_limits(other)}."
-            )
     if findings.launches:
         several = [f"{named(size)}: {count:g}" for size, count in findings.launches.items()]
         yield f"Launches differ from most cells' in {len(several)}: {first_few(several, FEW)}."
-    for place, counts in findings.uneven.items():
-        each = ", ".join(f"{name} {count}" for name, count in counts.items())
-        yield f"{place}: its logs are not of one length ({each}): one was cut short."
     if findings.idle:
         idle = first_few([named(cell.size) for cell in findings.idle], FEW)
         yield f"No work was seen in {idle}: no sample has GRACT or utilisation above 0."
-    if not findings.grid.whole_run and len(findings.samples) > 1 and not findings.odd:
-        within = f"(within a factor of {FACTOR:g})"
-        yield f"Every cell took as long as equally many launches would {within}, as far as others of its block size tell."
-
-
-def _limits(odd: OddCell) -> str:
-    if odd.least is not None and odd.most is not None:
-        return f"{odd.least:.0f} to {odd.most:.0f}"
-    return f"{odd.least:.0f} or more" if odd.least is not None else f"{odd.most or 0:.0f} or fewer"
 
 
 def _prediction(findings: Findings) -> Iterator[str]:
     every = findings.predictions
     if not every.cells:
-        known = {size: row[SMACT] for size, row in findings.over.rows.items() if SMACT in row}
+        known = {size: row[SMACT] for size, row in findings.tables[ACTIVE].rows.items() if SMACT in row}
         sms = findings.grid.chip.sms
         full = [value for size, value in known.items() if sms is not None and size[0] >= sms]
         if full:
@@ -408,9 +357,10 @@ def _bounds(findings: Findings) -> Iterator[str]:
     places = dict.fromkeys(named(violation.size) for violation in bounds.violations)
     if bounds.violations:
         broken = first_few([*places], FEW)
-        yield f"Bounds are broken in {len(places)} of {len(findings.samples)} cells (± {ROUNDING:g}): {broken}; see below."
+        yield f"Bounds are broken in {len(places)} of {len(findings.tables[ACTIVE].rows)} cells (± {ROUNDING:g}): {broken}; see below."
     else:
         samples = max(count for bound, (count, _) in bounds.tested.items() if "share" not in bound or len(bounds.tested) == SHARES_ALONE)
-        yield f"All {len(bounds.tested)} bounds hold in all {len(findings.samples)} cells, in each of {samples} samples (± {ROUNDING:g})."
+        cells = len(findings.tables[ACTIVE].rows)
+        yield f"All {len(bounds.tested)} bounds hold in all {cells} cells, in each of {samples} samples (± {ROUNDING:g})."
     for bound, reason in bounds.untested.items():
         yield f"Not tested: {bound}: {reason}."

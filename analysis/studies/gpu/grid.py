@@ -2,9 +2,8 @@
 
 Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisations percent, memory MiB. What is missing is NaN or absent.
 
-A whole log begins before the kernel and ends after it. Its mean depends on how long somebody waited as much as on what the kernel did, so
-the active part stands beside it: the longest stretch of samples in each of which something ran. What ran before it (nvidia-smi's
-utilisation lags, and shows the run before) is none of it; its first and last sample are partly idle still.
+Samples begin before the kernel and end after it. Their mean depends on how long that took as much as on what the kernel did, so the active
+part stands beside it: the longest stretch of samples in each of which something ran. Its first and last sample are partly idle still.
 """
 
 from __future__ import annotations
@@ -67,16 +66,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class GpuLog:
-    """What one monitor wrote of one GPU: equally long columns by metric, in the order of time; `at_work` marks active samples.
+    """What was sampled of one GPU: equally long columns by metric, in the order of time; `at_work` marks active samples.
 
-    `source` is the monitor, `gpu` which GPU it was there and `others` how busy the others were at most (mean of their share of the time).
+    `source` is what sampled it.
     """
 
     source: str
     gpu: str
     columns: Mapping[str, Samples]
     at_work: NDArray[np.bool_]
-    others: float | None = None
 
     def __len__(self) -> int:
         """How many samples there are."""
@@ -103,7 +101,7 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class CellTable:
-    """One statistic of each metric, by cell. `label` names its source: `peaks of 26 logs`, `mean.csv`."""
+    """One statistic of each metric, by cell. `label` names it: `peaks of 26 cells`."""
 
     statistic: str
     label: str
@@ -116,23 +114,12 @@ class CellTable:
 
 @dataclass(frozen=True, slots=True)
 class KernelGrid:
-    """Every cell of one source. `read` are tables that lay beside the logs, `ignored` lines that could not be read.
+    """Every cell of one saved run; `notes` say what else is to be known of it."""
 
-    `notes` say what else is to be known of it; `run` is the saved run it is of, if any.
-    """
-
-    origin: str
+    run: Run
     cells: tuple[GridCell, ...]
     chip: Chip
-    read: tuple[CellTable, ...] = ()
-    ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    run: Run | None = None
-
-    @property
-    def whole_run(self) -> bool:
-        """Whether it is a saved run of ours, which knows what its kernel did; logs do not."""
-        return self.run is not None
 
 
 def named(size: Size) -> str:
@@ -178,7 +165,7 @@ def chip_of(name: str | None, sms: int | None = None) -> Chip:
 # Samples and what they come to.
 
 
-def log_of(source: str, gpu: str, columns: Mapping[str, Samples], others: float | None = None) -> GpuLog:
+def log_of(source: str, gpu: str, columns: Mapping[str, Samples]) -> GpuLog:
     """Make a log of columns. Something runs where GRACT is above 0; utilisation shows it only where there is no GRACT, for it lags."""
     length = len(next(iter(columns.values()), np.zeros(0)))
     name = next((name for name in (GRACT, UTILIZATION) if name in columns and not np.isnan(columns[name]).all()), None)
@@ -189,7 +176,7 @@ def log_of(source: str, gpu: str, columns: Mapping[str, Samples], others: float 
         starts, ends = edges[::2], edges[1::2]
         longest = int((ends - starts).argmax())
         at_work[starts[longest] : ends[longest]] = True
-    return GpuLog(source, gpu, dict(columns), at_work, others)
+    return GpuLog(source, gpu, dict(columns), at_work)
 
 
 def statistics(cell: GridCell, metric: str) -> dict[str, float]:
@@ -236,8 +223,3 @@ def spread(cells: Iterable[GridCell], metric: str) -> float | None:
     groups = [[statistics(cell, metric).get(ACTIVE) for cell in same] for same in by_size(cells).values()]
     known = [[value for value in group if value is not None] for group in groups]
     return max((max(values) - min(values) for values in known if len(values) > 1), default=None)
-
-
-def lengths(cells: Iterable[GridCell]) -> dict[Size, float]:
-    """Return how many samples each cell's run took: the active part (mean of runs of one size)."""
-    return {size: float(np.mean([idle(cell)[1] for cell in same])) for size, same in by_size(cells).items()}

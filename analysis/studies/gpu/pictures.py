@@ -18,23 +18,17 @@ from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRO
 from .answers import CLOSE_R2
 from .answers import RELATIONS as SENTENCES
 from .checks import limits
-from .findings import Findings, FittedLine, lines, shown_table
-from .grid import ACTIVE, GRACT, LABELS, MAX, MEAN, MEDIAN, SMACT, SMOCC, UTILIZATION, named
+from .grid import ACTIVE, GRACT, LABELS, SMACT, SMOCC, UTILIZATION, named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .findings import Findings, FittedLine
     from .grid import CellTable, Chip, Size
 
     Looks = Mapping[int, Mapping[str, Any]]
 
 GRID_TITLE = "The same kernels, as three metrics see them"
-WORDS = {
-    ACTIVE: ("While the kernel ran", "mean of the active part"),
-    MEAN: ("Whole logs", "means, the idle ends included: what ran for seconds looks less busy than it was"),
-    MEDIAN: ("Whole logs", "medians"),
-    MAX: ("Peaks", "the highest sample"),
-}
 HEADS = {UTILIZATION: "Utilisation, %", GRACT: "GRACT", SMACT: "SMACT", SMOCC: "SMOCC"}
 SCALES = {UTILIZATION: 100.0}  # of the others 1 is all
 SHADES = LinearSegmentedColormap.from_list("house", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
@@ -48,25 +42,19 @@ NAMED = 6
 @house_style()
 def draw_grid(findings: Findings) -> Figure:
     """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
-    own = shown_table(findings)  # our own active means first; then summary tables that lay beside and hold more cells
-    tables = [own, *[findings.over] * (len(findings.over.rows) > len(own.rows))]
-    tables = some((table for table in tables if _metrics(table)), "no cell has utilisation, SMACT or SMOCC")
-    odd = {cell.size for cell in findings.odd} | set(findings.launches)
-    broken = {violation.size for violation in findings.bounds.violations}
-    sections, sizes = [], {size for table in tables for size in table.rows}
-    holes = False
-    for table in tables:
-        blocks, threads = _sides(table)
-        if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
-            raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells have no room on a page")
-        holes |= len(table.rows) < len(blocks) * len(threads)
-        head, beside = WORDS[table.statistic]
-        draw = partial(_maps, table=table, odd=odd, broken=broken)
-        sections.append(Section(head, HEAD_IN + ROW * len(blocks) + BELOW, draw, f"{beside} ({table.label})"))
+    table = findings.tables[ACTIVE]
+    some(_metrics(table), "no cell has utilisation, SMACT or SMOCC")
+    odd, broken = set(findings.launches), {violation.size for violation in findings.bounds.violations}
+    blocks, threads = _sides(table)
+    if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
+        raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells have no room on a page")
+    draw = partial(_maps, table=table, odd=odd, broken=broken)
+    tall = HEAD_IN + ROW * len(blocks) + BELOW
+    sections = [Section("While the kernel ran", tall, draw, f"mean of the active part ({table.label})")]
     notes = [
-        "White: no such cell." * holes,
-        f"Framed in red: how long it ran does not fit the others ({_names(odd)})." if odd & sizes else "",
-        f"Struck through: a bound is broken ({_names(broken)})." if broken & sizes else "",
+        "White: no such cell." * (len(table.rows) < len(blocks) * len(threads)),
+        f"Framed in red: it launched another number of kernels than the others ({_names(odd)})." if odd else "",
+        f"Struck through: a bound is broken ({_names(broken)})." if broken else "",
         "SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.",
     ]
     lead = "Each row is a number of blocks, each column a number of threads a block; dark is busy."
@@ -80,7 +68,7 @@ def _laid_out(findings: Findings, title: str, spec: Spec) -> Figure:
     """Lay a picture out, with the GPU and the run that it is of."""
     chip, run = findings.grid.chip, findings.grid.run
     gpu = f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
-    return spec._replace(notes=[*spec.notes, gpu]).lay_out((run,) if run is not None else (), title)
+    return spec._replace(notes=[*spec.notes, gpu]).lay_out((run,), title)
 
 
 def _names(sizes: set[Size]) -> str:
@@ -153,9 +141,8 @@ class Relation(NamedTuple):
 @house_style()
 def draw_relations(findings: Findings) -> Figure:
     """Draw three relations above, SMACT over blocks below, all of one table. Raises: NothingToDraw."""
-    peaks, whole = findings.widest.get(MAX, findings.over), findings.grid.whole_run
-    table = findings.over if whole or len(findings.over.rows) > len(peaks.rows) else peaks
-    fits = {(one.x, one.y.rpartition(" ")[2]): one for one in lines(table)}
+    table = findings.tables[ACTIVE]
+    fits = {(one.x, one.y.rpartition(" ")[2]): one for one in findings.lines}
     pairs = [pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if table.pairs(*pair)]
     relations = [Relation(*pair, fits.get(pair)) for pair in pairs]
     course = any(SMACT in row for row in table.rows.values()) and len({size[0] for size in table.rows}) > 1
@@ -166,14 +153,13 @@ def draw_relations(findings: Findings) -> Figure:
         Entry(f"{number} thread{'' if number == 1 else 's'}", {**look, "markersize": 5, "linestyle": "none"})
         for number, look in looks.items()
     ]
-    once = "" if whole else "; each kernel ran once, so no interval can be put around a line"
     sections = []
     if relations:
         sections.append(RELATIONS.section("", relations, partial(_relation, table=table, looks=looks), grid="both", most={"x": 4, "y": 4}))
     if course:
         sections.append(COURSES.section("", ["SMACT over blocks"], partial(_course, chip=findings.grid.chip, table=table, looks=looks)))
     some(sections, "no cell has two of utilisation, GRACT, SMACT and SMOCC")
-    spec = Spec(_relations_lead(findings, relations, table), sections, legend, [f"Figures: {table.label}{once}."])
+    spec = Spec(_relations_lead(findings, relations, table), sections, legend, [f"Figures: {table.label}."])
     return _laid_out(findings, RELATIONS_TITLE, spec)
 
 

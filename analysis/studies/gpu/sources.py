@@ -1,4 +1,4 @@
-"""What a user named: saved runs, and folders of logs and tables, each as a grid; and the pictures and tables made of them.
+"""Saved runs that a user named, each as a grid; and the pictures made of them.
 
 The report of a saved run of `bench_gpu_metrics` is read as a foreign file is: what is not as it should be is named with its cell and left
 out.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.files import reason_of, write_whole
+from analysis.files import reason_of
 from analysis.formats.fields import Fields
 from analysis.load import GLOB, find, load
 from analysis.plain import one_line
@@ -23,12 +23,11 @@ from analysis.terms import Cell as SavedCell
 from analysis.terms import Refused, Run, Unreadable
 from control.names import first_few
 
-from . import logs
 from .findings import Findings, findings_of
 from .grid import METRICS, GridCell, KernelGrid, Work, chip_of, log_of
 
 if TYPE_CHECKING:
-    from .grid import CellTable, Chip, Samples
+    from .grid import Chip, Samples
 
 REPORT, SAMPLES = "gpu_metrics", "samples"
 SOURCES = {"gpm": "NVML GPM", "dcgm": "DCGM", "nvml": "NVML"}
@@ -74,7 +73,7 @@ def grid_of_run(run: Run, refused: list[str], *, sms: int | None = None) -> Kern
         notes.append(f"the GPU is not the same in all cells: {', '.join(dict.fromkeys(str(chip.name) for chip in chips))}")
         chips = [replace(chips[0], sms=None, missing="cells ran on different GPUs")]
     missing = dict.fromkeys(f"{metric} was not recorded: {reason}" for cell in cells for metric, reason in cell.missing.items())
-    return KernelGrid(run.origin, tuple(sorted(cells, key=lambda cell: cell.size)), chips[0], notes=(*notes, *missing), run=run)
+    return KernelGrid(run, tuple(sorted(cells, key=lambda cell: cell.size)), chips[0], (*notes, *missing))
 
 
 def _cell(cell: SavedCell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
@@ -161,7 +160,7 @@ class Sources(NamedTuple):
     refused: tuple[str, ...]
 
 
-def read_grids(names: Sequence[str], *, gpu: str | None = None, sms: int | None = None) -> Sources:
+def read_grids(names: Sequence[str], *, sms: int | None = None) -> Sources:
     """Read everything that was named.
 
     Raises: Refused, where no grid is in it.
@@ -170,7 +169,7 @@ def read_grids(names: Sequence[str], *, gpu: str | None = None, sms: int | None 
     grids: list[KernelGrid] = []
     for name in names:
         try:
-            grids += _grids(name, refused, gpu, sms)
+            grids += _grids(name, refused, sms)
         except OSError as error:
             refused.append(f"{one_line(name)}: cannot be read: {reason_of(error)}.")
         except Refused as error:
@@ -187,17 +186,8 @@ def of_run(run: Run) -> Sources:
     return Sources((findings_of(grid_of_run(run, refused)),), tuple(refused))
 
 
-def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[KernelGrid]:
+def _grids(name: str, refused: list[str], sms: int | None) -> list[KernelGrid]:
     path = Path(name)
-    if path.is_dir():
-        folders = logs.folders_with_pairs(path)
-        tables = _tables(path, refused)
-        if folders or tables:
-            return _of_folder(path, folders, tables, refused, gpu, sms)
-    elif path.is_file() and path.suffix == ".csv":
-        return [_of_tables(path, {path: logs.read_table(path)}, sms)]
-    elif logs.NAME.fullmatch(path.name) and path.is_file():
-        raise Refused(f"{name}: is one log of a grid; name the folder that holds all of them.")
     result = []
     for each in find([name]):
         try:
@@ -212,8 +202,7 @@ def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> l
                 f"{name}: no cell of it reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{_skipped(run)}"
             )
     if not result:
-        here = "no log (1.1.dcgmi.txt), no table (mean.csv) and no saved run with GPU metrics in it"
-        raise Refused(refused[-1] if refused else f"{name}: {here}.")
+        raise Refused(refused[-1] if refused else f"{name}: no saved run with GPU metrics in it.")
     return result
 
 
@@ -223,41 +212,6 @@ def _skipped(run: Run) -> str:
     return "".join(f" Its reason: {one_line(reason, 200)}" for reason in list(reasons)[:1])
 
 
-def _tables(path: Path, refused: list[str]) -> dict[Path, CellTable]:
-    result = {}
-    for one in sorted(path.rglob("*.csv")):
-        if not any(part.startswith(".") for part in one.relative_to(path).parts) and one.is_file() and logs.is_table(one):
-            try:
-                result[one] = logs.read_table(one)
-            except Unreadable as error:
-                refused.append(one_line(error))
-    return result
-
-
-def _of_folder(
-    path: Path, folders: Sequence[Path], tables: dict[Path, CellTable], refused: list[str], gpu: str | None, sms: int | None
-) -> list[KernelGrid]:
-    """Make a grid of each folder of logs; tables belong to the only one, or to the one at or above which they lie."""
-    if not folders:
-        return [_of_tables(path, tables, sms)]
-    grids = []
-    for folder in folders:
-        own = tuple(table for at, table in tables.items() if len(folders) == 1 or at.is_relative_to(folder))
-        try:
-            grids.append(logs.grid_of_logs(folder, refused, gpu=gpu, sms=sms, read=own))
-        except Refused as error:
-            if len(folders) == 1 and not own:
-                raise
-            refused.append(one_line(error))
-            grids += [_of_tables(folder, {Path(str(at)): table for at, table in enumerate(own)}, sms)] if own else []
-    return grids
-
-
-def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> KernelGrid:
-    note = "only summary tables are here and no logs: neither bounds nor idle samples can be looked at"
-    return KernelGrid(str(path), (), chip_of(None, sms), tuple(tables.values()), notes=(note,))
-
-
 def pictures(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     """Draw every grid; return each picture's file, or why there is none. Raises: OSError."""
     from analysis.plots.style import draw_into
@@ -265,23 +219,8 @@ def pictures(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     from .pictures import draw_grid, draw_relations
 
     drawings = {}
-    for findings, end in zip(grids, _endings(grids), strict=True):
+    for at, findings in enumerate(grids, 1):
+        end = f"_{at}" if at > 1 else ""
         drawings[f"gpu_metrics_grid{end}"] = partial(draw_grid, findings)
         drawings[f"gpu_metrics_relations{end}"] = partial(draw_relations, findings)
     return draw_into(folder, drawings)
-
-
-def _endings(grids: Sequence[Findings]) -> list[str]:
-    """Return what the names of a grid's files end in: nothing for the first, `_2` for the second."""
-    return [f"_{at}" if at > 1 else "" for at in range(1, len(grids) + 1)]
-
-
-def tables(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
-    """Write each statistic of every grid's own cells."""
-    outcomes: dict[str, str] = {}
-    for findings, end in zip(grids, _endings(grids), strict=True):
-        for statistic, table in findings.tables.items():
-            path = folder / f"{statistic}{end}.csv"
-            write_whole(path, logs.table_text(table).encode())
-            outcomes[path.stem] = str(path)
-    return outcomes

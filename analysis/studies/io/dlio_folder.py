@@ -63,9 +63,7 @@ DEFAULTS: Mapping[str, object] = {
     "exclude_start_steps": EXCLUDED_START_STEPS,
     "exclude_end_steps": EXCLUDED_END_STEPS,
 }
-NO_CONFIGURATION = (
-    "its configuration (.hydra/config.yaml) is not there: no other run is compared with it, and the steps left out are DLIO's own choice"
-)
+NO_CONFIGURATION = "its configuration (.hydra/config.yaml) is not there, so what it was asked for and what was left out are not known"
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
@@ -143,7 +141,7 @@ def run_of(folder: Path) -> IoRun:
         checkpoints=checkpoints,
         params=params if config.known else {},
         overrides={key: value for key, value in config.overrides.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
-        dataset=_dataset_of(folder, config),
+        dataset=_dataset_of(config),
         reported=reported,
         host=_host_of(summary),
         started_utc=_started_of(folder, summary),
@@ -155,7 +153,7 @@ def _trained(folder: Path, summary: Fields, processes: int, config: Config) -> t
     """Read what a run's ranks left, all of it. Raises: Unreadable, where some of it is missing."""
     metric, notes = summary.optional_mapping("metric"), config.notes
     if _is_alone(folder, metric):
-        notes.append("its summary is there alone: DLIO's own figures stand unchecked, and nothing is compared with them")
+        notes.append("its summary is there alone: its figures are DLIO's own")
         return (), ()
     files = _rank_files(folder, processes)
     epochs = tuple(sorted((epoch for rank in files for epoch in _epochs_of(*rank)), key=lambda one: (one.number, one.block, one.rank)))
@@ -328,14 +326,9 @@ def _record_length(reported: Mapping[str, object]) -> float | None:
     return mb * MIB / rate
 
 
-def _dataset_of(folder: Path, config: Config) -> dict[str, object]:
-    """What the run was to read. Its folder is relative to where the job ran: two jobs may use the same name."""
-    hydra = hydra_of(folder) / "hydra.yaml"
-    place = _document(hydra) if hydra.is_file() else None
-    for key in ("hydra", "runtime", "cwd"):
-        place = place.get(key) if isinstance(place, Mapping) else None
+def _dataset_of(config: Config) -> dict[str, object]:
+    """What the run was to read."""
     return {
-        "folder": str(Path(str(place or "")) / str(config.params.get("data_folder", ""))),
         "format": config.params.get("format"),
         "files": config.whole("num_files_train"),
         "samples_per_file": config.whole("num_samples_per_file"),
@@ -344,13 +337,11 @@ def _dataset_of(folder: Path, config: Config) -> dict[str, object]:
 
 def _host_of(summary: Fields) -> Host:
     memory, cpus = (summary.value.get(name) for name in ("host_memory_GB", "host_cpu_count"))
-    cached = str(summary.optional_mapping("host_meminfo").get("Cached", "")).removesuffix(" kB")
     return Host(
         name=summary.optional_text("hostname"),
         hosts=summary.whole("num_hosts") if summary.has("num_hosts") else None,
         cpus=cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
         memory_bytes=sum(memory) * GIB if isinstance(memory, list) and all(map(_is_number, memory)) else None,
-        cached_bytes=float(cached) * 1024 if cached.isdecimal() else None,
     )
 
 

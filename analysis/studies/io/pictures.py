@@ -1,4 +1,4 @@
-"""What the input did: where an epoch goes, utilisation and throughput by what was varied, and tweak sets beside stock."""
+"""What the input did: where an epoch goes, and utilisation and throughput by what was varied."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import fit, fitted, joined, minus, room_for
-from analysis.plots.marks import FOOT, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest_section, known, lines, log_or_linear, row_axes, ticks
-from analysis.plots.page import Page, Section, SmallPanels, Spec, dot, fill, line
+from analysis.plots.marks import FOOT, MUCH, ROW, bars, ends_of, known, lines, log_or_linear, row_axes
+from analysis.plots.page import Page, Section, SmallPanels, Spec, fill, line
 from analysis.plots.scene import Scene, some
-from analysis.plots.style import AGAIN as GREY
-from analysis.plots.style import DASHES, INK, MARKERS, QUIET, SMALL, picture
+from analysis.plots.style import DASHES, INK, MARKERS, SMALL, picture
 from analysis.terms import AGAIN, STOCK, Run
-from analysis.wording import spoken
 
-from .effects import Analysis, IoContrast, analyse, contrasts, means
+from .effects import Analysis, analyse, means
 from .factors import common, configuration, describe_common
 from .formulas import RATE, STEADY, WHOLE
 from .responses import JudgedResponse, describe_oversleep
-from .sentences import amount, answers
-from .study import Configuration, apart, configurations, in_order
+from .sentences import answers
+from .study import Configuration, configurations
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from analysis.plots.marks import Ends, Style
 
     from .terms import IoRun
@@ -40,7 +36,6 @@ LOOKS: dict[str, Style] = {
     STEADY: {"color": "#D55E00", "marker": "o", "markersize": 5.5, "markerfacecolor": "white"},
 }
 WORDS = {WHOLE: "over the whole epoch", STEADY: "its first step left out, as DLIO does"}
-WHY = {"degenerate": " (too few steps, or epochs under 1 s)"}
 STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
 
 
@@ -109,7 +104,7 @@ def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -
             machine = part.cells[0].run.host.name
             notes.append(f"{part.title}: {len(part.cells)} runs of {part.cells[0].run.engine}{f' on {machine}' if machine else ''}.")
         late = describe_oversleep(part.cells)
-        kinds = [f"{count} {kind} run{'s' * (count != 1)}{WHY.get(kind, '')}" for kind, count in Counter(part.left_out).items()]
+        kinds = [f"{count} {kind} run{'s' * (count != 1)}" for kind, count in Counter(part.left_out).items()]
         notes += [f"{late[0].upper()}{late[1:]}." if late else "", f"Left out: {', '.join(kinds)}." if kinds else ""]
     return notes
 
@@ -120,30 +115,6 @@ def _refused(parts: Sequence[IoPart]) -> str:
     reasons = [mean.missing or "" for mean in every if mean.value is None]
     kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
     return f"No AU with {WORDS[STEADY]} in {len(reasons)} of {len(every)} configurations ({kinds}): none is drawn." if reasons else ""
-
-
-def _left(parts: Sequence[IoPart]) -> float:
-    return room_for([row.name for part in parts for row in part.configurations], 3.0)
-
-
-@picture(21, "Accelerator utilisation: whole epoch beside steady", REPORTS=IO)
-def io_whole_steady(scene: Scene) -> Spec:
-    """How much of an epoch the accelerator computes, and how much of that leaving the first step out hides."""
-    parts = parts_of(scene)
-    values = (row.responses[name].value for part in parts for row in part.configurations for name in LOOKS)
-    some((value for value in values if value is not None), "no run has a utilisation: nothing was computed")
-    lead = (
-        "Readers fetch the first batches while the accelerator waits. DLIO leaves that step out; the training does not. The further the "
-        "two marks are apart, the more reading is hidden in the step that is left out."
-    )
-    legend = [dot(WORDS[name], **look) for name, look in LOOKS.items()]
-    axis: Style = {"label": "accelerator utilisation (AU), %", "zero": None, "scale": lambda axes: axes.set_xlim(0, 104)}
-    sections = []
-    for part in parts:
-        marks = {row.name: [Mark(ends_of(row.responses[name]), look) for name, look in LOOKS.items()] for row in part.configurations}
-        rows = [MarkRow(name, pair, joined=True, tall=0.3) for name, pair in marks.items()]
-        sections.append(forest_section(part.title, rows, part.alike, run=part.run, left=_left(parts), right=0.1, **axis))
-    return Spec(lead, sections, legend, [*notes_of(scene, parts), _refused(parts)])
 
 
 class Side(NamedTuple):
@@ -248,7 +219,7 @@ def io_bottleneck(scene: Scene) -> Spec:
     legend = [fill(words, color, color) for color, words in SHARES.values()]
     if all(shares_of([part.cells[0].run])["barrier"] is None for part in parts):
         legend[-2:] = [fill(UNCLOCKED, SHARES["rest"][0])]
-    left = _left(parts)
+    left = room_for([row.name for part in parts for row in part.configurations], 3.0)
     sections = [part.section(ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left)) for part in parts]
     return Spec(lead, sections, legend, notes_of(scene, parts, intervals=False))
 
@@ -325,91 +296,3 @@ def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> Side:
         curves.append(({"markersize": 5, **looks[state]}, [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)]))
     highest = None if analysis.layout.scale == "log" else 1.08 * max(known(ends for _, points in curves for _, ends in points))
     return Side(RESPONSES[analysis.response], dict(enumerate(formats)), curves, highest)
-
-
-PERCENTS = (-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, 1, 2, 5, 10, 25, 50, 100, 300, 900, 9900)
-LINE = 0.2  # inches
-
-
-@picture(25, "Tweak sets and input: cold cache beside warm", REPORTS=IO)
-def io_tweaks(scene: Scene) -> Spec:
-    """Whether a tweak set feeds the accelerator faster, and whether it does so through the disk.
-
-    A row a tweak set and configuration, a mark a state of the cache; what changed nothing stands below, in grey, stock's copy last.
-    """
-    groups: list[tuple[Run | None, list[IoContrast], set[str]]] = []
-    for origin in dict.fromkeys(judged.run.origin for judged in scene.io):
-        treated, copies = apart(in_order([judged for judged in scene.io if judged.run.origin == origin]))
-        result, nothing = contrasts(treated, RATE), contrasts(copies, RATE).tweaks
-        met = {contrast.configuration for contrast in (*result.tweaks, *nothing)}
-        every = [one for one in (*result.tweaks, *nothing, *result.again) if one.value is not None and one.configuration in met]
-        groups += [(_run_of(scene, origin), every, {one.tweakset for one in nothing})] if every else []
-    some(groups, "no tweak set was measured beside stock while a workload reported its input")
-    lead = (
-        "Samples/s over the whole epoch against stock in the same block. What is read from a cold cache comes from the disk; a warm one "
-        "holds it all, so that how a disk is read cannot matter there: what it seems to do is chance. Checkpoints are written either way."
-    )
-    drawn = [one for _, every, _ in groups for one in every]
-    legend = [dot(f"{state} cache", **_contrast(state)) for state in STATES if any(one.cache == state for one in drawn)]
-    legend.append(dot("filled: differs from stock after Holm's adjustment", marker="s"))
-    notes = ["Lines: 95 % intervals, paired by block (whole runs). The scale is of ratios: half is as far from stock as twice."]
-    reach = 1.1 * max(abs(_ratio(end)) for one in drawn for end in (one.low, one.high, 0.02))
-    rows = [(run, _tweak_rows(every, idle)) for run, every, idle in groups]
-    left = max(room_for([text for _, of in rows for row in of for text in (row.name, row.small)], 2.7), 1.2)
-    label, heads = "samples/s against stock, %", [("change [95 %], %", 0.12), ("verdict", 0.0)]
-    settings: Style = {"left": left, "right": 2.75, "label": label, "heads": heads, "scale": partial(_percents, reach=reach)}
-    title = "run {}" if len(groups) > 1 else ""
-    sections = [forest_section(title.format(run.run_id if run else ""), of, run=run, **settings) for run, of in rows]
-    return Spec(lead, sections, legend, notes)
-
-
-def _tweak_rows(every: Sequence[IoContrast], idle: set[str]) -> list[MarkRow]:
-    """Make the rows of a run; the first of a tweak set has its name, and a line stands above those that changed nothing."""
-    states = list(dict.fromkeys([*STATES, *(one.cache for one in every)]))
-    pairs: dict[tuple[str, str], list[IoContrast]] = defaultdict(list)
-    for one in sorted(every, key=lambda one: states.index(one.cache)):
-        pairs[one.tweakset, one.rest].append(one)
-    rows: list[MarkRow] = []
-    names: set[str] = set()
-    for name, rest in dict.fromkeys((one.tweakset, one.rest) for one in every):
-        quiet = "changes nothing" if name == AGAIN else "changed nothing here" if name in idle else ""
-        marks = []
-        for one in pairs[name, rest]:
-            look = _contrast(one.cache) | ({"color": GREY} if quiet else {})
-            look |= {"markerfacecolor": look["color"]} if one.shown else {}
-            ends = f"[{100 * (one.low or 0.0):.1f}, {100 * (one.high or 0.0):.1f}]"
-            text = minus(f"{one.cache} {amount(RATE, '', one.value or 0.0)} {ends}".replace("_", " ").strip())
-            verdict = spoken("inconclusive" if not one.shown else "improved" if (one.value or 0.0) > 0 else "regressed")
-            marks.append(Mark((_ratio(one.value), _ratio(one.low), _ratio(one.high)), look, (text, verdict), bold=one.shown))
-        new = name not in names
-        small = " · ".join(filter(None, (rest, quiet if new else "")))
-        tall, color = LINE * max(len(marks), 1 + new) + 0.08, QUIET if quiet else INK
-        rule = bool(rows) and rows[-1].color != color
-        rows.append(MarkRow(name if new else small, marks, small if new else "", color=color, rule=rule, tall=tall))
-        names.add(name)
-    return rows
-
-
-def _contrast(cache: str) -> Style:
-    return {"color": STATES.get(cache, INK), "marker": "s" if cache == "cold" else "o", "markersize": 5.5, "markerfacecolor": "white"}
-
-
-def _percents(axes: Axes, reach: float) -> None:
-    axes.set_xlim(-reach, reach)
-    written = {_ratio(tick / 100): f"{tick:+d}" if tick else "0" for tick in ticks_of(reach)}
-    ticks(axes, "x", written, written)
-
-
-def _ratio(change: float | None) -> float:
-    """Return the logarithm of a ratio, which must not be that of 0 where an interval ends next to it."""
-    return math.log1p(max(change or 0.0, -0.999))
-
-
-def ticks_of(reach: float) -> list[int]:
-    """Choose percents for an axis of log ratios that ends at ± `reach`: round ones, far enough from each other."""
-    kept = [0]
-    for tick in sorted(PERCENTS, key=lambda number: -abs(_ratio(number / 100))):
-        at = _ratio(tick / 100)
-        if abs(at) <= reach and all(abs(at - _ratio(other / 100)) > reach / 2.5 for other in kept):
-            kept.append(tick)
-    return sorted(kept)

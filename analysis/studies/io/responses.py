@@ -10,9 +10,14 @@ from typing import Any
 
 from .formulas import AU, DLIO_UNCOUNTED_STEPS, STEADY, WHOLE, job_epochs, job_figures, retained
 from .terms import GIB, Doubt, IoResponse, IoRun
-from .validity import EVERY, OVERSLEPT, cannot_be, contradictions, doubts, excludes_its_own, fewest_steps, overslept
+from .validity import EVERY, OVERSLEPT, cannot_be, doubts, fewest_steps, overslept
 
 OVERSLEEP = "oversleep"
+REPORTED = {  # what DLIO calls the figures of its summary
+    STEADY: "train_au_mean_percentage",
+    "samples_per_s_dlio": "train_throughput_mean_samples_per_second",
+    "mb_per_s_nominal_dlio": "train_io_mean_MB_per_second",
+}
 CHECKPOINT = "checkpoint_gb_per_s"
 LOW, HIGH = 0.995, 1.005  # of the identity: ranks that compute unequally long leave it a little off
 NOMINAL = "with the computation time that was asked for"
@@ -51,9 +56,6 @@ def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
     figures = [job_figures(job, run) for job in jobs]
     unknown = _unknown(run)
     result = list(doubts(run)) if jobs else []
-    if jobs and not any(doubt.kind == "times" for doubt in result):
-        au, rate = ([row[name] or 0.0 for row in figures if name not in unknown] for name in (STEADY, "samples_per_s_dlio"))
-        result += contradictions(run, au, rate)
     result.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))  # the first is the reason that is given
     if nominal and run.computation_time_s:
         for row, job in zip(figures, jobs, strict=True):
@@ -65,18 +67,10 @@ def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
         values = [value for row in figures if (value := row[name]) is not None]
         response = IoResponse(name, unit, label, None, unknown.get(name))
         responses[name] = response if name in unknown else _figure(response, values if len(values) == len(jobs) else [], result)
+        if run.kind == "summary":
+            responses[name] = _reported(response, run)
     responses[CHECKPOINT] = _checkpoint(run)
     return JudgedResponse(run, responses, tuple(result))
-
-
-def add_doubt(judged: JudgedResponse, doubt: Doubt) -> JudgedResponse:
-    """Return a run with one more doubt, its figures refused for it."""
-    reason = f"{doubt.kind}: {doubt.reason}"
-    responses = {
-        name: replace(response, value=None, sd_epochs=None, why_missing=reason) if name in doubt.refuses else response
-        for name, response in judged.responses.items()
-    }
-    return replace(judged, responses=responses, doubts=(doubt, *judged.doubts))
 
 
 def judged_alike(runs: Iterable[IoRun]) -> list[JudgedResponse]:
@@ -123,6 +117,14 @@ def _labels(run: IoRun, *, nominal: bool) -> list[tuple[str, str, str]]:
     ]
 
 
+def _reported(empty: IoResponse, run: IoRun) -> IoResponse:
+    """Give DLIO's own figure where a summary is all that is there."""
+    value = run.reported.get(REPORTED.get(empty.name, ""))
+    if isinstance(value, float) and math.isfinite(value) and not cannot_be(empty.name, [value]):
+        return replace(empty, value=value)
+    return replace(empty, why_missing="DLIO's summary is there without step lists (<rank>_output.json)")
+
+
 def _figure(empty: IoResponse, values: Sequence[float], result: Iterable[Doubt]) -> IoResponse:
     refused = next((f"{doubt.kind}: {doubt.reason}" for doubt in result if empty.name in doubt.refuses), None)
     reason = cannot_be(empty.name, values) if refused is None or not values else refused
@@ -149,12 +151,11 @@ def _checkpoint(run: IoRun) -> IoResponse:
 class Identity:
     """Throughput over what AU implies: `nominal` with t_c as it was asked for, `measured` with the computation that was clocked.
 
-    `overslept` is how long a computation took, of what was asked for. `reported` is of the source's own two figures, counted as it counts.
+    `overslept` is how long a computation took, of what was asked for.
     """
 
     nominal: float | None = None
     measured: float | None = None
-    reported: float | None = None
     overslept: float | None = None
     why_missing: str | None = None
 
@@ -179,18 +180,7 @@ def identity(judged: JudgedResponse) -> Identity:
         return Identity(why_missing="nothing was computed, so there is no utilisation to hold against the throughput")
     demand = au / 100 * run.batch_size * run.processes
     nominal = rate * run.computation_time_s / demand if run.computation_time_s else None
-    return Identity(nominal, rate * measured_s / demand, _reported_ratio(run, steps, kept), overslept(run))
-
-
-def _reported_ratio(run: IoRun, steps: int, kept: int) -> float | None:
-    """Return the ratio of DLIO's own two figures: S - 2 steps over the time of those retained; 2.0.0 counted otherwise."""
-    au, rate = (run.reported.get(name) for name in ("train_au_mean_percentage", "train_throughput_mean_samples_per_second"))
-    if not isinstance(au, float) or not isinstance(rate, float) or not au:
-        return None
-    if run.dlio_counts_all or not run.computation_time_s or not run.batch_size or not excludes_its_own(run):
-        return None
-    counted = (steps - DLIO_UNCOUNTED_STEPS) / kept
-    return rate * run.computation_time_s / (au / 100 * run.batch_size * run.processes * counted)
+    return Identity(nominal, rate * measured_s / demand, overslept(run))
 
 
 def describe_identity(judged: Iterable[JudgedResponse]) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
 from analysis.terms import AGAIN, STOCK
 from analysis.wording import digits, probability, size
 from control.called import JUDGE
@@ -81,12 +81,18 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     return Answer(
         title,
         [*bullets(others[:-1]), *(Line(line, tone="quiet") for line in others[-1:])],
-        [_runs(study, brief=brief), *_tweak_table(study), *([] if brief else _details(study))],
-        [] if brief else left_out(study),
+        [_runs(study, brief=brief), *_tweak_table(study), *([] if brief or not blocks else _details(study))],
+        [] if brief else [*left_out(study), *_notes(study)],
         LEGEND,
         f"{JUDGE} io {shlex.quote(study.origin)} --plot io/",
         record_of(study),
     )
+
+
+def _notes(study: IoStudy) -> list[str]:
+    """What is to be known of how single runs were read."""
+    notes = [(cell.run.id, f"{note}.") for cell in study.cells for note in cell.run.notes]
+    return grouped(notes, len(study.cells))
 
 
 def left_out(study: IoStudy) -> list[str]:

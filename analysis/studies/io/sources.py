@@ -1,4 +1,4 @@
-"""The answer about what was named: results of DLIO as one study, saved runs each as its own, and one answer of all of them."""
+"""The answer about what was named: each saved run and each folder of DLIO's results as a study, and one answer of all of them."""
 
 from __future__ import annotations
 
@@ -10,64 +10,44 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Section
 from analysis.files import reason_of
-from analysis.load import GLOB, find
+from analysis.load import find
 from analysis.plain import one_line
-from analysis.terms import STOCK, Refused, Unreadable
+from analysis.terms import Refused, Unreadable
 
-from . import dlio_answer, mlperf, saved
-from .dlio_folder import SUMMARY, folders_under
-from .dlio_published import beginning, is_design, is_published
-from .dlio_study import dlio_study, excluding, settings
-from .factors import common, configuration
+from . import saved
+from .dlio_folder import SUMMARY, folders_under, runs_of
 from .run_answer import answer
-from .study import BY_DEFAULT, IoStudy, in_order, study
+from .study import IoStudy, study
 
 if TYPE_CHECKING:
-    from .responses import JudgedResponse
     from .terms import IoRun
 
-
-KINDS = "name a saved run (a .json file of `pytest benchmarks/`), a folder of DLIO results, or a published table of them (.csv)"
 NO_RUN = "no saved run (*.json)"  # as `find` says it
 
 
-def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, rules: bool = False, plot: Path | None = None) -> Answer:
+def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, plot: Path | None = None) -> Answer:
     """Read and analyse what was named; `excluded` steps are left out of steady figures at an epoch's start and end.
 
-    `rules` measures it against those of MLPerf Storage, `plot` is a folder for pictures.
+    `plot` is a folder for pictures.
 
     Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
     """
     dlio = [Path(name) for name in names if _is_dlio(Path(name))]
     refused: list[str] = []
     own = [one for path in _files([name for name in names if Path(name) not in dlio]) for one in _saved(path, excluded, refused)]
-    results = dlio_study(dlio, *excluded) if dlio else None
-    if results is not None:
-        refused += results.refused
-        known = results.judged or results.generations or results.summaries or results.rows
-        results = results if known else None
-    refused = list(dict.fromkeys(refused))
-    parts = [(Path(one.origin).stem, answer(one)) for one in own]
-    parts += [] if results is None else [("DLIO", dlio_answer.answer(results))]
-    if not parts:
+    own += [one for path in dlio for one in _dlio(path, excluded, refused)]
+    if not own:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
-    judged = [*(results.judged if results is not None else ()), *(cell for each in own for cell in each.cells)]
-    submissions = _submissions(judged) if rules else []
-    drawn = {} if plot is None else pictures([one.run for one in judged], plot)
+    parts = [(Path(one.origin).stem, answer(one)) for one in own]
+    drawn = {} if plot is None else pictures([cell.run for one in own for cell in one.cells], plot)
     whole = _together(parts)
-    extra = [mlperf.section(submissions)] if submissions else []
-    extra += [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
+    extra = [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
     return replace(
         whole,
         sections=[*whole.sections, *extra],
-        next="" if plot is not None or (rules and whole.next.endswith("--mlperf")) else whole.next,
-        data={
-            "dlio": None if results is None else parts[-1][1].data,
-            "saved": [part.data for _, part in parts[: len(own)]],
-            "mlperf": submissions,
-            "pictures": drawn,
-        },
-        refused=refused,
+        next="" if plot is not None else whole.next,
+        data={"saved": [part.data for _, part in parts], "pictures": drawn},
+        refused=list(dict.fromkeys(refused)),
     )
 
 
@@ -94,29 +74,29 @@ def _files(names: Sequence[str]) -> list[Path]:
 
 
 def _is_dlio(path: Path) -> bool:
-    """Whether a path is a result folder of DLIO, has such under it, or is a published table; a folder with saved runs is none.
-
-    Raises: Refused, for what is no input, in words that name both kinds; a glob is left to those who read saved runs.
-    """
+    """Whether a path is a result folder of DLIO or has such under it; a folder with saved runs is none."""
     try:
-        if path.is_dir():
-            return (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
-        exists, published = path.exists(), is_published(path)
+        return path.is_dir() and (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
     except (OSError, ValueError) as error:
         raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
-    if is_design(path):
-        raise Refused(f"{path}: is a design and holds no results; {KINDS}.")
-    if not exists and not GLOB & set(str(path)):
-        raise Refused(f"{path}: is not there; {KINDS}.")
-    if path.is_file() and path.suffix != ".json" and not published and not beginning(path).lstrip().startswith("{"):
-        raise Refused(f"{path}: is neither; {KINDS}.")
-    return published
+
+
+def _dlio(path: Path, excluded: tuple[int | None, int | None], refused: list[str]) -> list[IoStudy]:
+    """Read result folders of DLIO; those that only generated data are passed over."""
+    runs = [_excluding(run, *excluded) for run in runs_of(path, refused) if run.kind != "generation"]
+    return [study(str(path), runs)] if runs else []
+
+
+def _excluding(run: IoRun, start: int | None, end: int | None) -> IoRun:
+    """Return a run with other steps left out of its steady figures; None leaves its own."""
+    start, end = run.excluded_start_steps if start is None else start, run.excluded_end_steps if end is None else end
+    return replace(run, excluded_start_steps=start, excluded_end_steps=end)
 
 
 def _saved(path: Path, excluded: tuple[int | None, int | None], refused: list[str]) -> list[IoStudy]:
     left_out: list[str] = []
     try:
-        runs = [excluding(run, *excluded) for run in saved.runs_of(path, left_out)]
+        runs = [_excluding(run, *excluded) for run in saved.runs_of(path, left_out)]
     except Unreadable as error:
         refused.append(one_line(error))
         return []
@@ -124,17 +104,6 @@ def _saved(path: Path, excluded: tuple[int | None, int | None], refused: list[st
         refused.extend(left_out or [f"{path}: no cell of it reports what its input did; bench_io_patterns saves such."])
         return []
     return [study(str(path), runs, left_out)]
-
-
-def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
-    stock = [one for one in judged if one.run.tweakset == STOCK] or judged
-    alike = common([one.run for one in stock if one.run.block is not None])
-    made = []
-    for runs in (runs for inner in settings(in_order(stock)).values() for runs in inner.values()):
-        run = runs[0].run  # called by its folder, or by what sets it apart from the other configurations
-        name = run.id if run.block is None else configuration(run, alike) or BY_DEFAULT
-        made.append(mlperf.submission(name, runs, mlperf.own_parameters(run.model)))
-    return sorted(made, key=lambda submission: submission.processes)
 
 
 def pictures(runs: Sequence[IoRun], folder: Path) -> dict[str, str]:

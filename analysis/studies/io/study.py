@@ -79,7 +79,7 @@ class IoStudy:
 
 def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = ()) -> IoStudy:
     """Analyse training runs; runs that only generated data are left out."""
-    cells = tuple(judged_alike(run for run in runs if run.epochs))
+    cells = tuple(judged_alike(run for run in runs if run.kind != "generation"))
     treated, copies = apart(cells)
     analyses = [analyse(treated, response, sets=False) for response in RESPONSES] if cells else []
     # Configurations that met the same tweak sets are analysed together: stock elsewhere has nothing to stand beside.

@@ -1,6 +1,6 @@
 """The words of the I/O study: one epoch of one rank as it was clocked, one run, and what may be said of it.
 
-Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); what they say together is an `IoStudy` or a `DlioStudy`.
+Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); what they say together is an `IoStudy`.
 """
 
 from __future__ import annotations
@@ -66,13 +66,12 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine when the run began. `cached_bytes` is /proc/meminfo's Cached, of one host."""
+    """The machine when the run began."""
 
     name: str | None = None
     hosts: int | None = None
     cpus: int | None = None
     memory_bytes: float | None = None
-    cached_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +118,6 @@ class IoRun:
     order: int | None = None
     disk: Mapping[str, object] = field(default_factory=dict)
     changed_nothing: bool = False
-
-    @property
-    def configured(self) -> bool:
-        """Whether all that it was asked for is known: only then is it known what it may be compared with."""
-        return bool(self.params) or self.block is not None
 
 
 @dataclass(frozen=True, slots=True)

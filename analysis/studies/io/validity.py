@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
-from typing import TypeGuard
 
 from .formulas import AU, DLIO_UNCOUNTED_STEPS, ROUNDING, SHARES, retained
 from .terms import Doubt, Epoch, IoRun
@@ -26,8 +24,6 @@ HIGHEST_AU_PERCENT = 100.5  # the clock of the computation may tick a little pas
 # AU as the job would have it lies between that of the time asked for and that of the time clocked: a sleep that ends late is waiting that
 # readers use. Quiet machines sleep 0.1 % longer (0.3233 s for 0.323 s); beyond 5 % the two are further apart than runs may be.
 OVERSLEPT = 1.05
-SHORTEST_S = 1.0  # below it, what DLIO does between two stamps is of the figure's own size
-AGREES_PERCENT, AGREES = 0.1, 0.01
 DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
 STEADY = ("au_steady_percent", "samples_per_s_steady", "samples_per_s_dlio", "mb_per_s_nominal_steady", "mb_per_s_nominal_dlio")
 EVERY = (
@@ -104,43 +100,6 @@ def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
         why.append(f"{fetched}, so at least {2 * ahead} must follow it, and {steps - 1} do")
     if why:
         yield Doubt("insufficient_steps", "; ".join(why), STEADY)
-
-
-def excludes_its_own(run: IoRun) -> bool:
-    """Whether the steps left out are those that the source left out: only then are its figures the same ones."""
-    ways = (("exclude_start_steps", run.excluded_start_steps), ("exclude_end_steps", run.excluded_end_steps))
-    return all(run.params.get(name, steps) == steps for name, steps in ways)
-
-
-def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Sequence[float]) -> list[Doubt]:
-    """Return where a source's own AU and samples/s, averaged over epochs, are not those of its step lists.
-
-    DLIO ends a block twice where a checkpoint follows it; the second call moves the end that its figures are computed with, not the one it
-    saves. In an epoch shorter than a second that is a good part, and no figure stands.
-    """
-    if not excludes_its_own(run):
-        return []
-    reported = [run.reported.get(name) for name in ("train_au_percentage", "train_throughput_samples_per_second")]
-    counts = [len(values) for values in reported if isinstance(values, list)]
-    if any(count != len(au_per_epoch) for count in counts):
-        return [Doubt("contradiction", f"{counts[0]} epochs are reported, and step lists of {len(au_per_epoch)} are there")]
-    au, rate = (fmean(values) if is_numbers(values) else None for values in reported)
-    result = []
-    if au is not None and not abs(au - fmean(au_per_epoch)) <= AGREES_PERCENT:
-        result.append(f"AU was reported as {au:.2f} %, and the step lists give {fmean(au_per_epoch):.2f} %")
-    if rate is not None and rate < 0:
-        result.append("samples/s were reported below 0")
-    elif rate is not None and rate_per_epoch and not abs(rate - fmean(rate_per_epoch)) <= AGREES * abs(rate):
-        result.append(f"samples/s were reported as {rate:.2f}, and the step lists give {fmean(rate_per_epoch):.2f}")
-    shortest_s = min(epoch.duration_s for epoch in run.epochs)
-    if result and shortest_s < SHORTEST_S:
-        moved = f"an epoch took {shortest_s:.2f} s, and by so much the end that DLIO computes with was moved that {'; '.join(result)}"
-        return [Doubt("degenerate", moved, EVERY)]
-    return [Doubt("contradiction", "; ".join(result))] if result else []
-
-
-def is_numbers(values: object) -> TypeGuard[list[float]]:
-    return isinstance(values, list) and bool(values) and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 
 # The page cache: whether it was in the state that a run's `cache` parameter names, by resident pages and by what was fetched. A figure of

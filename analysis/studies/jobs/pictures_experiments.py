@@ -1,4 +1,4 @@
-"""Streams of jobs that ask a question of their own: which hyper-parameters, what against poisoned clients, how many replicas."""
+"""Streams of jobs that ask a question of their own: poisoned clients, where time goes, how many replicas."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analysis.plots import marks
-from analysis.plots.labels import minus, room_for
-from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
+from analysis.plots.labels import room_for
+from analysis.plots.marks import ends_of
 from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, is_narrow, line
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, picture
-from analysis.terms import Refused, Run
-from analysis.wording import digits, spoken, unsigned
+from analysis.terms import Refused
+from analysis.wording import unsigned
 from control.scaling import TOLERANCE, time_s
 
 from .estimates import Figure as Estimate
 from .estimates import called_apart, figure, inverse, mean, unit
-from .hyper import Hyper, hyper
 from .pictures_faults import JOBS, LEFT, run_title
 from .poisoning import Poisoning, lowers, poisonings
 from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
@@ -30,89 +29,12 @@ from .records import Stream, Unit, in_order
 from .scaling import MeasuredStream, TargetReport, of_run, reports
 
 TALL = 2.4
-LOOK: Style = {"color": INK, "marker": "o"}
 PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
 
 
 def look_of(at: int) -> tuple[str, str]:
     """Colour and mark of one of several; the first is what the others are compared with."""
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
-
-
-@picture(-25, "How soon jobs learn, by hyper-parameter", REPORTS=JOBS)
-def jobs_hyper(scene: Scene) -> Spec:
-    """Which hyper-parameters reach the accuracy soonest, and which of them matter."""
-    results = [(gathered, result) for gathered in scene.streams if (result := _reached(gathered.streams)) is not None]
-    if not results:
-        raise NothingToDraw("no jobs learn with several hyper-parameters until they reach an accuracy")
-    gathered, first = results[0]
-    ahead = "" if first.effect is not None and first.effect.low > 0 else " not"
-    lead = (
-        f"Above: mean time until a job knows {_target(gathered.streams)} of images that it never saw; the soonest is{ahead} shown to be "
-        "ahead of the next. Below: what each change does on average, and what two do beyond one by one (×). Lines: 95 % intervals."
-    )
-    sections = [section for gathered, result in results for section in (_points(result, gathered.run), _changes(result, gathered.run))]
-    notes = [f"No effects: {result.why.rstrip('.')}." for _, result in results if result.why]
-    return Spec(lead, [section for section in sections if section.tall], notes=notes, title=_matters(first))
-
-
-def _reached(streams: Sequence[Stream]) -> Hyper | None:
-    try:
-        result = hyper(streams)
-    except Refused:
-        return None
-    return result if result.best is not None else None
-
-
-def _target(streams: Sequence[Stream]) -> str:
-    every = [params.get("accuracy") for one in streams for kind in one.classes if isinstance(params := kind.get("params"), dict)]
-    return " or ".join(sorted({f"{100 * target:g} %" for target in every if isinstance(target, float)})) or "as many as it was asked for"
-
-
-def _terms(result: Hyper) -> list[Any]:
-    """Effects with an interval, the largest first; what changes what another does comes last."""
-    terms = [] if result.effects is None else [term for term in result.effects.terms if term.gain_low is not None]
-    return sorted(terms, key=lambda term: (len(term.factors), -abs(term.effect)))
-
-
-def _levels(result: Hyper, term: Any) -> list[str]:
-    """From which level to which a single hyper-parameter goes."""
-    levels = next(one.levels for one in result.effects.observed.factors if one.name == term.factors[0])
-    return [levels[0], term.level or levels[-1]]
-
-
-def _matters(result: Hyper) -> str:
-    """What matters most, where effects are known; else which point is soonest, if one is."""
-    term = next((one for one in _terms(result) if len(one.factors) == 1 and one.verdict in {"improved", "regressed"}), None)
-    if term is not None:
-        slow, soon = _levels(result, term)[:: 1 if term.effect > 0 else -1]
-        return f"The {term.factors[0]} matters most: {soon} is {digits(math.exp(abs(term.effect)), 2)} × as fast as {slow}"
-    return f"Soonest: {result.named(result.best)}" if result.best is not None else ""
-
-
-def _points(result: Hyper, run: Run) -> Section:
-    every = [(point, point.time_s if point.reached == point.jobs else None) for point in result.points]
-    rows = [
-        MarkRow(result.named(point), [Mark(ends_of(time), LOOK, (figure(time), f"{point.reached} of {point.jobs}"), bold=False)])
-        for point, time in sorted(every, key=lambda entry: entry[1].value if entry[1] is not None else math.inf)
-    ]
-    ends = known(mark.ends for row in rows for mark in row.marks)
-    look: Style = {"left": room_for([row.name for row in rows], 2.9), "right": 2.0, "heads": [("s [95 %]", 0.12), ("jobs there", 0)]}
-    scale = partial(marks.log_or_linear, which="x", low=min(ends), high=max(ends))
-    return marks.forest_section("Time to the accuracy", rows, run=run, label="seconds until a job is there", scale=scale, zero=None, **look)
-
-
-def _changes(result: Hyper, run: Run) -> Section:
-    rows = []
-    for term in _terms(result):
-        name = f"{term.factors[0]}: {' → '.join(_levels(result, term))}" if len(term.factors) == 1 else " × ".join(term.factors)
-        ends = marks.scaled((term.gain, term.gain_low, term.gain_high), 100)
-        word = "interact" if term.verdict == "interacts" else spoken(term.verdict)
-        texts = minus("{:+.0f} [{:+.0f}, {:+.0f}]".format(*known([ends]))), word
-        rows.append(MarkRow(name, [Mark(ends, marks.VERDICTS.get(term.verdict, {"color": COLOURS[3], "marker": "D"}), texts)]))
-    reach = 1.08 * max((abs(end) for row in rows for end in known(mark.ends for mark in row.marks)), default=1.0)
-    look: Style = {"left": room_for([row.name for row in rows], 2.6), "right": 2.0, "heads": [("gain, % [95 %]", 0.12), ("", 0)]}
-    return marks.forest_section("What each change does", rows, run=run, label=marks.FASTER_AXIS, reach=reach, **look)
 
 
 BESIDE = 0.38  # inches that the words on a line take

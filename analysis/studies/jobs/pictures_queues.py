@@ -1,30 +1,28 @@
-"""Queues of jobs: waits by load and their tails against models, policies on the same jobs, and the predicted times they choose by."""
+"""Queues of jobs: waits by load against models, and policies on the same jobs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from statistics import fmean, median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.plots import marks
 from analysis.plots.labels import fitted, joined, room_for
 from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
-from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
+from analysis.plots.page import Section, SmallPanel, SmallPanels, Spec, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.plots.style import AGAIN, BAND, COLOURS, FAINT, INK, SMALL, picture
+from analysis.plots.style import AGAIN, COLOURS, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
 
 from .estimates import Figure as Estimate
 from .estimates import figure, inverse, plural, unit, value_of
-from .pictures_faults import JOBS, LEFT, LOOKS, WORDS, ratio_rows, run_title, shown, verdicts_of
+from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
 from .policies import METRIC_HEADS, Place
-from .queue_formulas import Inputs, Queue, Unstable, mmc
-from .queue_times import columns
-from .queues import RULE, ModelCheck, predicted, word_of
+from .queue_formulas import Inputs, mmc
+from .queues import RULE, ModelCheck, word_of
 from .queues import WORDS as VERDICTS
 from .streams import FIRST_COME, GroupWaits, called, settings
 
@@ -48,10 +46,6 @@ VERDICT_LOOKS: dict[str, Style] = {
 DASHED = (0, (5, 1.5))
 LEAST, FULLEST = 0.02, 0.97  # loads
 FLOOR = 1e-3  # of a service time: what waits less is drawn there
-LOWEST, MOST_PANELS = 1e-3, 8
-TAILS = SmallPanels(2, above=0.24, tall=1.45, below=0.5, left=0.58, gap=0.1)
-NEAR = 2.0  # a factor to either side
-MOST_DOTS = 4000
 
 
 def waits_of(scene: Scene) -> list[GroupWaits]:
@@ -168,75 +162,6 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
     return ratio_rows("How far off the model is", drawn, 1 + 2 * margin, "wait, measured ÷ predicted", left=left, heads=heads, **look)
 
 
-@picture(-21, "How long jobs wait, and how many", REPORTS=JOBS)
-def jobs_tail(scene: Scene) -> Spec:
-    """Whether the tail of the waits is as the model has it, or rare long waits are missed by a mean that fits."""
-    result = waits_of(scene)
-    panels = list(zip(settings(result), result, strict=True))
-    by_load = sorted(panels, key=lambda panel: -(value_of(panel[1].validation.fit.load) or 0.0))
-    drawn = [panel for panel in panels if panel in by_load[:MOST_PANELS]]
-    lead = (
-        "Share of the jobs that waits longer than a time, on a scale of ratios. Lines begin at the share that waits at all. A straight "
-        "line is an exponential tail, which M/M/c has exactly and other models by approximation."
-    )
-    legend = [
-        line("measured, all runs", INK, 1.7),
-        line("each run", FAINT, 0.8),
-        line("the model that the data leave standing", COLOURS[1], 1.6, linestyle=DASHED),
-    ]
-    hidden = [panel[0] for panel in panels if panel not in drawn]
-    notes = [f"Not drawn, for they wait least: {'; '.join(hidden)}."] if hidden else []
-    notes.append("Jobs of one run hang together: a tail of few runs is ragged by chance.")
-    section = TAILS._replace(abreast=min(2, len(drawn))).section("", drawn, _survival)
-    return Spec(lead, [section], legend, notes, runs=runs_of(scene, (stream for _, waits in drawn for stream in waits.streams)))
-
-
-def _survival(panel: SmallPanel, setting: tuple[str, GroupWaits]) -> None:
-    """Draw the share of jobs that waits longer than a time, of a setting's runs and by its model."""
-    (name, waits), axes = setting, panel.axes
-    panel.head(name, back=0.45)
-    axes.set_ylabel("share waiting longer" if panel.first else "")
-    every = [columns(stream).wait for stream in waits.streams]
-    runs = [np.sort(of_run[~np.isnan(of_run)]) for of_run in every]
-    together = np.sort(np.concatenate(runs))
-    longest = float(together[-1]) if len(together) else 0.0
-    scale, short = unit([longest])
-    for run in runs:
-        axes.step(*steps_of(run, scale), where="post", color=FAINT, linewidth=0.8, zorder=1)
-    axes.step(*steps_of(together, scale), where="post", color=INK, linewidth=1.7, zorder=3)
-    queue = _model(waits)
-    if queue is not None and queue.p_wait > 0 and queue.wait_s > 0:
-        # The last few jobs of all runs say nothing of a tail: a model's line is drawn as far as the measured one.
-        times = np.linspace(0, 1.05 * longest, 100)
-        style: Style = {"color": COLOURS[1], "linestyle": DASHED, "linewidth": 1.6, "zorder": 4}
-        axes.plot(times * scale, queue.p_wait * np.exp(-times * queue.p_wait / queue.wait_s), **style)
-        axes.text(0.98, 0.93, queue.model, transform=axes.transAxes, ha="right", va="top", fontsize=SMALL, color=COLOURS[1])
-    lowest = max(LOWEST, 0.7 / max(1, len(together)))
-    axes.set(yscale="log", ylim=(lowest, 1.15), xlim=(0, 1.05 * longest * scale or 1.0), xlabel=f"wait, {short}")
-    marks.ticks(axes, "y", [10.0**power for power in range(math.ceil(math.log10(lowest)), 1)], lambda value: f"{100 * value:g} %")
-    marks.rounded(axes, x=5)
-    axes.grid(visible=True)
-
-
-def _model(waits: GroupWaits) -> Queue | None:
-    """Return the model that the data leave standing, for the streams' own rate and service times; None where there is none."""
-    fit, check = waits.validation.fit, chosen(waits)
-    if fit.servers is None or check is None:
-        return None
-    try:
-        return next((one.queue for one in predicted(fit, fit.servers) if one.queue.model == check.model), None)
-    except Unstable:
-        return None
-
-
-def steps_of(waits: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the part of the waits that are longer than each of them, from 0 on; shapes (waits + 1,)."""
-    count = len(waits)
-    times = np.concatenate([[0.0], np.maximum(waits, 0.0)])
-    longer = np.concatenate([[float((waits > 0).mean()) if count else 0.0], 1 - np.arange(1, count + 1) / max(1, count)])
-    return times * scale, np.minimum(longer, longer[0])
-
-
 @picture(-24, "Policies on the same jobs", REPORTS=JOBS)
 def jobs_policies(scene: Scene) -> Spec:
     """Which policy lets jobs wait less, by how much, and how surely; and whom that costs."""
@@ -255,7 +180,9 @@ def jobs_policies(scene: Scene) -> Spec:
             small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
             rows += [MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4), *rows_of(place, name, 0.22)]
         beside = f"{place.streams} streams, the same for every policy"
-        sections.append(policy_section(f"{plural(place.slots, 'slot')} of {place.engine}", rows, place, beside=beside, run=run))
+        left, label = max(1.3, room_for([row.name for row in rows], 1.6)), f"ratio to {place.baseline}'s"
+        settings: Style = {"left": left, "right": 2.05, "heads": [("ratio [95 %]", 0.12), ("p", 0)], "beside": beside, "run": run}
+        sections.append(ratio_rows(f"{plural(place.slots, 'slot')} of {place.engine}", rows, 1.25, label, **settings))
         every += rows
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
     lost = sum(place.lost for _, place in result)
@@ -264,12 +191,6 @@ def jobs_policies(scene: Scene) -> Spec:
     notes += [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."] if grow else []
     legend = verdict_entries(LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"})
     return Spec(lead, sections, legend, notes, best(result[0][1]))
-
-
-def policy_section(title: str, rows: Sequence[MarkRow], place: Place, **settings: Any) -> Section:
-    """Make a section of ratios to the figures of a place's baseline."""
-    left, heads = max(1.3, room_for([row.name for row in rows], 1.6)), [("ratio [95 %]", 0.12), ("p", 0)]
-    return ratio_rows(title, rows, 1.25, f"ratio to {place.baseline}'s", left=left, right=2.05, heads=heads, **settings)
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
@@ -298,67 +219,3 @@ def best(place: Place) -> str:
     if verdicts_of([least]) != {"faster"}:
         return f"No policy is shown to let jobs wait less than {place.baseline}"
     return f"Jobs wait least under {least.name}: {digits(least.marks[0].ends[0] or 0.0, 2)} of {place.baseline}'s mean wait"
-
-
-class Pair(NamedTuple):
-    """A job: what it was predicted to take, seconds, and how many times as long it held its slots."""
-
-    kind: str
-    predicted_s: float
-    ratio: float
-
-
-@picture(-18, "Times of jobs, predicted and measured", REPORTS=JOBS)
-def jobs_predicted(scene: Scene) -> Spec:
-    """How far off the predicted times were that policies chose by, and of which classes."""
-    result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.streams))]
-    if not result:
-        raise NothingToDraw("no job that was done had a predicted time")
-    result = [(run, pairs) for run, pairs in result if len({pair.predicted_s for pair in pairs}) > 1]
-    if not result:
-        raise NothingToDraw("all jobs were predicted to take the same time, by which no policy can choose")
-    every = [pair for _, pairs in result for pair in pairs]
-    colours = {kind: COLOURS[at % len(COLOURS)] for at, kind in enumerate(sorted({pair.kind for pair in every}))}
-    lead = (
-        "A dot is a job that was done: the time it held its slots over the time it was predicted to take, without waits. Above 1 it took "
-        f"longer; in the grey band it is within a factor {NEAR:g}. How far off a class is: its median, and its middle half in brackets."
-    )
-    legend = [dot(f"{kind or 'jobs'}: {off_by([one for one in every if one.kind == kind])}", color) for kind, color in colours.items()]
-    draw = partial(_predictions, colours=colours)
-    sections = [Section(run_title(scene, run), 2.85, partial(draw, pairs=pairs), run=run) for run, pairs in result]
-    notes = [
-        f"All {len(every)} jobs: {off_by(every)}.",
-        "Jobs of a stream share what happened then: dots do not tell how sure it is.",
-    ]
-    return Spec(lead, sections, legend, notes, f"Half of the predicted times are {off_by(every).partition(' × ')[0]} × or more")
-
-
-def pairs_of(streams: Iterable[Stream]) -> list[Pair]:
-    """Return the jobs that were done, at their first attempt, and had a prediction."""
-    return [
-        Pair(job.class_, job.predicted_s, (job.end_s - job.taken_s) / job.predicted_s)
-        for stream in streams
-        for job in stream.jobs
-        if job.done_at_once and job.predicted_s and job.taken_s is not None and job.end_s is not None and job.end_s > job.taken_s
-    ]
-
-
-def off_by(pairs: Sequence[Pair]) -> str:
-    """By which factor predictions are off, whichever way: the median, the middle half, and how many are near."""
-    off = np.exp(np.abs(np.log([pair.ratio for pair in pairs])))
-    quarter, middle, most = np.quantile(off, (0.25, 0.5, 0.75)).tolist()
-    return f"off by {middle:.2f} × [{quarter:.2f}, {most:.2f}], {100 * (off <= NEAR).mean():.0f} % within {NEAR:g} ×"
-
-
-def _predictions(sheet: Page, top: float, pairs: Sequence[Pair], colours: Mapping[str, str]) -> None:
-    scale, short = unit([median(pair.predicted_s for pair in pairs)])
-    times, ratios = [pair.predicted_s * scale for pair in pairs], [pair.ratio for pair in pairs]
-    axes = sheet.axes(LEFT, top, body_width() - LEFT - 0.05, 2.3, xlabel=f"predicted, {short}", ylabel="measured ÷ predicted")
-    axes.axhspan(1 / NEAR, NEAR, color=BAND, linewidth=0, zorder=0)
-    axes.axhline(1.0, color=INK, linewidth=0.9, zorder=1)
-    for kind, color in colours.items():
-        own = [pair for pair in pairs[:: max(1, len(pairs) // MOST_DOTS)] if pair.kind == kind]
-        marks.dots(axes, [pair.predicted_s * scale for pair in own], [pair.ratio for pair in own], color, zorder=2)
-    marks.log_or_linear(axes, "x", min(times), max(times))
-    marks.log_or_linear(axes, "y", min(1 / NEAR, *ratios), max(NEAR, *ratios))
-    axes.grid(visible=True)

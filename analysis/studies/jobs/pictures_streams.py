@@ -1,108 +1,32 @@
-"""Streams of jobs: what a study of them shows at a glance, and who held which slot when."""
+"""Streams of jobs over time: who waited, and who held which slot when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from analysis.plots.labels import joined
-from analysis.plots.marks import Style, ticks
-from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, body_width, dot, fill, line
+from analysis.plots.page import Page, Section, Spec, body_width, dot, fill
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
 
 from .estimates import plural
-from .pictures_faults import JOBS, LEFT, arms_of, slowdowns, worst
-from .pictures_queues import ARRIVALS, DASHED, OTHER, best, curves, off, places_of, policy_section, rows_of, waits_of
+from .pictures_faults import JOBS, LEFT
 from .queue_times import columns
 from .records import Attempt
-from .streams import GroupWaits, called
+from .streams import called
 
 if TYPE_CHECKING:
+    from analysis.plots.marks import Style
     from analysis.terms import Run
 
     from .records import Stream
 
 T = TypeVar("T")
 ROUNDING_S = 1e-9
-
-
-@picture(-20, "Cluster jobs at a glance", REPORTS=JOBS)
-def jobs_overview(scene: Scene) -> Spec:
-    """How jobs came, whether models foretell their waits, which policy serves them best, and what faults cost, on one page."""
-    every = [stream for gathered in scene.streams for stream in gathered.streams]
-    gaps = _gaps(every)
-    waits, places, arms = _those(waits_of, scene), _those(places_of, scene), _those(arms_of, scene)
-    waits = [one for one in waits if one.validation.fit.servers is not None and one.validation.fit.load is not None]
-    if bool(gaps) + bool(waits) + bool(places) + bool(arms) < 2:
-        raise NothingToDraw("there are no waits under a model, no policies and no faults to set beside how jobs came")
-    lead = (
-        "Marks: means over runs or blocks with 95 % intervals. Models were given rates and service times, not waits. Policies met the same "
-        "jobs, and so did streams with a fault and without."
-    )
-    panels: list[Callable[[SmallPanel], object]] = [partial(_came, gaps=gaps)] if gaps else []
-    panels += [partial(_waited, every=waits)] if waits else []
-    small = SmallPanels(max(1, len(panels)), above=0.24, tall=1.85, below=0.5, left=0.58, gap=0.15)
-    title = f"{sum(len(stream.jobs) for stream in every)} jobs in {len(every)} streams"
-    beside = ". ".join(filter(None, (f"engine {joined(sorted(stream.engine for stream in every))}", off(waits))))
-    sections = [small.section(title, panels, lambda panel, paint: paint(panel))._replace(beside=beside)]
-    for _, place in places[:1]:
-        sections.append(policy_section("Which policy serves them best", rows_of(place, "mean_wait_s"), place, beside=best(place)))
-    sections += [slowdowns(arms, "What faults cost", beside=worst(arms))] if arms else []
-    legend = [line(called(kind), **ARRIVALS.get(kind, OTHER), markersize=5) for kind in gaps]
-    return Spec(lead, sections, [*legend, line("gaps of jobs that come by pure chance", QUIET, 1.0, linestyle=DASHED)])
-
-
-def _those(find: Callable[[Scene], list[T]], scene: Scene) -> list[T]:
-    """What a picture is drawn from; nothing where it cannot be drawn."""
-    try:
-        return find(scene)
-    except NothingToDraw:
-        return []
-
-
-def _gaps(streams: Sequence[Stream]) -> dict[str, np.ndarray]:
-    """Gaps between jobs over their stream's mean, sorted, by the kind of arrivals.
-
-    What chance drew for a block counts once, of a stream without a fault if there is one. In a closed stream a job comes when another
-    ends: its gaps are times of service.
-    """
-    seen: set[Hashable] = set()
-    gaps: dict[str, list[np.ndarray]] = {}
-    for stream in sorted(streams, key=lambda stream: bool(stream.fault)):
-        gap = np.diff(columns(stream).submit)
-        if not stream.closed and not seen.intersection(stream.drawn) and len(gap) and gap.mean() > 0:
-            seen |= set(stream.drawn)
-            gaps.setdefault(stream.arrival_kind, []).append(gap / gap.mean())
-    return {kind: np.sort(np.concatenate(every)) for kind, every in gaps.items()}
-
-
-def _came(panel: SmallPanel, gaps: Mapping[str, np.ndarray]) -> None:
-    """Draw the share of gaps that is longer than so many mean gaps: a straight line if jobs come by chance."""
-    panel.head("How jobs came")
-    axes = panel.axes
-    for kind, every in gaps.items():
-        longer = 1 - np.arange(len(every)) / len(every)
-        axes.step(every, longer, where="post", color=ARRIVALS.get(kind, OTHER)["color"], linewidth=1.6, zorder=2)
-    axes.plot([0, 12], np.exp([0, -12]), color=QUIET, linewidth=1.0, linestyle=DASHED, zorder=3)
-    axes.set(yscale="log", ylim=(1e-3, 1.2), xlim=(0, 9))
-    axes.set(xlabel=f"gap between jobs ÷ mean gap ({sum(map(len, gaps.values()))} gaps)", ylabel="share of gaps longer")
-    ticks(axes, "y", [1e-3, 1e-2, 1e-1, 1], lambda value: f"{100 * value:g} %")
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.grid(visible=True)
-
-
-def _waited(panel: SmallPanel, every: Sequence[GroupWaits]) -> None:
-    """Draw waits by load for the number of slots of which most is known."""
-    panel.head("How long they waited")
-    slots = [waits.validation.fit.servers or 0 for waits in every]
-    most = max(sorted(set(slots), reverse=True), key=slots.count)
-    curves(panel.axes, every, most)
-    panel.axes.set(xlabel=f"load of {plural(most, 'slot')}", ylabel="wait ÷ service time")
 
 
 SHOWN = 50  # jobs that one can tell apart beside each other

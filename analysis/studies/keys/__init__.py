@@ -26,7 +26,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
     if not brief:
         return answers.answer(effects_of(run), run)
-    return answers.brief([] if run.design.conclusion else effects_of(run), run)
+    return answers.brief(effects_of(run), run)
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:

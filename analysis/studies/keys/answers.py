@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
@@ -12,7 +12,7 @@ from analysis.checks import partial, warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
 from analysis.terms import Run
-from analysis.wording import bare, bracket, digits, number, probability, size, unsigned
+from analysis.wording import bracket, digits, number, probability, size, unsigned
 from control.called import JUDGE
 from control.names import first_few
 
@@ -27,9 +27,6 @@ KINDS = {
     "ablation": "each key taken away, and each alone",
     "factorial": "all combinations of levels",
     "fractional": "a fraction of all combinations",
-    "screening": "Plackett-Burman",
-    "bisect": "bisected",
-    "search": "searched",
     "matrix": "whole tweak sets side by side",
     "table": "",
 }
@@ -63,11 +60,7 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
 
 
 def brief(result: Sequence[Effects], run: Run) -> Answer:
-    """What a session ends with: which key did it, in a sentence.
-
-    A static design says the sentence of its effects and whether its A/A check holds; an adaptive one has a sentence of its own, which the
-    session prints, and of a search come the candidates that ran again to be confirmed.
-    """
+    """What a session ends with: which key did it, in a sentence, and whether the A/A check holds."""
     checks = [
         Line(effects.again if len(result) == 1 else f"{_name(effects, run)}: {effects.again}", "A/A:")
         for effects in result
@@ -76,7 +69,6 @@ def brief(result: Sequence[Effects], run: Run) -> Answer:
     return Answer(
         title=headline([run]).replace("\n", "; "),
         findings=[*(Line(f"{name}: {study.question}") for name, study in run.studies.items()), *_sentences(result, run), *checks],
-        sections=_candidates(run),
         warnings=list(warnings_of(run, ())),
         data={"run": _about(run), "effects": result},
     )
@@ -288,31 +280,6 @@ def _flat(result: Sequence[Effects]) -> Table:
         for term in effects.terms
     ]
     return Table([Column(name) for name in names], rows)
-
-
-def _candidates(run: Run) -> list[Section]:
-    result = run.design.conclusion.get("candidates")
-    rows = [_candidate(one, one["confirmed"]) for one in (result if isinstance(result, list) else ()) if one.get("confirmed")]
-    columns = (
-        Column("candidate", left=True),
-        Column("levels", left=True),
-        Column("n"),
-        Column("+ % faster [95 % for all]"),
-        Column("expected"),
-    )
-    return [Section("", [Table(columns, rows)])] if rows else []
-
-
-def _candidate(record: Mapping[str, object], fresh: Mapping[str, float]) -> list[str]:
-    levels, expected = record["levels"], record["predicted"]
-    text = ", ".join(f"{name}={level}" for name, level in levels.items() if level is not None) if isinstance(levels, dict) else ""
-    ends = ", ".join(bare(gain(fresh[end])) for end in ("high", "low"))
-    promised = number(gain(expected)) if isinstance(expected, float) else ""
-    return [str(record["name"]), text, str(fresh["blocks"]), f"{number(gain(fresh['change']))} [{ends}]", promised]
-
-
-def gain(change: float) -> float:
-    return 1 / (1 + change) - 1
 
 
 def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Tweak sets against tweak sets: ablation, matrix, and what an adaptive design left behind.
+"""Tweak sets against tweak sets: ablation and matrix.
 
 A contrast is taken block by block, among the cells of one block, and stands on the scatter of those very differences: the paired t of
 `compare`, with the same numbers. Tweak sets need not scatter alike for that; pooled over all of them the error would be too small for
@@ -22,7 +22,6 @@ from control.names import first_few
 from control.stopping import widening
 
 from .frame import frame_of
-from .observed import ADAPTIVE, AS_FOUND
 from .terms import Effects, Level, Means, Observed, Term
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ def contrasts(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
     names = [row.name for row in data.rows]
     present = list(dict.fromkeys(name for name in data.points if name in names))
     if not frame.replicated:
-        more = "Give it more cells (--trials)." if data.design in ADAPTIVE else "Run 3 blocks or more."
-        raise NotComparable(f"one cell a tweak set: how far equal cells differ is not known. {more}")
+        raise NotComparable("one cell a tweak set: how far equal cells differ is not known. Run 3 blocks or more.")
     columns = coded_levels(names, present)
     if not independent([frame.base, columns]):
         raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
@@ -143,7 +141,7 @@ def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], data: Obs
 
 def _incomplete(terms: Iterable[Term], blocks: int, data: Observed) -> tuple[str, ...]:
     short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
-    if not short or data.design in ADAPTIVE or data.sequential:
+    if not short or data.sequential:
         return ()
     return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {first_few(short, MOST_KEYS)}.",)
 
@@ -156,26 +154,13 @@ def _few(counts: dict[str, int]) -> tuple[str, ...]:
 
 
 def _contrasts_of(data: Observed) -> Iterator[Contrast]:
-    """The contrasts of a design, those of its keys first. An adaptive one is asked only of what ran often enough to answer."""
+    """The contrasts of a design, those of its keys first."""
     stock, *others = data.points
     if data.design == "ablation":
         yield from _ablation(data)
-    elif data.design in ADAPTIVE:
-        often = {name for name in data.points if sum(row.name == name for row in data.rows) >= FEWEST_CELLS}
-        result = [contrast for contrast in _ablation(data) if often.issuperset(contrast.weights)]
-        yield from result
-        present = {name for contrast in result for name in contrast.weights}
-        for name in others:
-            if name in often - present:
-                yield Contrast(f"{name} ({_changed(data, name)})", (), "set", {name: 1.0, stock: -1.0}, name)
     else:
         for name in others:
             yield Contrast(name, (data.factors[0].name,), "set", {name: 1.0, stock: -1.0}, name)
-
-
-def _changed(data: Observed, name: str) -> str:
-    result = [f"{factor.name} = {level}" for factor, level in zip(data.factors, data.points[name], strict=True) if level != AS_FOUND]
-    return ", ".join(result) if len(result) <= MOST_KEYS else f"{len(result)} of {len(data.factors)} keys"
 
 
 def _ablation(data: Observed) -> Iterator[Contrast]:

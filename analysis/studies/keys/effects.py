@@ -31,7 +31,7 @@ from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_
 
 from .contrasts import contrasts
 from .frame import column
-from .observed import ADAPTIVE, WHOLE_SETS, moved, observed
+from .observed import WHOLE_SETS, moved, observed
 from .sentence import sentence
 from .several import several
 from .terms import SCREENED, Effects, Observed, Term, Word
@@ -40,11 +40,6 @@ from .two_level import two_level
 if TYPE_CHECKING:
     from analysis.stats.linear import Floats
 
-
-CHOSEN = (
-    "which cells ran was decided by what came out before: intervals here are of cells as they stand, and the largest of many looks larger "
-    "than it is. Only cells run again to confirm it are free of that."
-)
 
 COMFORTABLE_DF = 5
 MOST_POINTS = 4  # written out
@@ -63,13 +58,11 @@ def effects_of(run: Run, metric: str | None = None, requested: Sequence[tuple[st
     Raises: Refused, where an effect asked for cannot be told from others.
     """
     result = []
-    for whole in observed(run, metric):
-        data = _confirmed(whole, run) if whole.design in ADAPTIVE else whole
+    for data in observed(run, metric):
         factor_names = {factor.name for factor in data.factors}
         effects = _analysed(data, [effect for effect in requested if set(effect) <= factor_names])
-        conclusion = str(run.design.conclusion.get("text", "")) if data.design in ADAPTIVE else ""
         text, fails = again(run, effects)
-        result.append(replace(effects, again=text, again_fails=fails, conclusion=conclusion))
+        result.append(replace(effects, again=text, again_fails=fails))
     return finished(result)
 
 
@@ -79,18 +72,6 @@ def of_table(data: Observed, requested: Sequence[tuple[str, ...]] = ()) -> list[
 
 def finished(result: Iterable[Effects]) -> list[Effects]:
     return [replace(effects, sentence=sentence(effects)) for effects in settle(list(result))]
-
-
-def _confirmed(data: Observed, run: Run) -> Observed:
-    """Keep of an adaptive design the cells that ran to confirm what it had found; where it says of none that they did, warn."""
-    cells = run.design.conclusion.get("cells")
-    staged = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list | tuple) else []
-    blocks = {str(cell.get("block")) for cell in staged if cell.get("stage") == "confirmation"}
-    rows = tuple(row for row in data.rows if row.block in blocks)
-    if not rows:
-        return replace(data, notes=(*data.notes, CHOSEN))
-    note = f"{len(rows)} of {len(data.rows)} cells: those that ran to confirm what the others found. The others chose it, and flatter it."
-    return replace(data, rows=rows, notes=(*data.notes, note))
 
 
 def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:

@@ -19,10 +19,8 @@ from .terms import DesignFactor, EffectRow, LostPoint, Observed
 
 AS_FOUND = "as found"
 SETS = "tweak set"  # the one factor of a matrix
-# Designs that choose the next cell by what came out so far: not every point is planned in every block.
-ADAPTIVE = frozenset({"bisect", "search"})
 # Designs that set whole tweak sets against each other.
-WHOLE_SETS = frozenset({"matrix", "ablation", *ADAPTIVE})
+WHOLE_SETS = frozenset({"matrix", "ablation"})
 # Those of the design's own notes: no I, which is the identity in every alias table, and no O, which reads as nought.
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz"
 
@@ -124,14 +122,14 @@ def _gather(
     untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
     cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
     doubts = moved(run)
-    planned = 0 if run.design.kind in ADAPTIVE else max(run.design.blocks_of(*where, name) for name in points if name in run.tweaksets)
+    planned = max(run.design.blocks_of(*where, name) for name in points if name in run.tweaksets)
     blocks = sorted({block for _, block in cells} | set(range(1, planned + 1)))
     rows, lost = [], dict[tuple[str, str], list[str]]()
     for block in blocks:
         measured = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
         for name in points:
             cell = cells.get((name, block))
-            if cell is None and (run.design.kind in ADAPTIVE or run.design.sequential):
+            if cell is None and run.design.sequential:
                 continue
             try:
                 value = _value(run, cell, metric, measured[0] if measured else None, doubts)

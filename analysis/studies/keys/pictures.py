@@ -1,4 +1,4 @@
-"""Pictures of designs over keys: the effect of each key, beside chance, at each level, and in company."""
+"""Pictures of designs over keys: the effect of each key, and the work at each of its levels."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from analysis.plots.labels import Measure, fit, fitted, measure_of, minus, room_for, width_in
-from analysis.plots.marks import FASTER_AXIS, VERDICTS, Mark, MarkRow, above, forest_section, known, margin_band, reach_of, scaled
+from analysis.plots.marks import FASTER_AXIS, VERDICTS, Mark, MarkRow, forest_section, known, margin_band, reach_of, scaled
 from analysis.plots.marks import lines as draw_lines
-from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, dot, draw_entry, line, margin_entry, verdict_entries
+from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, line, margin_entry, verdict_entries
 from analysis.plots.scene import Scene, some
-from analysis.plots.style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
+from analysis.plots.style import BAND, FAINT, INK, QUIET, SMALL, picture
 from analysis.terms import Run
 from analysis.wording import digits, number, spoken
-from control.t_test import ALPHA, t_quantile
 
-from .terms import Effects, Pair, Term
+from .terms import Effects, Term
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
@@ -35,7 +32,7 @@ MARKS: dict[str, Style] = VERDICTS | {
 }
 CALLED = frozenset({"improved", "regressed", "raises", "lowers", "interacts"})
 # Designs whose cells vary several keys at once; "file" is any of them, read from a design file.
-FACTORIAL = frozenset({"factorial", "fractional", "screening", "file"})
+FACTORIAL = frozenset({"factorial", "fractional", "file"})
 ROMAN = {3: "III", 4: "IV", 5: "V"}
 
 
@@ -232,180 +229,49 @@ def _key_notes(part: KeyPart, name: str) -> list[str]:
     return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
 
 
-NORMAL = SmallPanels(1, above=0.2, tall=2.5, below=0.46, left=0.5)
-FEWEST, MOST_NAMES = 3, 12  # effects; and names, of the largest
-MARGINS: dict[str, Style] = {
-    "all": {"color": INK, "linewidth": 1.2, "linestyle": (0, (6, 2))},
-    "one": {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (2, 2))},
-}
-RAISES: Style = {"color": COLOURS[0], "marker": "^", "markersize": 7}
-LOWERS: Style = {"color": COLOURS[1], "marker": "v", "markersize": 7}
-NOTHING: Style = {"color": AGAIN, "marker": "o", "markersize": 5, "markerfacecolor": "white"}
-LENTH = "Nothing was replicated: the margins are Lenth's, from the effects themselves, on the assumption that most are nothing."
-STUDENT = "Replicated cells: the margins are Student's, from the spread of cells of one point; all together by Šidák."
-HALF = "An interaction (×) is drawn on the scale of a main effect, half of what the table of effects calls its effect."
+class LevelMeans(NamedTuple):
+    """A small panel: its key, the effect it shows, and the key's levels with their means."""
 
-
-class Dots(NamedTuple):
-    """Effects with their names, the smallest first; the margins beyond which one of them, or of all, is called; the slope of chance."""
-
-    names: tuple[str, ...]
-    values: np.ndarray
-    margins: dict[str, float]
-    slope: float
-
-
-@picture(14, "Effects against chance (half-normal plot)", DESIGNS=FACTORIAL)
-def half_normal(scene: Scene) -> Spec:
-    """Which effects of a two-level design are larger than chance makes the largest of so many.
-
-    A section a workload: size of each effect to the right, its place among so many chance effects upwards. Effects of nothing lie on a
-    line through 0; what stands off it to the right is an effect.
-
-    Source: Daniel, Technometrics 1 (1959); margins of an unreplicated design: Lenth, Technometrics 31 (1989).
-    """
-    reason = "the design is none of two levels with at least three effects"
-    parts = parts_of(scene, lambda part: len(_estimates(part.effects)) >= FEWEST, reason)
-    legend = [
-        dot("raises the speed", **RAISES | {"size": 6}),
-        dot("lowers it", **LOWERS | {"size": 6}),
-        dot("not told from chance", **NOTHING),
-        line("chance alone", FAINT, 1.2),
-        Entry("margin of one effect", MARGINS["one"]),
-        Entry("margin of all together", MARGINS["all"]),
-    ]
-    lead = (
-        "A mark an effect, by its size. Where keys do nothing, marks lie near the grey line; one to the right of the long-dashed margin is "
-        "larger than chance makes the largest of all in 19 of 20 such designs."
-    )
-    lenth = {part.effects.lenth is not None for part in parts}
-    notes = [LENTH * (True in lenth), HALF * any(part.terms("interaction") for part in parts), STUDENT * (False in lenth)]
-    return Spec(lead, [part.section(NORMAL.height(1), partial(_normal, part=part)) for part in parts], legend, notes)
-
-
-def _estimates(effects: Effects) -> list[tuple[str, float]]:
-    """All contrasts on one scale, the smallest first: that of main effects, of which an interaction's coefficient makes twice."""
-    terms = [term for term in effects.terms if term.means in {"main", "interaction"}]
-    names = {term.label: " × ".join(term.factors) for term in terms}
-    every = [(term.label, 2 * term.coefficient) for term in terms if term.coefficient is not None]
-    if effects.lenth is not None:
-        every = list(effects.lenth.estimates)
-    return sorted(((names.get(label, label), value) for label, value in every), key=lambda estimate: abs(estimate[1]))
-
-
-def dots_of(effects: Effects) -> Dots:
-    """Order the effects by size and find the margins: Lenth's, or Student's where cells were replicated."""
-    result = _estimates(effects)
-    scale = 1.0 if effects.observed.scale == "raw" else 100.0
-    values, margins = scale * np.array([value for _, value in result]), {}
-    # The standard error of a main effect; in an orthogonal design all have the same.
-    errors = [term.se for term in effects.terms if term.means == "main" and term.se is not None]
-    error = scale * float(np.median(errors)) if errors and effects.error_df > 0 else None
-    if effects.lenth is not None:
-        error, margins = scale * effects.lenth.pse, {"one": scale * effects.lenth.me, "all": scale * effects.lenth.sme}
-    elif error is not None:
-        # Sidak's margin: all effects together stay inside it 19 times in 20 where there is nothing.
-        levels = {"one": 1 - ALPHA / 2, "all": (1 + (1 - ALPHA) ** (1 / len(result))) / 2}
-        margins = {name: error * t_quantile(level, effects.error_df) for name, level in levels.items()}
-    return Dots(tuple(name for name, _ in result), values, margins, error or float(np.median(np.abs(values))) / 0.6745)
-
-
-def quantiles(count: int) -> np.ndarray:
-    """Where the sizes of `count` chance effects are expected, in standard errors: shape (count,), ascending."""
-    from scipy.special import ndtri
-
-    return np.asarray(ndtri(0.5 + 0.5 * (np.arange(1, count + 1) - 0.5) / count))
-
-
-def _normal(sheet: Page, top: float, part: KeyPart) -> None:
-    names, values, margins, slope = dots_of(part.effects)
-    heights, sizes = quantiles(len(values)), np.abs(values)
-    right, highest = 1.08 * max(float(sizes[-1]), *margins.values(), 0.0) or 1.0, 1.12 * float(heights[-1])
-    ((_, panel),) = NORMAL.draw(sheet, top, [part], xlim=(0, right), ylim=(0, highest), grid="x")
-    axes, inch = panel.axes, right / panel.wide
-    unit = measure_of(part.effects.observed.metric).label if part.raw else "size of effect, % of speed (100 × |log ratio|)"
-    axes.set(xlabel=unit, ylabel="expected of chance, standard errors")
-    reach = min(right, highest * slope)
-    axes.plot([0, reach], [0, reach / slope if slope else 0], color=FAINT, linewidth=1.2, zorder=1)
-    last = math.inf
-    for word, margin in sorted(margins.items()):  # what each is stands above it, unless the two would lie over each other
-        axes.axvline(margin, zorder=1, **MARGINS[word])
-        text = f"{word} {digits(margin, 3)}"
-        if (last - margin) / inch > width_in(text, SMALL) + 0.1:
-            above(axes, margin, text)
-        last = margin
-    all_, one = (margins.get(word, math.inf) for word in ("all", "one"))
-    for value, height in zip(values, heights, strict=True):
-        style = NOTHING if abs(value) <= all_ else RAISES if value > 0 else LOWERS
-        axes.plot([abs(value)], [height], linestyle="none", zorder=3, **style)
-    # Named is what is beyond the margin of one effect, the largest where none is; on the side of its mark where there is room.
-    there = [at for at, name in enumerate(names) if name]
-    named = [at for at in there if sizes[at] > one][-MOST_NAMES:] or there[-1:]
-    shown = fitted([names[at] for at in named], min(2.3, panel.wide / 2 - 0.5), SMALL, lines=1)
-    lowest = math.inf
-    for at in reversed(named):
-        size, text = float(sizes[at]), f"{shown[names[at]]} {minus(f'{values[at]:+.3g}' if part.raw else f'{values[at]:+.1f}')}"
-        leftward = size / inch > width_in(text, SMALL, "bold") + 0.25
-        lowest = min(float(heights[at]), lowest - 0.16 * highest / NORMAL.tall)
-        look: Style = {"fontweight": "bold", "color": INK} if size > all_ else {"color": QUIET}
-        look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}, "ha": "right" if leftward else "left"}
-        axes.text(size + (-0.12 if leftward else 0.12) * inch, lowest, text, va="center", fontsize=SMALL, zorder=2, **look)
-
-
-class Curves(NamedTuple):
-    """A small panel: its head, the effect it shows, levels along it, and a line of means for each level of another key, or for one ("")."""
-
-    head: str
+    key: str
     term: Term | None
     levels: Sequence[str]
-    lines: dict[str, list[tuple[int, Ends]]]
-    along: str = ""
+    means: Sequence[Ends]
 
 
 FACTORS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
-PAIRS, MOST_PAIRS = SmallPanels(3, above=0.86, tall=1.3, below=0.5, left=0.25, start=0.33), 6
 MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 
 
-def _panels(part: KeyPart, layout: SmallPanels, curves: Sequence[Curves]) -> Section:
+def _panels(part: KeyPart) -> Section:
     """Make a section of panels on one scale; the first of a row has the numbers and their unit."""
-    ends = known(value for curve in curves for points in curve.lines.values() for _, value in points)
+    keys = _factors(part)
+    ends = known(value for key in keys for value in key.means)
     measure = measure_of(part.effects.observed.metric, ends)
     low, high = min(*ends, *part.margin), max(*ends, *part.margin)
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     limits = ((low - room) * measure.scale, (high + room) * measure.scale)
-    section = layout.section("", curves, partial(_curves, part=part, measure=measure), grid="y", most={"y": 4}, ylim=limits)
+    section = FACTORS.section("", keys, partial(_levels, part=part, measure=measure), grid="y", most={"y": 4}, ylim=limits)
     return part.section(section.tall, section.draw)
 
 
-def _curves(panel: SmallPanel, curve: Curves, part: KeyPart, measure: Measure) -> None:
-    tall = PAIRS.tall if curve.along else FACTORS.tall
-    panel.axes.set(xlim=(-0.45, len(curve.levels) - 0.55), xlabel=fit(curve.along, panel.wide, SMALL) if curve.along else "")
+def _levels(panel: SmallPanel, key: LevelMeans, part: KeyPart, measure: Measure) -> None:
+    panel.axes.set(xlim=(-0.45, len(key.levels) - 0.55))
     panel.axes.tick_params(axis="y", labelleft=panel.first)
     if panel.first:
-        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)
+        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < FACTORS.tall + 0.4 else measure.unit or measure.label)
     if part.margin:
         panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
-    shown = fitted(curve.levels, panel.wide / len(curve.levels) - 0.04, SMALL, lines=1)
-    panel.axes.set_xticks(range(len(curve.levels)), shown.values())
-    called = curve.term is not None and curve.term.verdict in CALLED
-    color, weight = MARKS[curve.term.verdict]["color"] if curve.term and called else INK, "bold" if called else "normal"
-    room = panel.wide / len(curve.lines)
-    names = fitted(curve.lines, room - 0.4, SMALL, lines=1)
-    for at, (name, points) in enumerate(curve.lines.items()):
-        look: Style = {"color": color, "marker": MARKERS[at % len(MARKERS)], "markersize": 4.5}
-        if name:
-            look |= {"color": COLOURS[at % len(COLOURS)], "linestyle": DASHES[at % len(DASHES)]}
-            draw_entry(panel.sheet, Entry(names[name], look), panel.left + at * room, panel.top + PAIRS.above - 0.13)
-        offset = (at - (len(curve.lines) - 1) / 2) * 0.08
-        draw_lines(panel.axes, [(x + offset, scaled(value, measure.scale)) for x, value in points], look)
-    if not curve.along:
-        panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
-    heads = [fit(text, panel.wide - 0.1 * bool(curve.along), SMALL, 1 if curve.along else 2, "bold") for text in curve.head.split("\n")]
-    head, down = "\n".join(heads), 0.36 if curve.along else FACTORS.above - 0.20
-    panel.text(down, head, va="bottom", fontweight=weight, linespacing=1.0)
-    if curve.term is not None:
-        panel.text(down + 0.03, part.words(curve.term) + ("" if part.raw else " %"), color=color if called else QUIET)
+    shown = fitted(key.levels, panel.wide / len(key.levels) - 0.04, SMALL, lines=1)
+    panel.axes.set_xticks(range(len(key.levels)), shown.values())
+    called = key.term is not None and key.term.verdict in CALLED
+    color, weight = MARKS[key.term.verdict]["color"] if key.term and called else INK, "bold" if called else "normal"
+    points = [(x, scaled(value, measure.scale)) for x, value in enumerate(key.means)]
+    draw_lines(panel.axes, points, {"color": color, "marker": "o", "markersize": 4.5})
+    panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
+    down = FACTORS.above - 0.20
+    panel.text(down, fit(key.key, panel.wide, SMALL, 2, "bold"), va="bottom", fontweight=weight, linespacing=1.0)
+    if key.term is not None:
+        panel.text(down + 0.03, part.words(key.term) + ("" if part.raw else " %"), color=color if called else QUIET)
 
 
 @picture(16, "Main effects", DESIGNS=FACTORIAL)
@@ -425,64 +291,16 @@ def main_effects(scene: Scene) -> Spec:
     )
     notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
     if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
-        notes.append("Keys interact here: an average over the levels of the others hides that; see the interactions.")
-    return Spec(lead, [_panels(part, FACTORS, _factors(part)) for part in parts], legend, notes)
+        notes.append("Keys interact here: an average over the levels of the others hides that; see “Effect of each key”.")
+    return Spec(lead, [_panels(part) for part in parts], legend, notes)
 
 
-def _factors(part: KeyPart) -> list[Curves]:
+def _factors(part: KeyPart) -> list[LevelMeans]:
     mains = {term.factors[0]: term for term in part.terms("main")}
-    spans: list[tuple[float, Curves]] = []
+    spans: list[tuple[float, LevelMeans]] = []
     for name in dict.fromkeys(level.factor for level in part.effects.levels):
         levels = [level for level in part.effects.levels if level.factor == name]
-        ends: list[tuple[int, Ends]] = [(x, (level.mean, level.low, level.high)) for x, level in enumerate(levels)]
+        means = [(level.mean, level.low, level.high) for level in levels]
         span = max(level.deviation for level in levels) - min(level.deviation for level in levels)
-        spans.append((span, Curves(name, mains.get(name), [level.level for level in levels], {"": ends})))
-    return [curves for _, curves in sorted(spans, key=lambda one: -one[0])]
-
-
-@picture(18, "Interactions", DESIGNS=FACTORIAL)
-def interactions(scene: Scene) -> Spec:
-    """Whether a key does something else in the company of another: lines that are not parallel."""
-    reason = "the design cannot tell interactions of two keys from the effects of single keys"
-    parts = parts_of(scene, _pairs, reason)
-    lead = (
-        "A panel a pair of keys, the strongest interactions first: along it the levels of the first key, a line a level of the second. "
-        "Parallel lines: each does the same whatever the other is set to. The number is by how much the effect of one changes."
-    )
-    legend = [
-        line("mean of the cells at two levels", INK, 1.2, marker="o", markersize=5),
-        margin_entry((part.effects.observed.margin for part in parts), "±{} around the mean of all"),
-    ]
-    notes = []
-    for part in parts:
-        name = f"{part.title}: " if len(parts) > 1 else ""
-        if (count := len(part.terms("interaction"))) > MOST_PAIRS:
-            notes.append(f"{name or 'Shown: '}the {MOST_PAIRS} strongest of {count} interactions.")
-        aliased = [one.term for one in _pairs(part) if one.term and one.term.aliases][:3]
-        notes += [f"{name}{' × '.join(term.factors)} cannot be told from {', '.join(term.aliases)}." for term in aliased]
-        notes += [] if part.effects.error_ms is not None else [f"{name or 'Shown: '}no intervals, for nothing was replicated."]
-    return Spec(lead, [_panels(part, PAIRS, _pairs(part)) for part in parts], legend, notes)
-
-
-def _pairs(part: KeyPart) -> list[Curves]:
-    result = []
-    for term in part.terms("interaction"):
-        pairs = [pair for pair in part.effects.pairs if set(pair.factors) == set(term.factors)]
-        if len(term.factors) != 2 or len(pairs) < 3:
-            continue
-        along, across = (list(dict.fromkeys(pair.levels[side] for pair in pairs)) for side in (0, 1))
-        lines = {
-            level: [(along.index(pair.levels[0]), _pair_ends(part, pair)) for pair in pairs if pair.levels[1] == level] for level in across
-        }
-        result.append(Curves(" ×\n".join(pairs[0].factors), term, along, lines, pairs[0].factors[0]))
-    return result[:MOST_PAIRS]
-
-
-def _pair_ends(part: KeyPart, pair: Pair) -> Ends:
-    """Return the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
-    effects = part.effects
-    if effects.error_ms is None or effects.error_df < 1 or pair.n < 1:
-        return pair.mean, None, None
-    half = t_quantile(1 - ALPHA / 2, effects.error_df) * math.sqrt(effects.error_ms / pair.n)
-    low, high = (pair.mean - half, pair.mean + half) if part.raw else (pair.mean * math.exp(-half), pair.mean * math.exp(half))
-    return pair.mean, low, high
+        spans.append((span, LevelMeans(name, mains.get(name), [level.level for level in levels], means)))
+    return [key for _, key in sorted(spans, key=lambda one: -one[0])]

@@ -18,20 +18,15 @@ if TYPE_CHECKING:
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "lenth": "simulated"}
 PLACES = {"alone": " alone", "in profile": " in the profile", "disagreement": " in the profile less alone"}
 MOST = 4  # names written out
-SEARCH = "search"
 
 
 def sentence(effects: Effects) -> str:
     if effects.refusal:
-        result = f"Nothing can be said: {effects.refusal}"
-    elif effects.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in effects.anova):
-        result = _by_factor(effects)
-    else:
-        parts = (_keys(effects), *_gaps(effects), *_caveat(effects), _profile(effects), _interactions(effects))
-        result = " ".join(filter(None, parts))
-    if effects.conclusion:
-        return f"The design's own conclusion: {effects.conclusion.rstrip('.')}. What its cells say, set against stock: {result}"
-    return result
+        return f"Nothing can be said: {effects.refusal}"
+    if effects.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in effects.anova):
+        return _by_factor(effects)
+    parts = (_keys(effects), *_gaps(effects), *_caveat(effects), _profile(effects), _interactions(effects))
+    return " ".join(filter(None, parts))
 
 
 def sentence_of(effects: Effects, requested: Sequence[tuple[str, ...]]) -> str:
@@ -69,9 +64,7 @@ def _term(term: Term, effects: Effects) -> str:
 
 def _keys(effects: Effects) -> str:
     """Name the keys whose effect is shown, the largest first; or none, with what would have been."""
-    # Of a search the profile is a candidate as good as any; elsewhere it has a sentence of its own.
-    profile = "" if effects.observed.design == SEARCH else "profile"
-    family = [term for term in effects.terms if term.means not in SCREENED and term.means != profile]
+    family = [term for term in effects.terms if term.means not in SCREENED and term.means != "profile"]
     if not family:
         return f"None of the {_noun(effects)}s can be judged."
     groups: dict[tuple[str, ...], list[Term]] = {}
@@ -126,7 +119,7 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
 
 def _profile(effects: Effects) -> str:
     profile = next((term for term in effects.terms if term.means == "profile"), None)
-    if profile is None or effects.observed.design == SEARCH:
+    if profile is None:
         return ""
     words = {"equivalent": "equivalent to stock"} | dict.fromkeys(NAMED, _amount(profile, effects))
     return f"The profile as a whole: {words.get(profile.verdict, 'no difference shown')} ({_evidence(profile)})."
@@ -187,13 +180,10 @@ def _caveat(effects: Effects) -> Iterator[str]:
 
 
 def unjudged(effects: Effects) -> list[str]:
-    """List what was planned to be answered and is not: keys, levels of keys, keys alone or in the profile, whole sets.
-
-    An adaptive design leaves out what it acquitted on its way: that is not judged by the cells that confirm, and is listed as well.
-    """
+    """List what was planned to be answered and is not: keys, levels of keys, keys alone or in the profile, whole sets."""
     design = effects.observed
     gone = [label for label, _ in effects.unestimable]
-    if design.design in {SEARCH, "matrix"}:
+    if design.design == "matrix":
         return gone
     result: list[str] = []
     for factor in design.factors:
@@ -213,9 +203,7 @@ def unjudged(effects: Effects) -> list[str]:
 
 
 def _noun(effects: Effects) -> str:
-    """What is named: a key, a candidate of a search, a whole tweak set, or a factor of another study."""
-    if effects.observed.design == SEARCH:
-        return "candidate"
+    """What is named: a key, a whole tweak set, or a factor of another study."""
     if effects.observed.profile:
         return "key"
     return "factor" if effects.observed.design == "table" else "tweak set"

@@ -176,7 +176,7 @@ class Effects:
     lenth: `pse`, `me`, `sme` and all contrasts, where nothing was replicated
     unestimable, notes: effects that were lost or never there, each with the reason; what a reader must know
     again, again_fails: the A/A check (stock-again against stock) in words, and whether it differs
-    conclusion, sentence, refusal: an adaptive design's own words; the answer: which key, how much, how sure; why there is none
+    sentence, refusal: the answer: which key, how much, how sure; why there is none
     """
 
     observed: Observed
@@ -197,6 +197,5 @@ class Effects:
     mixed: float = 0.0
     again: str = ""
     again_fails: bool = False
-    conclusion: str = ""
     sentence: str = ""
     refusal: str = ""

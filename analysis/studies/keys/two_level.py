@@ -1,4 +1,4 @@
-"""Designs of factors with two levels: factorial, fractional, screening. Main effects, interactions where they can be told, and the rest.
+"""Designs of factors with two levels: factorial and fractional. Main effects, interactions where they can be told, and the rest.
 
 Which effects can be told is worked out twice from the points themselves: of those that were planned, which share a column; of the cells
 that were measured, which can still be estimated. Terms enter in order of size of their factors' number, so an interaction never takes the
@@ -54,9 +54,7 @@ def two_level(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
     partly = partly_mixed(planned)
     for entry in effects_requested:
         _require_estimable(entry, data, planned, defining)
-    order = 2 if frame.replicated else len(names)
-    if partly or data.design == "screening":
-        order = 1
+    order = 1 if partly else 2 if frame.replicated else len(names)
     coded = _coded(data, frame.keys)
     estimable = _estimable(frame, coded, chain(effects_up_to(len(names), 1), effects_requested, effects_up_to(len(names), order)))
     if not estimable:

@@ -1,4 +1,4 @@
-"""What monitors and profilers cost: by the saved runs of our own study, and by the logs of others."""
+"""What monitors and profilers cost, by saved runs."""
 
 from __future__ import annotations
 

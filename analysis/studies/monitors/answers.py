@@ -1,4 +1,4 @@
-"""What a monitored run answers: which monitors cost CPU, what they take themselves, rates, place, and what such a study must show."""
+"""What a monitored run answers: which monitors cost CPU, and what they take themselves."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from analysis.wording import probability, spoken, unsigned
 from control.called import JUDGE
 
 if TYPE_CHECKING:
-    from .terms import MonitoredArm, Overhead, Passed
+    from .terms import MonitoredArm, Overhead
 
 MIB = 2**20
 ENDS, WHOLE = attrgetter("ends"), attrgetter("cell")
 DIFFERS = "differs"
 STATES: dict[str, Tone] = {"quiet": "", "underpowered": "open", DIFFERS: "bad", "missing": "open"}
-MARKS: dict[Passed, Tone] = {"PASS": "good", "FAIL": "bad", "NOT SHOWN": "open"}
 CLAIMS = ("regressed", "improved")
 LEGEND = (
     ("costs", "% more than without a monitor, paired by block (n), on log ratios; its own 95 % interval; p is Holm's, over the study."),
@@ -128,8 +127,6 @@ def _sections(overhead: Overhead, title: str, *, brief: bool) -> Iterable[Sectio
         yield Section(head, [costs])
         return
     yield Section(head, [costs, _own([arm for arm in overhead.arms if arm.n]), *_further(overhead)])
-    marks = [Line(f"{check.name}: {check.figures}", spoken(check.passed), MARKS[check.passed]) for check in overhead.checks]
-    yield Section("What such a study must show" + (f", {title}" if title else ""), marks)
 
 
 def _costs(arms: Sequence[MonitoredArm], *, open_to: bool) -> Table:
@@ -193,8 +190,6 @@ def _further(overhead: Overhead) -> list[Line | Table]:
     every = sum(1 for arm in arms[1:] if arm.n)
     lost = [(arm.label, f"{count} {reason}") for arm in arms for reason, count in arm.lost.items()]
     notes = [(arm.label, note) for arm in arms for note in arm.notes]
-    parts += [Line(dose.sentence, "rates:") for dose in overhead.doses]
-    parts += [Line(overhead.position.sentence, "place:")] if overhead.position is not None else []
     parts += bullets(grouped(lost), "left out:") + bullets(grouped(notes, every), "note:")
     # What an inside monitor has no processes for is said once, in the legend.
     missing = [

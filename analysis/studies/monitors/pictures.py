@@ -1,4 +1,4 @@
-"""What watching costs: each monitor's overhead, what looking more often costs, and what each takes for itself."""
+"""What watching costs: each monitor's overhead, and what each takes for itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS = {
 def overhead_forest(scene: Scene) -> Spec:
     """How much more CPU time the work takes under each monitor at each rate, how surely, and what the monitor takes for itself.
 
-    A section a workload, a row a monitor; above it whether its A/A holds, and what looking more often costs.
+    A section a workload, a row a monitor; above it whether its A/A holds.
     """
     parts = []
     for run in scene.runs:
@@ -63,7 +63,7 @@ def overhead_forest(scene: Scene) -> Spec:
     for run, title, overhead in parts:
         arms = [arm for arm in overhead.arms if arm.cpu is not None]
         rows = [MarkRow(f"{arm.label}, n {arm.n}", [_mark(arm)], color=INK if arm.base else QUIET) for arm in arms]
-        lines = [minus(text) for text in (overhead.control.sentence, *(dose.sentence for dose in overhead.doses))]
+        lines = [minus(overhead.control.sentence)]
         axis: Style = {
             "label": "CPU time more than without, %",
             "zero": None,

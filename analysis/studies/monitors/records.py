@@ -32,24 +32,22 @@ Place = tuple[str, str, str, int]  # study, workload, arm, block
 
 @dataclass(frozen=True, slots=True)
 class MonitoredCell:
-    """One measured cell: its monitor, and the workload's process; `place` is its rank among all cells of its block.
+    """One measured cell: its monitor, and the workload's process.
 
     `monitor` and `usage` hold numbers by the names of the saved file (`data/README.md`), without those that are missing: `missing` says
-    why. `rate_per_s` is how often it looks, by its parameters; None where they do not say. `rest` are its other parameters, in words.
+    why. `rate_per_s` is how often it looks, by its parameters; None where they do not say.
     """
 
     study: str
     workload: str
     tweakset: str
     block: int
-    place: int
     name: str | None = None
     base: str = ""
     kind: str = ""
     params: Mapping[str, object] = field(default_factory=dict)
     version: str | None = None
     rate_per_s: float | None = None
-    rest: str = ""
     monitor: Mapping[str, float] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -94,16 +92,12 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
     names = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
     own = [cell for cell in run.cells if cell.study in names]
     misfits = _misfits(run, own)
-    ranks: dict[tuple[str, int], int] = {}
-    places: dict[Place, int] = {}
-    for cell in sorted(own, key=lambda cell: cell.order):  # of all workloads together: that is how a block ran
-        places[_place(cell)] = ranks[cell.study, cell.block] = ranks.get((cell.study, cell.block), -1) + 1
     cells, monitored = [], []
     for cell in own:
         if reason := misfits.get(_place(cell)):
             cells.append(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=()))
         elif cell.outcome == "measured":
-            monitored.append(_read_cell(cell, places[_place(cell)], run.origin))
+            monitored.append(_read_cell(cell, run.origin))
             more = {ALL_CPU: monitored[-1].all_cpu_s, ENERGY: monitored[-1].usage.get("energy_j")}
             cells.append(replace(cell, metrics={**cell.metrics, **{name: value for name, value in more.items() if value}}))
         else:
@@ -152,11 +146,11 @@ def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
     return None, None
 
 
-def _read_cell(cell: Cell, place: int, origin: str) -> MonitoredCell:
+def _read_cell(cell: Cell, origin: str) -> MonitoredCell:
     part = Fields({"monitor": cell.monitor, "usage": cell.usage}, origin, f"cell {cell.id}")
     fields, usage = part.optional_fields("monitor"), part.optional_fields("usage")
     params = fields.optional_mapping("params")
-    rate, by = rate_of(params)
+    rate, _ = rate_of(params)
     name = fields.optional_text("name")
     missing = {f"usage.{key}": str(reason) for key, reason in usage.optional_mapping("missing").items()}
     if name is not None:
@@ -173,14 +167,12 @@ def _read_cell(cell: Cell, place: int, origin: str) -> MonitoredCell:
         workload=cell.workload,
         tweakset=cell.tweakset,
         block=cell.block,
-        place=place,
         name=name,
         base=fields.optional_text("base") or "",
         kind=fields.optional_text("kind") or "",
         params=params,
         version=fields.optional_text("version"),
         rate_per_s=rate,
-        rest=" ".join(f"{key}={value}" for key, value in params.items() if key != by),
         monitor=numbers,
         usage=_possible(part.known_numbers("usage", USAGE), "usage", missing),
         missing=missing,

@@ -1,4 +1,4 @@
-"""A monitored run as a whole: every workload's A/A, arms, doses, place in the block, and the demands on such a study.
+"""A monitored run as a whole: every workload's A/A and arms.
 
 Each monitor is compared with none, and none with none again, which says whether a workload was quiet enough for anything to be said of it.
 Paired by block, on log ratios, Holm over the study, by the machinery that compares tweak sets. That speaks of gains, as a tweak set is
@@ -7,23 +7,20 @@ to have one; here the same number is turned into what is paid.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from analysis.compare import Options, compare
 from analysis.stats.estimate import cost_of, mean_of
 from analysis.switched import outlasting, outlasts
-from analysis.terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, Verdict
+from analysis.terms import Cell, Comparison, Effect, Refused, Run, Verdict
 from analysis.wording import probability, unsigned
 
-from . import acceptance
-from .records import ALL_CPU, AT_WORK, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
+from .records import ALL_CPU, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
 from .terms import Control, LoadRange, MonitoredArm, MonitorUse, Overhead, OverheadFigure, State
-from .trends import doses, position
 
 AGAIN, PLACEBO = "stock-again", "placebo"
 KINDS = ("inside", "beside", "around")
@@ -32,7 +29,6 @@ WALL = "step_time_mean_s"
 # Half an A/A interval above which "no effect" is not said of a workload: the study's own demand, not the margin.
 WIDEST = 0.03
 SAID: dict[State, str] = {"quiet": "A/A holds", "underpowered": "underpowered", "differs": "A/A DIFFERS", "missing": "no A/A"}
-FEWEST_DUE, LEAST_TAKEN = 10, 0.5  # samples, below which a cell says nothing of what sampling takes
 
 
 def overheads(run: Run) -> list[Overhead]:
@@ -79,31 +75,19 @@ def _workload(
         arm = _arm(run, [cell for cell in here if cell.tweakset == name], by_arm.get(name, []), none, rows[name], state, labels[name])
         arms.append(replace(arm, placebo=placebos.get((*place, name))))
     metric = run.studies[study].primary
-    values: dict[str, dict[int, float]] = {}
-    for each in here:
-        if each.outcome == "measured" and all(part.metrics.get(metric.name, 0.0) > 0 for part in (each, *each.segments)):
-            paid = _paid_inside(each, metric) if each.segments else each.metrics[metric.name]
-            values.setdefault(each.tweakset, {})[each.block] = paid
-    known = {arm.tweakset: arm.cpu.value for arm in arms if arm.cpu is not None and arm.cpu.n > 0 and state.state != "differs"}
-    trends = tuple(doses([cell for arm in by_arm.values() for cell in arm], values, known))
     turns = [row for row in rows.values() if row.processes]
     units = "blocks"  # what n counts; where monitors took turns inside processes, these
     if turns:
         units = "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
-    below = None if turns else _thread_below(run, place, arms)
-    margin = run.studies[study].margin
     return Overhead(
         study=study,
         workload=workload,
-        margin=margin,
+        margin=run.studies[study].margin,
         metric=metric.name,
         base=next((row.primary.baseline for row in rows.values() if row.primary is not None), None),
         family=max((row.family for row in rows.values()), default=0),
         control=state,
         arms=tuple(arms),
-        doses=trends,
-        position=None if turns else position(cells, values, run.baseline),
-        checks=acceptance.checks(workload, state, arms, trends, below, margin, turns=bool(turns)),
         units=units,
     )
 
@@ -211,7 +195,6 @@ def _use(cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> Monit
     peak, inside = own.pop("peak_rss_bytes"), cells[0].kind == INSIDE
     return MonitorUse(
         core=mean_of([share for cell in cells if (share := cell.core_share) is not None]),
-        unproven="" if inside else _unproven(cells),
         memory_bytes=None if grown is None or (peak is None and not inside) else grown + (peak or 0.0),
         own_peak_bytes=peak,
         outside_s=_median([_minus(cell.outside_s, other.outside_s) for cell, other in pairs]),
@@ -229,27 +212,6 @@ def _minus(value: float | None, other: float | None) -> float | None:
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
-
-
-def _unproven(cells: Sequence[MonitoredCell]) -> str:
-    """Why shares of a core prove nothing: of one that hardly looked they are low whatever a look costs; "" where they do."""
-    reasons = [reason for cell in cells if (reason := _too_few_samples(cell))]
-    return f"{reasons[0]}, in {len(reasons)} of {len(cells)} cells" if reasons else ""
-
-
-def _too_few_samples(cell: MonitoredCell) -> str:
-    samples, steps_s = cell.monitor.get("samples"), cell.monitor.get(AT_WORK, cell.usage.get("steps_wall_s"))
-    if cell.core_share is None:
-        return "its share of a core is not known"
-    if cell.rate_per_s is None or steps_s is None:
-        return "how many samples were due is not known"
-    due = cell.rate_per_s * steps_s
-    if due < FEWEST_DUE:
-        where = "it was at work for" if AT_WORK in cell.monitor else "the steps took"
-        return f"{where} {steps_s:.3g} s, in which {due:.3g} samples were due, fewer than {FEWEST_DUE}"
-    if samples is None:
-        return "how many samples it took is not known"
-    return f"it took {samples:.0f} samples where {due:.0f} were due" if samples < LEAST_TAKEN * due else ""
 
 
 def control(comparison: Comparison | None) -> Control:
@@ -304,38 +266,15 @@ def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFi
     )
 
 
-def _paid_inside(cell: Cell, metric: Metric) -> float:
-    """How many times as much was paid in the segments of a process with the monitor as in those without."""
-    logs = [math.log(segment.metrics[metric.name]) * (1 if segment.tweakset == cell.tweakset else -1) for segment in cell.segments]
-    return math.exp(2 * math.fsum(logs) / len(logs))
-
-
-def _against(run: Run, baseline: str, arms: Collection[str]) -> list[Comparison]:
-    """Compare some arms with one of their own kind; these contrasts alone are the family of the adjustment."""
-    names = {baseline, *arms}
-    cells = tuple(cell for cell in run.cells if cell.tweakset in names)
-    tweaksets = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
-    return compare(replace(run, cells=cells, tweaksets=tweaksets), baseline)
-
-
 def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str, str, str], OverheadFigure]:
-    """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing."""
+    """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing; a family of their own."""
     inside = {cell.tweakset for cell in cells if cell.kind == INSIDE}
     placebo = next((cell.tweakset for cell in cells if cell.base == PLACEBO), None)
     if placebo is None or inside <= {placebo}:
         return {}
-    rows = _against(run, placebo, inside)
+    names = {placebo, *inside}
+    own = tuple(cell for cell in run.cells if cell.tweakset in names)
+    tweaksets = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
+    rows = compare(replace(run, cells=own, tweaksets=tweaksets), placebo)
     figures = {(row.study, row.workload, row.tweakset): figure(row.primary, row.p_adjusted) for row in rows}
     return {place: result for place, result in figures.items() if result is not None}
-
-
-def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[MonitoredArm]) -> OverheadFigure | None:
-    """What cProfile costs more than the quickest sampling thread, block by block; None where one of them was not measured."""
-    thread, profile = acceptance.quick_thread(arms), acceptance.named(arms, acceptance.PROFILE)
-    if thread is None or profile is None:
-        return None
-    try:
-        rows = _against(run, thread.tweakset, [profile.tweakset])
-    except NotComparable:
-        return None
-    return next((figure(row.primary) for row in rows if (row.study, row.workload) == place), None)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from analysis.stats.estimate import Mean
 
 State = Literal["quiet", "underpowered", "differs", "missing"]
-Passed = Literal["PASS", "FAIL", "NOT SHOWN"]
-Trend = Literal["holds", "not shown", "contradicted"]
 FINE = 0.10  # an overhead below it has two decimals
 
 
@@ -62,13 +60,11 @@ class MonitorUse:
 
     `core`: of one core, its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by
     their life where the start is not known apart (1 is a whole core); an inside monitor has none: it is in the workload's.
-    `unproven` says why that share proves nothing, where hardly a sample was taken.
     The others are medians. `memory_bytes`: its own peak and what the workload's peak grew by. `start_s`: until it watches. `stop_s`: from
     the last step until it is gone. `outside_s`: what the whole process took longer outside its measured steps than without a monitor.
     """
 
     core: Mean | None = None
-    unproven: str = ""
     cpu_s: float | None = None
     samples: float | None = None
     memory_bytes: float | None = None
@@ -133,47 +129,6 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class Dose:
-    """One monitor at rising rates, `arms` from the lowest; `means` are their overheads in the primary metric.
-
-    `p` is of the order in that direction, `p_against` of the opposite one, both one-sided and Holm's over the workload's monitors; `test`
-    names it. `per_sample_s`: CPU seconds that one more sample costs (of all CPU, block by block, among the rates); None where samples are
-    not told.
-    """
-
-    family: str
-    arms: tuple[str, ...]
-    rates_per_s: tuple[float, ...]
-    means: tuple[float, ...]
-    blocks: int
-    test: str
-    p: float
-    p_against: float
-    trend: Trend
-    sentence: str
-    per_sample_s: Mean | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Whether the place in a block matters: `figure` is the change from its first place to its last, beside blocks and arms.
-
-    Its n counts cells. `moved` is by how much the overhead of an arm changes at most where place is in the model.
-    """
-
-    figure: OverheadFigure
-    moved: float
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    name: str
-    passed: Passed
-    figures: str
-
-
-@dataclass(frozen=True, slots=True)
 class Overhead:
     """Everything that is said of one workload of one study; `base` is the primary metric without a monitor.
 
@@ -188,7 +143,4 @@ class Overhead:
     family: int
     control: Control
     arms: tuple[MonitoredArm, ...]
-    doses: tuple[Dose, ...]
-    position: Position | None
-    checks: tuple[Check, ...]
     units: str = "blocks"

@@ -113,11 +113,6 @@ def plan(pilot: Run, goal: Goal) -> Plan:
             f"{pilot.origin}: nothing to plan from: its settings were alternated inside processes, and how far two processes differ is not "
             "known. A pilot is of whole runs (--design=matrix); what this one could have seen is in the MDE column of `compare`."
         )
-    if pilot.design.conclusion:
-        raise Refused(
-            f"{pilot.origin}: nothing to plan from: each cell of its {pilot.design.kind} followed from those before, so it has as many "
-            f"blocks as it needs. Give it more cells with --trials; a pilot for blocks is of another design (--design=ablation)."
-        )
     comparisons = compare(pilot)
     needs, unplanned = [], []
     for study, workload in dict.fromkeys((comparison.study, comparison.workload) for comparison in comparisons):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A model, what it was fitted to, where it was written, and what the quality gate found in the traces.
+    """A model, what it was fitted to, where it was written, and what is wrong with the traces.
 
     `given_mem_util`: see `held_out.judge_memory_stage`; it belongs to the traces, and no prediction is made so.
     """
@@ -93,10 +93,7 @@ def _own(material: Material, sources: Sequence[dict[str, str]]) -> Own:
 
 
 def _read(traces: Sequence[Path]) -> tuple[list[PartitionRow], list[dict[str, str]], tuple[str, ...]]:
-    """All rows of files and folders, each file's name and hash, and what the quality gate notes.
-
-    Raises: Refused, for what cannot be read and for what the gate refuses.
-    """
+    """All rows of files and folders, each file's name and hash, and what is wrong with them. Raises: Refused, for what cannot be read."""
     files = [file for place in traces for file in (sorted(place.glob("*.csv")) if place.is_dir() else [place])]
     if not files:
         raise Refused(f"{', '.join(map(str, traces))}: no .csv files in it.")
@@ -109,10 +106,6 @@ def _read(traces: Sequence[Path]) -> tuple[list[PartitionRow], list[dict[str, st
         rows += its
         result += quality.findings(its, file.name)
         sources.append({"name": file.name, "sha256": sha256(content).hexdigest()})
-    result += [finding for finding in quality.findings(rows, "all files together") if finding.kind == "copy"]
-    bad = next((finding for finding in result if finding.refuses), None)
-    if bad:
-        raise Refused(f"{bad.where}: {bad.what} Nothing is fitted to such traces; mend or leave out these rows.")
     return rows, sources, tuple(f"{finding.where}: {finding.what}" for finding in result)
 
 

@@ -1,22 +1,19 @@
-"""The partition, batches and clocks that are predicted to give most images/s under a cap, and what more power buys."""
+"""The partition, batches and clocks that are predicted to give most images/s under a cap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Part, marked, of_parts, text_table
 from analysis.terms import Refused
 from control.power.catalog import ANY, SHIPPED, platform, platforms
 from control.power.greedy import PartitionAnswer, greedy
 from control.power.search import best
-from control.power.terms import NAMED, SPOKEN, Infeasible, Model, Platform, must_be_in, pace_of, unit_of
+from control.power.terms import NAMED, SPOKEN, Model, Platform, must_be_in, pace_of, unit_of
 
 from . import parameters, quality
 from .prediction import decimals, in_units, only, pace, processes
@@ -27,16 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRequest:
-    """A network's models on a platform, by memory clock in MHz. Without `caps_w` it is all of them that are asked for.
-
-    `copies` are models that share parameters with one of these, or with another that lies beside them.
-    """
+    """A network's models on a platform, by memory clock in MHz."""
 
     network: str
     platform: Platform
     models: Mapping[float, Model]
     caps_w: tuple[float, ...]
-    copies: tuple[Finding, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -49,9 +42,8 @@ class PartitionRequest:
         return pace_of(*self.models.values())
 
     def findings(self) -> list[Finding]:
-        """What the quality gate finds in these models; answers must be read with it in mind."""
-        result = quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
-        return list(dict.fromkeys([*self.copies, *result]))
+        """Curves of these models that fall with the clock; answers must be read with them in mind."""
+        return quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
 
 
 def of_names(
@@ -65,8 +57,7 @@ def of_names(
     models = parameters.models_for(path, *chosen)
     if unit_of(*models.values()) not in NAMED:
         raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
-    copies = tuple(quality.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
-    return PartitionRequest(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
+    return PartitionRequest(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,))
 
 
 def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> PartitionRequest:
@@ -82,17 +73,12 @@ def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks
     return replace(request, caps_w=tuple(dict.fromkeys(cap for _, cap in task.caps)))
 
 
-def answers(request: PartitionRequest, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[PartitionAnswer]:
-    """Search under each cap, or along the front where there is none. `limits` are those of `search.best`. Raises: Refused, Infeasible."""
+def answers(request: PartitionRequest, *, greedy_mode: str | None, margin_w: float) -> list[PartitionAnswer]:
+    """Search under each cap. Raises: Refused, Infeasible."""
     place = request.models, request.platform
-    if not request.caps_w:
-        return front(*place, network=request.network, **limits)
     if greedy_mode is not None:
-        return [
-            greedy(*place, cap_w, network=request.network, fast=greedy_mode == "fast", margin_w=limits["margin_w"])
-            for cap_w in request.caps_w
-        ]
-    return [best(*place, cap_w, network=request.network, **limits) for cap_w in request.caps_w]
+        return [greedy(*place, cap_w, network=request.network, fast=greedy_mode == "fast", margin_w=margin_w) for cap_w in request.caps_w]
+    return [best(*place, cap_w, network=request.network, margin_w=margin_w) for cap_w in request.caps_w]
 
 
 def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
@@ -105,9 +91,9 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
     return Platform(name, settable, tuple(models), tuple(models), max(model.sm_range_mhz[1] for model in models.values()), inf)
 
 
-def answer(request: PartitionRequest, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> Answer:
+def answer(request: PartitionRequest, *, greedy_mode: str | None, margin_w: float) -> Answer:
     """Search, and return the settings; everything is a prediction, and the answer says so. Raises: Refused, Infeasible."""
-    result = answers(request, greedy_mode=greedy_mode, limits=limits)
+    result = answers(request, greedy_mode=greedy_mode, margin_w=margin_w)
     data = {
         "network": request.network,
         "gpu": request.platform.name,
@@ -118,58 +104,19 @@ def answer(request: PartitionRequest, *, greedy_mode: str | None, limits: Mappin
     return of_parts(data, parts(request, result))
 
 
-POINTS = 12
-
-
-def front(
-    models: Mapping[float, Model],
-    platform: Platform,
-    *,
-    network: str,
-    points: int = POINTS,
-    margin_w: float = 0.0,
-    sds: float = 0.0,
-    max_processes: int | None = None,
-    mixes: bool = True,
-) -> list[PartitionAnswer]:
-    """Answer the best settings under `points` caps, evenly spaced from the smallest that can be kept to one that binds nothing.
-
-    By ascending power, each with more images/s than all before it; a cap that adds nothing has no setting of its own.
-    Raises: Refused, as `search.best`.
-    """
-    under = partial(best, models, platform, network=network, margin_w=margin_w, sds=sds, max_processes=max_processes, mixes=mixes)
-    smallest_w, free = _smallest_w(under), under(inf)
-    caps_w = np.linspace(smallest_w, max(smallest_w, free.power_w + margin_w), points)[:-1]
-    some = [*map(under, caps_w.tolist()), free]
-    result: list[PartitionAnswer] = []
-    for one in sorted(some, key=lambda answer: (answer.power_w, -answer.throughput_images_per_s)):
-        if not result or one.throughput_images_per_s > result[-1].throughput_images_per_s:
-            result.append(one)
-    return result
-
-
-def _smallest_w(under: Callable[[float], PartitionAnswer]) -> float:
-    """Answer the smallest cap that has an answer."""
-    try:
-        return under(0.0).power_w
-    except Infeasible as none:
-        return none.smallest_cap or 0.0
-
-
 def parts(request: PartitionRequest, result: Sequence[PartitionAnswer]) -> Iterator[Part]:
     """Return the table of settings, and what must be known of it."""
     unit = SPOKEN.get(request.unit, request.unit)
     rows: list[list[str]] = []
     for each in result:
-        rows.append(_row(each, f"{each.cap_w:g}" if request.caps_w else "–", request.unit))
-        if each.best_profiled is not None and request.caps_w:
+        rows.append(_row(each, f"{each.cap_w:g}", request.unit))
+        if each.best_profiled is not None:
             rows.append(_row(each.best_profiled, "as profiled", request.unit))
     yield Line(f"{request.network} on {request.platform.name}, predicted", tone="strong")
     yield text_table((f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %"), rows, left=2)
-    yield from marked(("•", note) for note in _notes(request, result, unit))
+    yield from marked(("•", note) for note in _notes(result, unit))
     for finding in request.findings():
-        place = finding.where if finding.kind == "copy" else "the model at " + finding.where.rpartition(" at ")[2]
-        yield from marked([(finding.mark, f"quality of {place}: {finding.what}")])
+        yield from marked([("·", f"quality of the model at {finding.where.rpartition(' at ')[2]}: {finding.what}")])
 
 
 def _row(result: PartitionAnswer, head: str, unit: str) -> list[str]:
@@ -179,7 +126,7 @@ def _row(result: PartitionAnswer, head: str, unit: str) -> list[str]:
     return [head, processes(setting.partition), *clocks, decimals(result.throughput_images_per_s), power, *utilisation]
 
 
-def _notes(request: PartitionRequest, result: Sequence[PartitionAnswer], unit: str) -> Iterator[str]:
+def _notes(result: Sequence[PartitionAnswer], unit: str) -> Iterator[str]:
     yield f"The model was asked for {sum(each.evaluations for each in result)} partitions, counted once a memory clock."
     for each in result:
         if not each.feasible:
@@ -187,10 +134,8 @@ def _notes(request: PartitionRequest, result: Sequence[PartitionAnswer], unit: s
                 f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}: the original stops within 1 W of it, and keeps "
                 "its clock where handing out the share that is left leaves none under the cap."
             )
-    if request.caps_w and any(each.best_profiled is not None for each in result):
+    if any(each.best_profiled is not None for each in result):
         yield (
             "Where a row says `as profiled` below it, the partition above was never profiled: there the model extrapolates. "
             "Measure it before you rely on the difference."
         )
-    if not request.caps_w and not all(each.profiled for each in result):
-        yield "Partitions of unlike processes were never profiled: there the model extrapolates. --profiled-only leaves them out."

@@ -1,4 +1,4 @@
-"""Inference under a power cap: throughput beside how the cap is held, controllers at work, what is got for what is drawn, predictions."""
+"""Inference under a power cap: throughput beside how the cap is held, controllers at work, predictions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, in_words, interval, margin_band, rounded
-from analysis.plots.page import Page, Section, SmallPanel, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
+from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, margin_band, rounded
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.stats.estimate import Estimate
 from analysis.terms import Refused, Run, Verdict
 from analysis.wording import unsigned
 
-from .cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
+from .cells import ABOVE_102, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
 from .report import drawn_from, foretold_words, source, unit_of
 from .study import LIMIT, PREDICTED, as_asked, foretold, sides
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analysis.plots.marks import Style
     from analysis.stats.estimate import Mean
 
-    from .report_terms import Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
+    from .report_terms import Capped, Group, Iteration, Knobs, PowerSide
 
 
 CAPPED = frozenset({ROWS})
@@ -251,51 +251,6 @@ def _knob(axes: Axes, rows: Sequence[Iteration], color: str) -> None:
         axes.step(*_values(rows, lambda row: of(row.asked)), where="mid", color=QUIET, linestyle=":", linewidth=1.0)
     axes.step(*_values(rows, lambda row: of(row.actual)), where="mid", color=color, linewidth=1.3)
     axes.margins(y=0.25)
-
-
-@picture(7, "Images a second for what is drawn", REPORTS=CAPPED)
-def power_pareto(scene: Scene) -> Spec:
-    """Which algorithms get more out of less, and which of them are beaten in both."""
-    parts = parts_of(scene)
-    panels = some(((part, group) for part in parts for group in part.side.groups if _both(group)), NO_POWER)
-    looks = _looks(parts)
-    drawn = {arm.name for _, group in panels for arm in _both(group)}
-    lead = (
-        "Means of steady iterations; lines around marks: 95 % intervals over blocks. Up and to the left is better: more images from less. "
-        "Nobody beats the algorithms on the grey line in both. Filled: holds the cap; hollow: does not, or it is not shown."
-    )
-    legend = [dot(name, look.color, look.marker, 6) for name, look in looks.items() if name in drawn]
-    legend += [line("front", FAINT), line("cap, where it is one", WRONG, linestyle="--")]
-    common = "Intervals hold what all algorithms of a block have in common too: who differs from whom is paired by block, in the forest."
-    tasks = SmallPanels(min(2, len(panels)), above=0.26, tall=1.9, below=0.54, left=0.62, gap=0.15)
-
-    def task(panel: SmallPanel, of: tuple[PowerPart, Group]) -> None:
-        part, group = of
-        panel.head(part.title(group.title, parts), back=tasks.left)
-        axes, arms = panel.axes, _both(group)
-        axes.set_xlabel(part.drawn)
-        front = sorted((arm.means[POWER].value, arm.means[THROUGHPUT].value) for arm in arms if arm.front)
-        axes.step(*zip(*front, strict=True), where="post", color=FAINT, linewidth=1.4, zorder=1)
-        if len(group.caps) == 1:  # of a schedule a mean over all of it has no cap
-            axes.axvline(group.caps[0], color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
-        for arm in arms:
-            power, rate, look = arm.means[POWER], arm.means[THROUGHPUT], looks[arm.name]
-            style: Style = {"color": look.color, "linewidth": 1.2, "marker": look.marker, "markersize": 6.5}
-            style["markerfacecolor"] = look.color if arm.holds == "yes" else "white"
-            interval(axes, power.value, (None, rate.low, rate.high), style, "y")
-            interval(
-                axes, rate.value, ends_of(power), style, tooltip=f"{arm.name}: {in_words(ends_of(rate))} at {in_words(ends_of(power))}"
-            )
-        rounded(axes, x=5, y=5)
-        axes.margins(0.12)
-
-    runs = [*{id(part.run): part.run for part, _ in panels}.values()]
-    notes = [*_sources(part for part, _ in panels), common]
-    return Spec(lead, [tasks.section("", panels, task, ylabel="images/s", grid="both")], legend, notes, runs=runs)
-
-
-def _both(group: Group) -> list[MeasuredAlgorithm]:
-    return [arm for arm in group.arms if {POWER, THROUGHPUT} <= arm.means.keys()]
 
 
 LEAST = 2.0  # percent to either side that are in view

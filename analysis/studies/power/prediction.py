@@ -26,7 +26,7 @@ from control.power.models.reference import Reference
 from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Model, Partition, Setting, pace_of, unit_of
 
 from . import parameters, traces
-from .quality import clock_of, copies_of, findings, lines
+from .quality import clock_of, findings
 
 if TYPE_CHECKING:
     from .traces import PartitionRow
@@ -197,7 +197,7 @@ NOTED = 9  # notes with a number each; more are counted
 
 
 def answer(path: Path, requests: Sequence[PredictionRequest]) -> Answer:
-    """Predict each setting by the model that `path` has of it, in order; below, which of these models are copies. Raises: Refused."""
+    """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
     predictions: dict[int, PowerPrediction] = {}
     readers = parameters.available(path)
     for names in dict.fromkeys((request.network, request.gpu) for request in requests):
@@ -205,13 +205,11 @@ def answer(path: Path, requests: Sequence[PredictionRequest]) -> Answer:
         models = {key[2]: read() for key, read in readers.items() if key[:2] == names}
         predictions |= zip(chosen, predict(models, [_setting(requests[number], models) for number in chosen]), strict=True)
     pairs = [(request, predictions[number]) for number, request in enumerate(requests)]
-    copied = copies_of({(request.network, request.gpu, result.setting.mem_mhz) for request, result in pairs}, path)
     records = [
         {"network": request.network, "gpu": request.gpu, **in_units(asdict(result), result.cap_unit, result.clock)}
         for request, result in pairs
     ]
-    data = {"parameters": str(path), "predictions": records, "findings": copied}
-    return of_parts(data, [*_tables(pairs), *lines(copied)])
+    return of_parts({"parameters": str(path), "predictions": records}, _tables(pairs))
 
 
 def _setting(request: PredictionRequest, models: Mapping[float, Model]) -> Setting:
@@ -293,7 +291,7 @@ def profile(run: Run) -> Answer:
     return Answer(
         title=f"{len(points)} points of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
-        sections=[Section("", [table, *marked((finding.mark, finding.what) for finding in wrong)])],
+        sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
         next=f"{JUDGE} power traces {shlex.quote(run.origin)} -o traces/",
         data={"points": rows, "findings": wrong},
         refused=refused,

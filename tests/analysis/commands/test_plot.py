@@ -13,7 +13,6 @@ from analysis.__main__ import main
 from analysis.load import load
 from analysis.plots import fitting, pictures
 from tests.analysis.answers import refused
-from tests.made_telemetry import sampled_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
@@ -32,14 +31,14 @@ def plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tu
 
 
 def test_everything_that_can_be_drawn_is_written_and_named(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    path = sampled_file(tmp_path, MADE, gpus=0)
+    path = saved_file(tmp_path, MADE)
     code, out, err = plot(path, "--format", "svg")
     written = {path.name for path in (tmp_path / "plots").iterdir()}
     assert (code, err) == (0, "")
-    assert written == {f"{name}.svg" for name in fitting([load(path)]) if name != "energy"} | {"summary.csv", "summary.md"}
+    assert written == {f"{name}.svg" for name in fitting([load(path)]) if name != "telemetry"} | {"summary.csv", "summary.md"}
     assert not any(name.startswith(("io_", "key_")) for name in written)
     assert all(str(tmp_path / "plots" / name) in out for name in written)
-    assert "not drawn: energy" in out
+    assert "not drawn: telemetry" in out
     assert "tcp" in (tmp_path / "plots/summary.md").read_text(encoding="utf-8")
     assert all(len(line) <= 100 for line in out.splitlines() if not line.startswith(str(tmp_path)))
 
@@ -57,7 +56,7 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
         "--picture",
         "forest",
         "--picture",
-        "energy",
+        "telemetry",
         "--picture",
         "summary",
         "--json",
@@ -67,7 +66,7 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
     assert [one["picture"] for one in said["files"]] == ["forest", "summary", "summary"]
     assert all(Path(one["path"]).stat().st_size == one["size_bytes"] for one in said["files"])
     assert said["files"][0]["answers"] == pictures()["forest"].ANSWERS
-    assert said["not_drawn"].keys() == {"energy"}
+    assert said["not_drawn"].keys() == {"telemetry"}
     assert [row["tweakset"] for row in said["summary"]] == ["stock", "stock-again", "tcp"]
     assert len(said["refused"]) == 1
 
@@ -84,7 +83,7 @@ def test_nothing_to_read_or_draw_or_nowhere_to_write_is_an_error(
     saved_file(tmp_path, MADE)
     Path("in the way").touch()
     complaints = {}
-    for words in (["nothing.json"], ["run.json", "--picture", "energy"], ["run.json", "--picture", "forest", "--output", "in the way"]):
+    for words in (["nothing.json"], ["run.json", "--picture", "telemetry"], ["run.json", "--picture", "forest", "--output", "in the way"]):
         assert main(["plot", "--output", "plots", *words]) == 2
         complaints[" ".join(words)] = capsys.readouterr().err
     assert complaints == snapshot

@@ -55,7 +55,7 @@ def test_json_says_path_size_verdicts_and_pictures(tmp_path: Path, capsys: pytes
     words = [one.verdict for one in compare(load(path)) if one.tweakset != "stock-again"]
     (run,) = said["runs"]
     assert run["workloads"][0]["verdicts"] == {word: words.count(word) for word in words}
-    assert (said["pictures"].keys(), said["pictures"]["points"]) == ({"points", "energy"}, None)
+    assert (said["pictures"].keys(), said["pictures"]["points"]) == ({"points", "telemetry"}, None)
 
 
 def test_a_design_is_answered_with_its_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -222,7 +222,6 @@ DESIGN: JSON = {
         "sysctls.only-vm.swappiness": {"tweakset": "sysctls", "levels": {"vm.swappiness": "10", "script:warm": None}},
     },
     "notes": {"sysctls": {"letters": {"A": "vm.swappiness", "B": "script:warm"}}},
-    "conclusion": {"text": "vm.swappiness it was.", "done": True, "odds": 20},
 }
 
 
@@ -243,13 +242,12 @@ def test_a_design_is_read_as_it_was_written() -> None:
     )
     assert design.points["sysctls.no-vm.swappiness"] == Point("sysctls", {"vm.swappiness": None, "script:warm": "run"})
     assert design.notes == DESIGN["notes"]
-    assert design.conclusion == DESIGN["conclusion"]
 
 
 @pytest.mark.parametrize("path", sorted((DATA / "runs").glob("2026-11-21*.json")), ids=lambda path: path.name)
 def test_a_run_of_an_older_version_is_a_matrix(path: Path) -> None:
     design = load(path).design
-    assert (design.kind, design.factors, design.points, design.notes, design.conclusion) == ("matrix", (), {}, {}, {})
+    assert (design.kind, design.factors, design.points, design.notes) == ("matrix", (), {}, {})
 
 
 FACTOR, POINT = DESIGN["factors"][0], DESIGN["points"]["sysctls"]
@@ -270,8 +268,6 @@ REFUSED: dict[str, JSON] = {
     "notes on nobody": {"notes": {"other": {}}},
     "notes in words": {"notes": {"sysctls": "I = ABC"}},
     "a kind that is no text": {"kind": 3},
-    "a conclusion without words": {"conclusion": {"done": True}},
-    "a conclusion that may be done": {"conclusion": {"text": "?", "done": "maybe"}},
 }
 
 

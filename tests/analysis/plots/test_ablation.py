@@ -114,7 +114,7 @@ def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
     assert called["profile.no-1"] == f"all but {INNOCENT}"
     assert (called["stock"], called["profile"]) == ("stock", "profile")
     assert len(set(called.values())) == len(names)
-    for name in ("parameters", "forest", "distribution"):
+    for name in ("parameters", "forest"):
         figure = pictures()[name].draw(made)
         assert (name, faults(figure)) == (name, [])
         text = said(figure).replace("\n", "")

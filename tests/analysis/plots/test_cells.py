@@ -139,16 +139,3 @@ def test_the_steps_of_a_long_cell_have_a_trailing_mean() -> None:
     assert cell.steps is not None
     assert points(line)[99] == pytest.approx((100, 1000 * statistics.fmean(cell.steps.wall_s[80:100])))
     assert "trailing mean" in said(figure)
-
-
-def test_the_distribution_has_measured_steps_only_and_their_quantiles(drawings: dict[str, Figure], scene: Scene) -> None:
-    """Warm-up left out; the bar from the 10th to the 90th percentile, the diamond at the median; the baseline's go through all rows."""
-    axes = drawings["distribution"].axes[0]
-    wall_s = np.concatenate([cell.steps.wall_s[2:] for cell in cells(scene, "cnn_train", "tcp-cubic") if cell.steps])
-    dots = lines_of(axes, "o")[2]
-    assert sorted(x for x, _ in points(dots)) == [pytest.approx(value) for value in sorted(1000 * wall_s)]
-    assert [x for x, _ in points(lines_of(axes, "|")[2])] == [pytest.approx(1000 * value) for value in np.quantile(wall_s, [0.1, 0.9])]
-    assert points(lines_of(axes, "D")[2])[0][0] == pytest.approx(1000 * float(np.median(wall_s)))
-    base = np.concatenate([cell.steps.wall_s[2:] for cell in cells(scene, "cnn_train", "stock") if cell.steps])
-    through = [points(line)[0][0] for line in axes.lines if line.get_linewidth() == 0.8]
-    assert through == [pytest.approx(1000 * value) for value in np.quantile(base, [0.1, 0.5, 0.9])]

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, half_normal, interactions, key_effects, main_effects, pictures
+from analysis.plots import fitting, key_effects, main_effects, pictures
 from analysis.plots.scene import scene_of
 from analysis.plots.style import NARROW, WIDTH
-from analysis.studies.keys import pictures as keys_pictures
 from tests import made_designs as designs
 from tests import made_effects as made
 from tests.analysis.plots.conftest import scene_with
@@ -44,7 +42,7 @@ TWELVE = dict.fromkeys(
     "1",
 )
 GUILTY = "net.ipv4.tcp_congestion_control"
-OVER_KEYS = {"key_effects", "half_normal", "main_effects", "interactions"}
+OVER_KEYS = {"key_effects", "main_effects"}
 
 
 def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
@@ -99,7 +97,7 @@ def test_a_real_analysis_is_drawn_from_cells_to_page() -> None:
     saved = designs.designed("factorial", keys, designs.factorial(4), Made(workloads=("cnn_train", "lora_finetune"), blocks=3))
     scene = scene_of([from_json(saved, "run.json")])
     chosen = fitting(scene.runs)
-    assert "half_normal" in chosen
+    assert "main_effects" in chosen
     drawn = {name: chosen[name].draw(scene) for name in chosen.keys() & {*OVER_KEYS, "parameters", "forest", "run_order"}}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}
     assert len(values(drawn["key_effects"].axes[0])) > 4
@@ -119,7 +117,7 @@ def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
 
 def test_a_guilty_key_is_in_view_among_eleven_that_do_nothing() -> None:
     """An axis made for the eleven would end before it."""
-    axes = key_effects.draw(scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="screening"))).axes[0]
+    axes = key_effects.draw(scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="file"))).axes[0]
     assert axes.get_xlim()[0] < min(values(axes)) == pytest.approx(100 * math.expm1(-0.7))
 
 
@@ -153,52 +151,14 @@ def test_a_key_stands_with_the_value_it_is_set_to_whatever_the_design() -> None:
 
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_over_each_other() -> None:
-    """A search of 42 trials: the pictures of its design show which key did what."""
     points = {f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1) for at in range(1, 43)}
     keys = designs.Keys({f"vm.k{at}": 0.0 for at in range(6)})
-    scene = scene_of([from_json(designs.designed("search", keys, points, Made(blocks=1, steps=3)), "run.json")])
+    scene = scene_of([from_json(designs.designed("file", keys, points, Made(blocks=1, steps=3)), "run.json")])
     assert "42 tweak sets" in refusal(pictures()["parameters"], scene)
     assert faults(pictures()["run_order"].draw(scene)) == []
 
 
-# Half-normal plot, main effects, interactions: the arithmetic is shown
-
-
-def test_half_normal_places_each_size_at_its_expected_quantile() -> None:
-    """Seven effects: the i-th of them is expected where the half-normal has (i - 1/2)/7; the largest at 1.80 standard errors."""
-    expected = keys_pictures.quantiles(7)
-    assert expected[-1] == pytest.approx(1.8027, abs=1e-4)
-    chance = np.sort(np.abs(np.random.default_rng(1).normal(size=(20_000, 7))), axis=1).mean(axis=0)
-    assert expected == pytest.approx(chance, abs=0.1)
-
-
-@pytest.mark.parametrize("replicated", [False, True])
-def test_what_is_beyond_the_margin_of_all_is_named_with_its_sign(*, replicated: bool) -> None:
-    effects = made.factorial({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.03}, replicated=replicated)
-    figure = half_normal.draw(scene_with(effects))
-    axes = figure.axes[0]
-    assert points(lines_of(axes, "v")[0])[0][0] == pytest.approx(10.0)
-    assert max(size for line in lines_of(axes, "o") for size, _ in points(line)) <= max(keys_pictures.dots_of(effects).margins["all"], 3.0)
-    bold = [one.get_text() for one in axes.texts if one.get_fontweight() == "bold"]
-    assert bold == ["vm.swappiness \N{MINUS SIGN}10.0"]
-    assert ("Lenth" in said(figure)) == (not replicated)
-
-
-def test_margins_of_replicated_effects_are_students_and_sidaks() -> None:
-    """18 degrees of freedom, 10 effects, standard error 1 %: t = 2.101 for one, 3.186 at 1 - (1 - 0.95^(1/10))/2 for all."""
-    dots = keys_pictures.dots_of(made.factorial({}))
-    assert dots.margins["one"] == pytest.approx(2.1009, abs=1e-3)
-    assert dots.margins["all"] == pytest.approx(3.186, abs=2e-3)
-    assert len(dots.names) == 10
-
-
-def test_an_interaction_is_on_the_scale_of_a_main_effect() -> None:
-    """As its contrast has the same error: half of what the table says."""
-    pair = ("vm.swappiness", "vm.dirty_ratio")
-    effects = replace(made.factorial({}, together={pair: 0.12}), lenth=None)
-    terms = tuple(replace(one, coefficient=one.effect / 4) if one.means == "interaction" else one for one in effects.terms)
-    dots = keys_pictures.dots_of(replace(effects, terms=terms))
-    assert (dots.names[-1], dots.values[-1]) == ("vm.swappiness × vm.dirty_ratio", pytest.approx(6.0))
+# Main effects: the arithmetic is shown
 
 
 def test_main_effects_are_the_levels_means_on_one_scale() -> None:
@@ -216,26 +176,6 @@ def test_noise_does_not_fill_a_picture() -> None:
     assert low < made.BASE / 1.03 < made.BASE * 1.03 < high
 
 
-def test_the_strongest_interaction_comes_first_with_a_line_a_level() -> None:
-    """Gains of 0, nothing but together: with the other as found the key raises by 0.1, with the other set it lowers by 0.1."""
-    pair = ("vm.swappiness", "vm.dirty_ratio")
-    effects = made.factorial(dict.fromkeys(made.KEYS, 0.0), together={pair: -0.2})
-    axes = interactions.draw(scene_with(effects)).axes[0]
-    found, changed = ([y for _, y in points(line)] for mark in "os" for line in lines_of(axes, mark))
-    assert [math.log(found[1] / found[0]), math.log(changed[1] / changed[0])] == [pytest.approx(0.1), pytest.approx(-0.1)]
-
-
-def test_intervals_of_pairs_stand_on_the_common_error() -> None:
-    """Four cells at a pair of levels, error 2 % a cell: half a width of t(18) = 2.101 times 1 %."""
-    axes = interactions.draw(scene_with(made.factorial({}))).axes[0]
-    ends = next(points(line) for line in axes.lines if line.get_linewidth() == 1.4 and len(points(line)) == 2)
-    assert math.log(ends[1][1] / ends[0][1]) == pytest.approx(2 * 2.1009 * 0.01, rel=1e-3)
-
-
-def test_what_a_design_cannot_show_is_refused_and_what_averages_would_hide_is_said() -> None:
+def test_what_averages_would_hide_is_said() -> None:
     together = made.factorial({}, together={("vm.swappiness", "vm.dirty_ratio"): -0.2})
-    screening = scene_with(made.factorial({}, design="screening"))
-    two = scene_with(made.factorial({}, keys={"vm.swappiness": "1", "vm.x": "2"}, design="screening"))
-    assert refusal(half_normal, two)
-    assert refusal(interactions, screening)
     assert "vm.swappiness × vm.dirty_ratio" in said(main_effects.draw(scene_with(together))).replace("\n", " ")

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from analysis.load import load
-from analysis.plots import fitting, jobs_hyper, jobs_poisoning, jobs_profile, jobs_scaling
+from analysis.plots import fitting, jobs_poisoning, jobs_profile, jobs_scaling
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.studies.jobs.pictures_experiments import PARTS
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
@@ -20,22 +20,6 @@ RUNS = Path(__file__).parents[3] / "data/runs"
 
 def saved(study: str) -> Scene:
     return scene_of([load(RUNS / f"cluster-{study}_2026-11-22_amd-epyc-2cpu.json")])
-
-
-def test_hyper_parameters_are_rows_of_times_above_what_each_of_them_does() -> None:
-    scene = saved("hyper")
-    figure = jobs_hyper.draw(scene)
-    assert faults(figure) == []
-    assert figure.get_label() == "The optimiser matters most: adam is 2.1 × as fast as momentum"
-    times, effects = figure.axes
-    marks = [x for line in lines_of(times, "o") for x, _ in points(line)]
-    assert marks == sorted(marks)
-    assert [marks[0], marks[-1], len(marks)] == pytest.approx([0.255, 1.15, 8], abs=5e-3)
-    assert "batch 64, lr 0.02, optimiser adam" in said(figure)
-    assert "+112 [+91, +134]" in said(figure)
-    assert len(lines_of(effects, "D")) == 2, "two interactions"
-    unreached = [replace(stream, jobs=tuple(replace(job, outcome="failed") for job in stream.jobs)) for stream in scene.streams[0].streams]
-    assert "no jobs learn" in refusal(jobs_hyper, replace(scene, streams=(replace(scene.streams[0], streams=tuple(unreached)),)))
 
 
 def test_poisoned_clients_are_followed_from_the_first_round_to_the_last() -> None:
@@ -101,9 +85,8 @@ def test_replicas_stand_on_the_law_beside_the_jobs_that_took_the_target() -> Non
 
 
 LEADS = {
-    "checkpoints": "checkpoints",
+    "checkpoints": "faults",
     "faults": "faults",
-    "hyper": "hyper",
     "kubernetes": "faults",
     "neighbours": "faults",
     "network": "network",

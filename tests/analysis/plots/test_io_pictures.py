@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
+from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, pictures
 from analysis.plots.scene import Scene, scene_of
 from analysis.plots.style import NARROW, svg
 from analysis.studies.io import pictures as io
@@ -73,7 +72,7 @@ def test_nothing_is_cut_or_lies_over_anything_and_the_svg_is_small(scene: Scene,
 def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene) -> None:
     """Some need more than a run: several numbers of processes, more than a block."""
     other = from_json(saved_run(), "other.json")
-    assert set(NAMES) == {"io_whole_steady", "io_processes", "io_bottleneck", "io_format_cache", "io_tweaks"}
+    assert set(NAMES) == {"io_processes", "io_bottleneck", "io_format_cache"}
     assert set(NAMES) <= fitting(scene.runs).keys()
     assert not set(NAMES) & fitting([other]).keys()
     for name in NAMES:
@@ -82,21 +81,8 @@ def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: S
     assert refusal(io_format_cache, scene_with(replace(MADE, blocks=1)))
 
 
-def test_whole_epoch_and_steady_stand_on_one_row_with_their_values() -> None:
-    """AU = 100 · samples/s · computation time / batch: 40 % warm raw, and without a first step of 90 % of all waiting much more."""
-    made = replace(MADE, factors={"cache": ("warm",)}, tweaksets=("stock",), cell_sd=0.0, block_sd=0.001, first=lambda _levels: 0.9)
-    axes = io_whole_steady.draw(scene_with(made)).axes[0]
-    (whole, steady) = sorted(x for line in lines_of(axes, "o") for x, _ in points(line))
-    assert whole == pytest.approx(40, abs=0.3)
-    assert steady == pytest.approx(40 / (1 - 0.9 * 0.97 * 0.6), rel=0.03)
-
-
 def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
-    """Ten steps are too few: one mark, of the whole epoch, and a note; any place of another would be a value."""
-    figure = io_whole_steady.draw(scene_with(replace(MADE, steps=10, factors={"cache": ("warm",)})))
-    axes = figure.axes[0]
-    assert sum(len(points(line)) for line in axes.lines if line.get_marker() != "None") == 1
-    assert "none is drawn" in said(figure).replace("\n", " ")
+    """Ten steps are too few: no mark, and a note; any place of one would be a value."""
     several = io_processes.draw(scene_with(replace(MADE, steps=10, factors={"processes": (1, 2)})))
     assert all(not points(line) for one in several.axes for line in lines_of(one, "o") if line.get_markerfacecolor() == "white")
     assert "none is drawn" in said(several).replace("\n", " ")
@@ -151,41 +137,6 @@ def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None
         assert (au.get_yscale(), rate.get_yscale()) == ("linear", "log")
 
 
-def test_a_tweak_set_that_differs_is_filled_and_bold_on_the_cold_rows_alone(drawings: dict[str, Figure]) -> None:
-    """Of nine cold and nine warm rows only the three of raw, cold."""
-    bold = [one.get_text() for one in drawings["io_tweaks"].texts if one.get_fontweight() == "bold"]
-    assert bold.count("slower") == 3
-    assert "faster" not in bold
-    filled = [line for line in lines_of(drawings["io_tweaks"].axes[0], "s") if line.get_markerfacecolor() == io.STATES["cold"]]
-    assert len(filled) == 3
-
-
-def test_cold_and_warm_of_a_configuration_are_neighbours(drawings: dict[str, Figure]) -> None:
-    """Colours of the rows of each panel alternate, whichever parameter is named after the cache."""
-    blue, red = io.STATES["cold"], io.STATES["warm"]
-    lines = [line for line in drawings["io_tweaks"].axes[0].lines if line.get_color() in {blue, red}]
-    marks = {float(np.asarray(line.get_ydata())[0]): line.get_color() for line in lines}
-    assert [marks[row] for row in sorted(marks)] == [blue, red] * 9
-
-
-def test_no_loss_is_beyond_all_there_is() -> None:
-    """A set that takes a tenth of the speed here and the tenfold there: the axis is of ratios, and no tick is below -100 %."""
-    wild = replace(MADE, factors={"format": ("raw",), "cache": ("cold", "warm")}, cell_sd=0.5)
-    (*_, axes) = io_tweaks.draw(scene_with(wild)).axes
-    ticks = [text.get_text() for text in axes.get_xticklabels()]
-    assert {"0"} < set(ticks)
-    assert all(float(tick.replace("\N{MINUS SIGN}", "-")) > -100 for tick in ticks)
-    low, high = axes.get_xlim()
-    assert low == pytest.approx(-high)
-
-
-def test_a_tweak_set_that_changed_nothing_is_grey_and_said_to_be() -> None:
-    runs = [replace(run, changed_nothing=run.tweakset.startswith("block")) for run in io_runs(MADE)]
-    figure = io_tweaks.draw(Scene((), io=tuple(map(judge, runs))))
-    assert "changed nothing here" in said(figure)
-    assert io.STATES["cold"] not in {line.get_color() for line in figure.axes[0].lines}
-
-
 def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
     """So the pictures show the means that table and sentences give."""
     made = replace(MADE, factors={"cache": ("cold", "warm")}, gain=lambda _levels, tweakset: 0.2 * (tweakset == "stock-again"), blocks=4)
@@ -203,10 +154,10 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
     runs = [replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))]
     drawn = sources.pictures(runs, tmp_path)
     files = {name for name, outcome in drawn.items() if not outcome.startswith("not drawn: ")}
-    assert files == {"io_whole_steady", "io_processes", "io_bottleneck"}
+    assert files == {"io_processes", "io_bottleneck"}
     assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in files)
-    assert drawn.keys() - files == {"io_format_cache", "io_tweaks"}
-    text = said(io_whole_steady.draw(Scene((), io=tuple(map(judge, runs)))))
+    assert drawn.keys() - files == {"io_format_cache"}
+    text = said(io_processes.draw(Scene((), io=tuple(map(judge, runs)))))
     assert "4 runs of torch" in text
     assert "ran once" in text
 
@@ -225,7 +176,6 @@ def folders(tmp_path: Path) -> Scene:
         folder(where / f"2_read_threads_{threads}", Made(1000 * at, loads=LOADS, reader={"read_threads": threads}, overrides=asked))
     asked = ("++workload.reader.file_shuffle=random",)
     folder(where / "2_file_shuffle_random", Made(1500, loads=LOADS, reader={"read_threads": 4, "file_shuffle": "random"}, overrides=asked))
-    folder(where / "2", Made(5000, loads=(0.1,)))
     refused: list[str] = []
     made = Scene((), io=tuple(judge(run) for run in runs_of(where, refused)))
     assert not refused
@@ -238,7 +188,3 @@ def test_levels_of_a_parameter_stand_together_in_their_order(folders: Scene) -> 
     readers = [at for at, name in enumerate(names) if name.startswith("read_threads")]
     assert [names[at] for at in readers] == ["read_threads 1", "read_threads 8", "read_threads 16"]
     assert readers == list(range(readers[0], readers[0] + 3))
-
-
-def test_runs_without_any_figure_are_counted_by_what_they_are(folders: Scene) -> None:
-    assert "Left out: 1 degenerate run (too few steps, or epochs under 1 s)." in io.notes_of(folders, io.parts_of(folders))

@@ -17,25 +17,20 @@ from analysis.plots import (
     jobs_faults,
     jobs_network,
     jobs_over_time,
-    jobs_overview,
     jobs_policies,
-    jobs_predicted,
-    jobs_tail,
     jobs_waits,
     pictures,
 )
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs import pictures_faults as faults
 from analysis.studies.jobs import pictures_queues as queues
-from analysis.studies.jobs.checkpoints import daly_s, young_s
 from analysis.studies.jobs.estimates import names
 from analysis.studies.jobs.pictures_streams import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
-from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row
-from tests.analysis.studies.jobs.streams.made_runs import Report, faulty_run, queueing_run, run_of, scheduling_run
+from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, scheduling_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
@@ -44,7 +39,7 @@ if TYPE_CHECKING:
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 
-DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_checkpoints", "jobs_overview"]
+DRAWN = ["jobs_over_time", "jobs_waits", "jobs_policies", "jobs_faults"]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +72,7 @@ def test_what_cannot_be_drawn_says_why() -> None:
 
 
 def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
-    assert not {"steps", "distribution", "run_order"} & fitting(scene.runs).keys()
+    assert not {"steps", "run_order"} & fitting(scene.runs).keys()
 
 
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
@@ -88,11 +83,6 @@ def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[
     curve = next(line for line in axes.lines if line.get_color() == "#1a1a1a" and len(points(line)) > 100)
     load, wait = points(curve)[120]
     assert wait == pytest.approx(mmc(Inputs(2 * load, 1.0, 2)).wait_s)
-
-
-def test_the_part_that_waits_longer_falls_from_the_part_that_waits_at_all() -> None:
-    steps, parts = queues.steps_of(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
-    assert list(zip(steps.tolist(), parts.tolist(), strict=True)) == [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5), (1.0, 0.25), (3.0, 0.0)]
 
 
 def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
@@ -155,50 +145,6 @@ def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Sce
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
 
 
-def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(drawings: dict[str, Figure], scene: Scene) -> None:
-    """No checkpoint at all is the last mark, beyond every interval."""
-    axes = drawings["jobs_checkpoints"].axes[0]
-    marks = sorted(points(line)[0][0] for line in lines_of(axes, "o"))
-    assert marks[:3] == [0.2, 0.6, 2.0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.2", "0.6", "2", "none"]
-    trial = next(trial for stream in scene.streams for trial in stream.trials)
-    assert trial.cost_s is not None
-    assert trial.mtbf_s is not None
-    upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
-    assert {round(one(trial.cost_s, trial.mtbf_s.value), 6) for one in (young_s, daly_s)} <= upright
-
-
-def test_the_overview_counts_what_chance_drew_once_however_many_policies_met_it() -> None:
-    """Three streams of 40 jobs have 39 gaps each, under one policy as under four."""
-    figure = jobs_overview.draw(scene_of([scheduling_run(blocks=3, count=40)]))
-    assert "117 gaps" in said(figure)
-
-
-def test_the_overview_shows_how_jobs_came_without_the_flood() -> None:
-    """In three blocks 40 jobs, and the same with 20 of a flood: 39 gaps a block, whichever of the two is read first."""
-
-    def stream(block: int, count: int, fault: dict[str, str] | None) -> Report:
-        made = MadeStream(jobs=count)
-        return {"job": rows(made, block), "stream": [{**stream_row(made, block), "fault": fault}]}
-
-    reports = {
-        "job_stream:fault=flood": lambda block: stream(block, 60, {"fault": "flood"}),
-        "job_stream:jobs=40": lambda block: stream(block, 40, None),
-    }
-    figure = jobs_overview.draw(scene_of([run_of(reports, blocks=3)]))
-    assert "117 gaps" in said(figure)
-
-
-def test_the_overview_has_room_for_what_was_measured_alone() -> None:
-    """Of queues alone: no policies, no faults, and two panels that reach from edge to edge and down to the foot."""
-    figure = jobs_overview.draw(scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))]))
-    arrivals, waits = (axes.get_position() for axes in figure.axes)
-    assert arrivals.y0 == waits.y0
-    assert arrivals.width == pytest.approx(waits.width)
-    assert waits.x1 > 0.95
-    assert wrong(figure) == []
-
-
 def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
     """No loss is left of all others; communication by Mathis's law lies on its curve, from the loss on at which it takes most."""
     scene = scene_of([load(saved(tmp_path, MadeLine(root)))])
@@ -214,25 +160,6 @@ def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
     assert line.losses[0].loss == 0
 
 
-def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
-    """Classes of the stream, each with the factor by which its predictions are off in the median."""
-    scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
-    pairs = queues.pairs_of(scene.streams[0].streams)
-    assert len(pairs) == 160
-    figure = jobs_predicted.draw(scene)
-    assert wrong(figure) == []
-    off = [max(pair.ratio, 1 / pair.ratio) for pair in pairs if pair.kind == "urgent"]
-    assert f"urgent: off by {np.median(off):.2f} ×" in said(figure)
-
-
-def test_times_that_are_predicted_to_be_equal_are_no_test_of_a_prediction() -> None:
-    """No policy can choose by them."""
-    scene = scene_of([scheduling_run(("fifo",), blocks=1, count=40)])
-    (gathered,) = scene.streams
-    alike = [replace(one, jobs=tuple(replace(job, predicted_s=1.0) for job in one.jobs)) for one in gathered.streams]
-    assert "the same time" in refusal(jobs_predicted, replace(scene, streams=(replace(gathered, streams=tuple(alike)),)))
-
-
 def test_waits_of_jobs_that_take_several_slots_are_held_against_no_model() -> None:
     scene = scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))])
     (gathered,) = scene.streams
@@ -242,10 +169,3 @@ def test_waits_of_jobs_that_take_several_slots_are_held_against_no_model() -> No
     ]
     wide_scene = replace(scene, streams=(replace(gathered, waits=tuple(wide)),))
     assert "one slot each" in refusal(jobs_waits, wide_scene)
-    assert "one slot each" in refusal(jobs_tail, wide_scene)
-
-
-def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
-    (stream,) = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].streams
-    again = replace(stream, jobs=(replace(stream.jobs[0], attempts=2), *stream.jobs[1:]))
-    assert len(queues.pairs_of([again])) == 39

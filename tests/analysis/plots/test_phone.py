@@ -14,7 +14,7 @@ from tests.analysis.plots.reading import faults, said
 
 RUNS = Path(__file__).parents[3] / "data" / "runs"
 LEADS = {
-    "turns_2026-11-25_amd-epyc-2cpu": "leaderboard",
+    "turns_2026-11-25_amd-epyc-2cpu": "forest",
     "io_patterns_2026-11-22_amd-epyc-2cpu": "io_format_cache",
     "cluster-poisoning_2026-11-22_amd-epyc-2cpu": "jobs_poisoning",
     "power-cap_2026-11-22_amd-epyc-2cpu": "power_forest",

@@ -17,8 +17,6 @@ import pytest
 
 from analysis.load import from_json, load
 from analysis.plots import (
-    distribution,
-    energy,
     fitting,
     forest,
     pictures,
@@ -31,7 +29,6 @@ from docs import generate
 from tests.analysis.plots.conftest import MADE
 from tests.analysis.plots.reading import faults, refusal, said
 from tests.deeptweak_like import Like, directory
-from tests.made_telemetry import sampled_file
 from tests.stock_files import benchmark, document, times
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -41,13 +38,13 @@ if TYPE_CHECKING:
 HOUSE = Path(__file__).parents[3]
 REAL = HOUSE / "data/runs/2026-11-21_amd-epyc-2cpu.json"
 NAMES = list(fitting([from_json(saved_run(), "made.json")]))
-ALONE_REFUSED = {"leaderboard", "sensitivity", "forest", "convergence", "parameters", "energy", "telemetry"}
+ALONE_REFUSED = {"forest", "parameters", "telemetry"}
 
 
 def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -> None:
     """ANSWERS is one sentence; the order is the reader's and no two pictures share a place."""
     modules = pictures()
-    assert {"forest", "run_order", "steps", "distribution", "parameters", "energy", "telemetry"} <= modules.keys()
+    assert {"forest", "run_order", "steps", "parameters", "telemetry"} <= modules.keys()
     assert not {"page", "history"} & modules.keys(), "one helps the others, one is drawn from something else"
     assert len({module.ORDER for module in modules.values()}) == len(modules)
     assert list(modules) == sorted(modules, key=lambda name: modules[name].ORDER)
@@ -88,9 +85,9 @@ def test_the_same_run_gives_the_same_bytes(scene: Scene) -> None:
 
 @pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)])
 def test_each_format_is_what_it_says_and_comes_out_the_same(drawings: dict[str, Figure], form: str, begins: bytes) -> None:
-    one = written(drawings["energy"], form)
+    one = written(drawings["run_order"], form)
     assert one.startswith(begins)
-    assert one == written(drawings["energy"], form)
+    assert one == written(drawings["run_order"], form)
 
 
 def test_drawing_leaves_matplotlib_as_it_was(drawings: dict[str, Figure]) -> None:
@@ -131,13 +128,11 @@ def test_what_cannot_be_drawn_says_why(wanted: Sequence[str], made: Made, reason
 
 
 def test_what_a_file_lacks_is_the_reason(tmp_path: Path) -> None:
-    """Power without a GPU, or of several; the order of cells; single steps."""
+    """The order of cells; single steps."""
     several = scene_of([load(directory(tmp_path / "two_gpus", Like("base", several_gpus=True), Like("exp1", several_gpus=True)))])
     bare = scene_of([from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")])
-    assert "power was not measured" in refusal(energy, scene_of([load(sampled_file(tmp_path, Made(), gpus=0))]))
-    assert "power was not measured" in refusal(energy, several)
     assert "no record of the order" in refusal(run_order, several)
-    assert {refusal(one, bare) for one in (steps, distribution)} == {"the file keeps no times of single steps"}
+    assert refusal(steps, bare) == "the file keeps no times of single steps"
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - ALONE_REFUSED))
@@ -154,7 +149,7 @@ def test_two_runs_stand_side_by_side_each_under_its_own_name(tmp_path: Path, sce
     figure = pictures()[name].draw(both)
     assert faults(figure) == []
     text = said(figure)
-    assert (f"Run {other.run_id}" in text) == (name not in {"energy", "telemetry"}), "the foot names the runs that are drawn"
+    assert (f"Run {other.run_id}" in text) == (name != "telemetry"), "the foot names the runs that are drawn"
 
 
 def test_foreign_names_cannot_break_a_picture() -> None:
@@ -177,11 +172,10 @@ def test_24_looks_differ_also_without_colour(crowded: Scene) -> None:
 
 @pytest.mark.slow
 def test_the_real_run_of_this_repository_is_drawn() -> None:
-    """All pictures but the energy of a machine without a GPU; together they leave a page of 2 MB room for more."""
+    """Together they leave a page of 2 MB room for more."""
     scene = scene_of([load(REAL)])
-    assert "no NVIDIA driver" in refusal(energy, scene)
     sizes = {}
-    for name in (name for name in NAMES if name != "energy"):
+    for name in NAMES:
         figure = pictures()[name].draw(scene)
         assert (name, faults(figure)) == (name, [])
         sizes[name] = len(svg(figure).encode())

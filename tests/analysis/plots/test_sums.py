@@ -1,47 +1,17 @@
-"""Pictures of energy and parameters: the arithmetic is shown, and nothing is said that bundles cannot say."""
+"""The picture of parameters: nothing is said that bundles cannot say."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-from matplotlib.patches import Rectangle
-
 from analysis.load import from_json
-from analysis.plots import energy, parameters
+from analysis.plots import parameters
 from analysis.plots.scene import Scene, scene_of
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-def bars(axes: Axes) -> list[float]:
-    """Lengths of the bars, from above; each begins at 0."""
-    found = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-    assert all(bar.get_x() == 0 for bar in found)
-    return [bar.get_width() for bar in found]
-
-
-def test_energy_a_sample_is_power_times_time_over_samples(drawings: dict[str, Figure], scene: Scene) -> None:
-    """Two GPUs of 60 W: 120 W times the time of the measured steps, over 8 samples a step."""
-    mine = [cell for cell in scene.runs[0].cells if (cell.workload, cell.tweakset) == ("cnn_train", "stock")]
-    seconds = math.fsum(sum(cell.steps.wall_s[2:]) for cell in mine if cell.steps)
-    power, joules = drawings["energy"].axes[:2]
-    assert bars(power)[0] == pytest.approx(120)
-    assert bars(joules)[0] == pytest.approx(120 * seconds / (5 * 10 * 8))
-
-
-def test_an_arm_whose_power_is_missing_has_an_empty_row(scene: Scene) -> None:
-    run = scene.runs[0]
-    blind = tuple(replace(cell, telemetry={}) if cell.tweakset == "tcp-cubic" else cell for cell in run.cells)
-    figure = energy.draw(replace(scene, runs=(replace(run, cells=blind),)))
-    assert len(bars(figure.axes[0])) == 5
-    assert said(figure).count("not measured") == 4  # power and energy, of two workloads
 
 
 def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) -> None:

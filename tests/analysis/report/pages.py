@@ -10,10 +10,8 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.figure import Figure
 
-from analysis.compare import compare
 from analysis.load import from_json
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.report.checklist import Subject
 from analysis.report.page import Page, page_of
 from analysis.terms import Run
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
@@ -45,11 +43,6 @@ def read(made: Made = EVERYTHING, change: Callable[[JSON], None] | None = None, 
     return from_json(saved, origin)
 
 
-def subject(run: Run, **pictures: str | None) -> Subject:
-    """Ask the rules about a run."""
-    return Subject(run, tuple(compare(run)), pictures or {"forest": None})
-
-
 def page(*runs: Run, refused: Sequence[str] = ()) -> Page:
     """Write a report, with two small stand-ins for its pictures."""
     with pytest.MonkeyPatch.context() as patch:
@@ -72,7 +65,7 @@ def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
 
     return {
         "points": SimpleNamespace(TITLE="Points", ANSWERS="Whether there are points.", leads=False, DESIGNS=frozenset(), draw=points),
-        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", leads=False, DESIGNS=frozenset(), draw=nothing),
+        "telemetry": SimpleNamespace(TITLE="Telemetry", ANSWERS="What the machine did.", leads=False, DESIGNS=frozenset(), draw=nothing),
     }
 
 

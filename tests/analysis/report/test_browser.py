@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.compare import compare
 from analysis.load import from_json, load
 from analysis.plots import pictures
-from analysis.report.csv_files import as_csv, cells, comparisons
 from analysis.report.index import write_index
 from analysis.report.page import page_of
 from analysis.report.saving import save
@@ -207,7 +205,7 @@ def test_the_report_of_a_design_fits_any_screen(browser: Browser, designed_repor
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         assert page.evaluate("[...look.cut(), ...look.unannounced(), ...look.overlapping(), ...look.pale()]") == []
         told = [one["alternative"] for one in page.evaluate("look.pictures()")]
-        for name in ("key_effects", "half_normal", "main_effects", "interactions"):
+        for name in ("key_effects", "main_effects"):
             (alternative,) = (one for one in told if one.startswith(f"{pictures()[name].TITLE} {pictures()[name].ANSWERS}"))
             assert "vm.swappiness = 1: " in alternative, "what it shows, for those who cannot see it"
     assert complaints == []
@@ -225,20 +223,6 @@ def test_links_lead_where_they_say(browser: Browser, report: Path) -> None:
             link.click()
             top = page.evaluate("(id) => document.getElementById(id).getBoundingClientRect().top", place)
             assert -1 <= top < 800, place
-
-
-@needs_browser
-@pytest.mark.parametrize("name", ["cells.csv", "comparisons.csv"])
-def test_the_data_can_be_taken_from_the_page(browser: Browser, report: Path, tmp_path: Path, name: str) -> None:
-    run = load(RUN)
-    wanted = as_csv(cells([run])) if name == "cells.csv" else as_csv(comparisons(compare(run)))
-    with browser.new_context(accept_downloads=True, offline=True) as context:
-        page = opened(context, report, [])
-        with page.expect_download() as taken:
-            page.get_by_role("link", name=name).click()
-        taken.value.save_as(tmp_path / name)
-        assert taken.value.suggested_filename == name
-    assert (tmp_path / name).read_bytes() == wanted.encode()
 
 
 @needs_browser
@@ -326,7 +310,7 @@ def test_a_link_opens_what_is_folded(fresh: Page) -> None:
 def test_a_mark_that_is_pointed_at_says_what_it_is(fresh: Page) -> None:
     says = fresh.locator("#says")
     assert not says.is_visible()
-    fresh.hover("#picture-leaderboard .wide [data-says] >> nth=0")
+    fresh.hover("#picture-forest .wide [data-says] >> nth=0")
     assert re.fullmatch(r"[\w-]+ · \w+: [+−][\d.]+ \[.+\] % against .+, \w+, \d+ of \d+ blocks, p .+", says.inner_text())
     fresh.hover("h1")
     assert not says.is_visible()
@@ -337,7 +321,7 @@ def test_a_mark_that_is_pointed_at_says_what_it_is(fresh: Page) -> None:
 
 @needs_browser
 def test_a_keyboard_goes_from_mark_to_mark_and_is_told_each(fresh: Page) -> None:
-    fresh.focus("#picture-leaderboard .wide")
+    fresh.focus("#picture-forest .wide")
     told = []
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft"):
         fresh.keyboard.press(key)
@@ -353,7 +337,7 @@ def test_a_row_leads_to_its_marks_and_its_cells(fresh: Page) -> None:
     name = row.get_attribute("data-mark") or ""
     row.get_by_role("link").first.click()
     assert fresh.locator("tr.chosen[data-mark]").count() == 1
-    assert fresh.locator("#picture-leaderboard .wide [data-says].chosen").count() == 1
+    assert fresh.locator("#picture-forest .wide [data-says].chosen").count() == 1
     fresh.get_by_role("button", name=re.compile(r"\d+ cells")).click()
     cell = fresh.locator("table.cells tr.chosen >> nth=0")
     assert cell.is_visible()
@@ -380,7 +364,7 @@ def test_without_script_everything_is_there_and_nothing_pretends_to_work(browser
         assert page.locator("table.verdicts").count() >= 4
         assert page.locator("th button").count() == 0
         assert not page.locator("#filter").is_visible()
-        assert page.locator("#picture-leaderboard svg use title").count() > 5, "what a mark is, by the browser's own means"
+        assert page.locator("#picture-forest svg use title").count() > 5, "what a mark is, by the browser's own means"
 
 
 @needs_browser

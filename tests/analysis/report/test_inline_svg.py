@@ -71,10 +71,10 @@ def test_any_name_can_stand_in_a_picture() -> None:
 
 @pytest.mark.usefixtures("few_pictures")
 def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAssertion) -> None:
-    points, energy = pictures_of(Scene((read(),)))
-    assert (points.missing, energy.markup) == (None, None)
+    points, other = pictures_of(Scene((read(),)))
+    assert (points.missing, other.markup) == (None, None)
     assert points.markup is not None
-    assert [energy.missing, *(part.text for part in parsed(points.markup) if part.tag in {"title", "desc"})] == snapshot
+    assert [other.missing, *(part.text for part in parsed(points.markup) if part.tag in {"title", "desc"})] == snapshot
 
 
 @pytest.mark.parametrize("heavier", [False, True], ids=["fewer bytes", "more bytes"])

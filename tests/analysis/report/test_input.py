@@ -32,7 +32,7 @@ def test_it_says_which_factor_how_much_and_how_sure(html: str, snapshot: Snapsho
     assert section(html, "io") == snapshot
     assert "#verdicts" not in html
     assert html.index('id="io"') < html.index('aria-label="The answer"') < html.index("Input in figures")
-    for name in ("io_whole_steady", "io_bottleneck", "io_format_cache"):
+    for name in ("io_bottleneck", "io_format_cache"):
         assert f'id="picture-{name}"' in html
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import re
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import pytest
 
@@ -72,26 +67,15 @@ def test_one_statement_on_the_control_and_no_count_that_would_say_the_contrary()
     one = run("ablation")
     comparisons, failing = compare(one), [replace(found, again_fails=True) for found in effects_of(one)]
     assert all(found.verdict != "not comparable" for found in comparisons if found.untouched)
-    view = view_of(one, comparisons, failing, pictures={}, place=1)
+    view = view_of(one, comparisons, failing, place=1)
     assert "trust no verdict" in (view.control or "")
     assert view.answers == []
-    assert view.rules[6].state == "not met"
-    assert "The control" in view.rules[6].reason
-    trusted = view_of(one, comparisons, effects_of(one), pictures={}, place=1)
-    assert "The control" not in trusted.rules[6].reason
+    trusted = view_of(one, comparisons, effects_of(one), place=1)
+    assert "trust no verdict" not in (trusted.control or "")
 
 
 def test_what_cannot_be_analysed_says_why() -> None:
     one = run("ablation")
     refused = [replace(found, terms=(), refusal="every cell failed.", sentence="Nothing can be said.") for found in effects_of(one)]
-    view = view_of(one, compare(one), refused, pictures={}, place=1)
+    view = view_of(one, compare(one), refused, place=1)
     assert "every cell failed" in view.keys_html
-
-
-def test_effects_are_a_file_of_their_own(ablation_page: Page) -> None:
-    encoded = re.search(r'download="effects.csv" href="data:text/csv;charset=utf-8,([^"]+)"', ablation_page.html)
-    assert encoded
-    rows = list(csv.DictReader(io.StringIO(unquote(html.unescape(encoded.group(1))))))
-    found = effects_of(run("ablation"))[0].terms
-    assert [float(line["gain_fraction"]) for line in rows] == [term.gain for term in found]
-    assert [line["means"] for line in rows] == [term.means for term in found]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
-import io
 import json
 import re
 from dataclasses import replace
-from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import pytest
 
@@ -33,12 +29,6 @@ if TYPE_CHECKING:
 EVIL = "<script>alert('x')</script>"
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 TUNED = Arm("tuned", 0.1, SWAPPINESS)
-
-
-def download(html: str, name: str) -> str:
-    encoded = re.search(rf'download="{name}" href="data:[^;]+;charset=utf-8,([^"]+)"', html)
-    assert encoded
-    return unquote(unescape(encoded.group(1)))
 
 
 @pytest.fixture(scope="module")
@@ -136,20 +126,6 @@ def test_each_row_of_the_table_has_the_verdict_of_compare_and_its_reason(everyth
     assert not [one.reason for one in wanted if one.reason[1:] not in text]
 
 
-def test_the_csv_of_the_page_is_the_data_of_the_run(everything: Page) -> None:
-    run = read()
-    found = list(csv.DictReader(io.StringIO(download(everything.html, "cells.csv"), newline="")))
-    assert [float(one["throughput_samples_per_s"]) for one in found if one["throughput_samples_per_s"]] == [
-        cell.metrics["throughput_samples_per_s"] for cell in run.cells if cell.metrics
-    ]
-    rows = csv.DictReader(io.StringIO(download(everything.html, "comparisons.csv"), newline=""))
-    assert [one["verdict"] for one in rows] == [one.verdict for one in compare(run)]
-
-
-def test_the_summary_is_there_as_markdown_too(everything: Page, snapshot: SnapshotAssertion) -> None:
-    assert download(everything.html, "summary.md") == snapshot
-
-
 def test_a_setting_that_was_not_in_force_is_the_one_row_in_red(everything: Page) -> None:
     (failed,) = re.findall(r'<tr class="failed-row">.*?</tr>', everything.html, re.DOTALL)
     assert text_of(failed).startswith("vm.swappiness 1 0 60 0 Failed:")
@@ -173,7 +149,7 @@ def test_every_section_is_there_and_linked(everything: Page, two: Page) -> None:
         ids = re.findall(r'\bid="([^"]+)"', html)
         assert len(ids) == len(set(ids))
         links = re.findall(r'href="#([^"]+)"', html)
-        assert {"verdicts", "pictures", "tweaks", "order", "machine", "rules", "methods", "data", "again"} <= set(links)
+        assert {"verdicts", "pictures", "tweaks", "order", "machine", "methods", "data", "again"} <= set(links)
         assert set(links) <= set(ids)
 
 

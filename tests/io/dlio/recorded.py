@@ -8,26 +8,18 @@ from fixtures.studies.io.dlio import Installed
 from tests.programs import PYTHON
 
 RECORDINGS = Path(__file__).parents[2] / "recordings" / "dlio-2.0.0"
-# What LoadConfig of 2.0.0 and of a later tree (e1919d7) looks for, where we have something to say; found there with `keys_of`.
-COMMON = (
-    "framework", "workflow.generate_data", "workflow.train", "workflow.evaluation", "workflow.checkpoint", "workflow.profiling",
-    "dataset.format", "dataset.num_files_train", "dataset.num_files_eval", "dataset.num_samples_per_file", "dataset.data_folder",
-    "dataset.num_subfolders_train", "dataset.num_subfolders_eval", "dataset.file_prefix", "dataset.keep_files", "reader.data_loader",
-    "reader.read_threads", "reader.prefetch_size", "reader.batch_size", "reader.file_shuffle", "reader.sample_shuffle",
-    "reader.transfer_size", "train.epochs", "train.computation_time", "train.computation_time_stdev", "train.seed",
-    "train.total_training_steps", "checkpoint.type", "checkpoint.checkpoint_folder", "checkpoint.checkpoint_after_epoch",
-    "checkpoint.epochs_between_checkpoints", "checkpoint.steps_between_checkpoints", "output.folder",
-)  # fmt: skip
+# What LoadConfig of 2.0.0 looks for, where we have something to say.
 RELEASE = frozenset(
     {
-        *COMMON, "dataset.record_length", "dataset.record_length_stdev", "dataset.record_length_resize", "checkpoint.model_size",
-        "checkpoint.layer_parameters", "checkpoint.optimization_groups", "workflow.debug",
-    }
-)  # fmt: skip
-LATER = frozenset(
-    {
-        *COMMON, "dataset.record_length_bytes", "dataset.record_length_bytes_stdev", "dataset.record_length_bytes_resize",
-        "model.model_size_bytes", "model.layer_parameters", "model.optimization_groups", "checkpoint.fsync",
+        "framework", "workflow.generate_data", "workflow.train", "workflow.evaluation", "workflow.checkpoint", "workflow.profiling",
+        "dataset.format", "dataset.num_files_train", "dataset.num_files_eval", "dataset.num_samples_per_file", "dataset.data_folder",
+        "dataset.num_subfolders_train", "dataset.num_subfolders_eval", "dataset.file_prefix", "dataset.keep_files", "reader.data_loader",
+        "reader.read_threads", "reader.prefetch_size", "reader.batch_size", "reader.file_shuffle", "reader.sample_shuffle",
+        "reader.transfer_size", "train.epochs", "train.computation_time", "train.computation_time_stdev", "train.seed",
+        "train.total_training_steps", "checkpoint.type", "checkpoint.checkpoint_folder", "checkpoint.checkpoint_after_epoch",
+        "checkpoint.epochs_between_checkpoints", "checkpoint.steps_between_checkpoints", "output.folder", "dataset.record_length",
+        "dataset.record_length_stdev", "dataset.record_length_resize", "checkpoint.model_size", "checkpoint.layer_parameters",
+        "checkpoint.optimization_groups", "workflow.debug",
     }
 )  # fmt: skip
 
@@ -50,4 +42,4 @@ def program(folder: Path, recording: str = "1", act: str = COPY) -> Installed:
     said = act.format(recording=RECORDINGS / recording, folder=folder)
     mpirun.write_text(REPLAY.format(python=PYTHON, seen=folder / "seen.txt", act=said))
     mpirun.chmod(0o755)
-    return Installed(folder / "dlio_benchmark", mpirun, open_mpi=True, version="2.0.0", keys=RELEASE, workloads=frozenset({"unet3d_h100"}))
+    return Installed(folder / "dlio_benchmark", mpirun, open_mpi=True, workloads=frozenset({"unet3d_h100"}))

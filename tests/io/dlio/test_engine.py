@@ -29,10 +29,6 @@ GIVEN = {
     "engine": "dlio", "epochs": "2", "num_files_train": "24", "batch_size": "2", "read_threads": "1", "record_length_bytes": "65536",
     "record_length_bytes_stdev": "16384", "record_length_bytes_resize": "4096", "computation_time": "0.02", "cache": "as_found",
 }  # fmt: skip
-SHORT_LOG = (
-    'shutil.copytree("{recording}", output, ignore=shutil.ignore_patterns("dlio.log"), dirs_exist_ok=True)\n'
-    '(output / "dlio.log").write_text(Path("{recording}", "dlio.log").read_text()[:3000])'
-)
 Reports = dict[str, list[dict[str, Any]]]
 
 
@@ -71,7 +67,7 @@ def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> Non
     assert io["dataset"]["files"] == 24
     assert io["reported"]["train_au_mean_percentage"] == pytest.approx(86.757, abs=1e-3)
     epochs = reports["epochs"]
-    assert [(one["epoch"], one["rank"], len(one["load_s"]), len(one["barrier_s"])) for one in epochs] == [(1, 0, 12, 12), (2, 0, 12, 12)]
+    assert [(one["epoch"], one["rank"], len(one["load_s"]), one["barrier_s"]) for one in epochs] == [(1, 0, 12, None), (2, 0, 12, None)]
     # The block's own stamps: 17.020701 s to 17.595230 s.
     assert epochs[0]["end_monotonic_s"] - epochs[0]["start_monotonic_s"] == pytest.approx(0.574529, abs=2e-6)
     assert facts["dlio"] == "2.0.0"
@@ -90,7 +86,6 @@ def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> No
     act = f"{COPY}\n{write}"
     _, reports, _ = replay("2", act, processes="2", checkpoint="on", epochs_between_checkpoints="1", model_size_bytes="1000")
     assert [(one["rank"], one["epoch"]) for one in reports["epochs"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    # DLIO does not say how long a rank's readers were ours to watch once they have ended: missing, not 0.
     assert {one["rchar_bytes"] for one in reports["epochs"]} == {None}
     assert [(one["epoch"], one["step"], one["bytes"], one["fsync_s"]) for one in reports["checkpoints"]] == [
         (1, 6, 1500, None),
@@ -105,12 +100,11 @@ def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> No
             'print("Exception: Not enough training dataset is found"); sys.exit(1)',
             r"DLIO failed \(mpirun ended with exit code 1\)\. It said: Exc",
         ),
-        ("pass", r"DLIO ended before its first epoch, as its log has it"),
+        ("pass", r"DLIO left no <rank>_output\.json of rank 0 of 1"),
         (f"{COPY}\n(output / 'summary.json').unlink()", r"DLIO left no summary\.json"),
         (f"{COPY}\n(output / '0_output.json').unlink()", r"DLIO left no <rank>_output\.json of rank 0 of 1"),
         (f"{COPY}\nsys.exit(3)", r"DLIO failed \(mpirun ended with exit code 3\)"),
         (f"{COPY}\nsys.exit(137)", r"exit code 137: a rank was killed by SIGKILL; if nobody did that, the kernel ran out of memory"),
-        (SHORT_LOG, r"DLIO ended before step \d+"),
     ],
 )
 def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, act: str, says: str) -> None:
@@ -131,27 +125,6 @@ def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: P
     with pytest.raises(Refused, match=r"The workload was ended by SIGTERM\."):
         replay("1", act)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-
-
-EVICT = (
-    "import os\n"
-    "for path in data.glob('train/*'):\n"
-    "    file = os.open(path, os.O_RDONLY)\n"
-    "    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)\n"
-    "    os.close(file)\n"
-)
-READ = "for path in data.glob('train/*'):\n    path.read_bytes()\n"
-
-
-def test_what_a_kernel_takes_of_warm_files_while_dlio_starts_is_read_once_more(replay: Any) -> None:
-    """Some give idle memory back by themselves, and DLIO takes ten seconds to start."""
-    _, reports, _ = replay("1", EVICT + COPY, cache="warm")
-    assert reports["epochs"][0]["resident_before"] >= 0.99
-
-
-def test_a_cold_data_set_that_somebody_reads_while_dlio_starts_is_an_error(replay: Any) -> None:
-    with pytest.raises(Refused, match=r"^cache=cold: [\d.]+% of the data set was in the page cache when DLIO's ranks were up, 0\.\d% when"):
-        replay("1", READ + COPY, cache="cold", epochs="1")
 
 
 @pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
@@ -178,7 +151,6 @@ def unavailable_reason(given: Mapping[str, str]) -> str | None:
     ("given", "says"),
     [
         ({"epochs": "2", "cache": "cold"}, "DLIO does not wait between two epochs, so only the first can be cold"),
-        ({"format": "mmap_indexed_binary"}, "reads the index of mmap_indexed_binary as single bytes"),
     ],
 )
 def test_what_dlio_cannot_do_is_said_before_it_runs(
@@ -217,7 +189,7 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
     (io,) = ran.report["io"]
     size = io["dataset"]["bytes"]  # type: ignore[index]
     assert len(ran.report["epochs"]) == processes
-    assert sum(int(str(one["rchar_bytes"])) for one in ran.report["epochs"]) == pytest.approx(size, rel=0.1)
+    assert int(str(ran.report["epochs"][0]["device_read_bytes"])) == pytest.approx(size, rel=0.1)
     assert float(str(ran.report["epochs"][0]["resident_before"])) <= 0.01
     assert float(str(ran.report["epochs"][0]["resident_after"])) >= 0.9
 

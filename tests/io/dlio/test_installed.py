@@ -1,4 +1,4 @@
-"""DLIO is found, what it reads is read in its own source, and it is told each of our parameters by its own key."""
+"""DLIO is found, and it is told each of our parameters by its own key."""
 
 from __future__ import annotations
 
@@ -9,35 +9,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import dlio, parameters
-from fixtures.studies.io.dlio import SPELLINGS, Installed, NoDlio, command, environment, find, keys_of, overrides
-from tests.io.dlio.recorded import LATER, RELEASE
-
-# As LoadConfig is written in all trees, shortened.
-SOURCE = """
-@dataclass
-class ConfigArguments:
-    record_length: int = 64 * 1024
-
-def LoadConfig(args, config):
-    if 'framework' in config:
-        args.framework = FrameworkType(config['framework'])
-    if 'dataset' in config:
-        if 'record_length_bytes' in config['dataset']:
-            args.record_length = config['dataset']['record_length_bytes']
-        if 'hdf5' in config['dataset']:
-            if 'chunk_dims' in config['dataset']['hdf5']:
-                args.chunk_dims = tuple(config['dataset']['hdf5']['chunk_dims'])
-    reader = None
-    if 'reader' in config:
-        reader = config['reader']
-    if reader is not None:
-        if 'batch_size' in reader:
-            args.batch_size = reader['batch_size']
-
-def other(config):
-    if 'nothing' in config['dataset']:
-        pass
-"""
+from fixtures.studies.io.dlio import KEYS, Installed, NoDlio, command, environment, find, overrides
+from tests.io.dlio.recorded import RELEASE
 
 
 @pytest.fixture(autouse=True)
@@ -51,13 +24,6 @@ def script(path: Path, first: str = "#!/usr/bin/python") -> Path:
     path.write_text(f"{first}\n")
     path.chmod(0o755)
     return path
-
-
-def test_its_keys_are_those_that_its_own_function_looks_for() -> None:
-    """Not those of its class: `record_length` there is `record_length_bytes` in a workload's file."""
-    assert set(keys_of(SOURCE)) == {
-        "framework", "dataset", "dataset.record_length_bytes", "dataset.hdf5", "dataset.hdf5.chunk_dims", "reader", "reader.batch_size"
-    }  # fmt: skip
 
 
 def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,12 +56,19 @@ def test_a_program_that_is_no_python_is_named(tmp_path: Path, first: str, says: 
 
 
 @pytest.mark.parametrize(
-    ("missing", "says"),
-    [(["mpi4py", "torch"], "its Python lacks mpi4py, torch"), ([], "which keys it reads cannot be found out")],
+    ("answer", "says"),
+    [
+        ({"missing": ["mpi4py", "torch"]}, "its Python lacks mpi4py, torch"),
+        ({"version": "1.0.0"}, r"is 1\.0\.0; dlio-benchmark 2\.0\.0 of PyPI is supported"),
+        ({"renamed": True}, r"is a later tree of that name; dlio-benchmark 2\.0\.0 of PyPI is supported"),
+    ],
 )
-def test_one_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: list[str], says: str) -> None:
+def test_one_that_lacks_something_or_is_another_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: dict[str, object], says: str
+) -> None:
     """It is mostly installed without its dependencies, of which one names GPU libraries: some may have been forgotten."""
-    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": missing})
+    usual = {"version": "2.0.0", "renamed": False, "workloads": [], "missing": []}
+    monkeypatch.setattr(dlio, "_ask", lambda _: usual | answer)
     script(tmp_path / "dlio_benchmark")
     script(tmp_path / "mpirun", "#!/bin/sh")
     with pytest.raises(NoDlio, match=says):
@@ -103,62 +76,44 @@ def test_one_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_is_there_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "utils").mkdir()
-    (tmp_path / "utils" / "config.py").write_text(SOURCE)
-    (tmp_path / "configs" / "workload").mkdir(parents=True)
-    (tmp_path / "configs" / "workload" / "unet3d_h100.yaml").touch()
-    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": []})
-    script(tmp_path / "dlio_benchmark")
-    script(tmp_path / "mpirun", "#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    here = find()
-    assert (here.version, here.open_mpi, here.workloads) == ("2.0.0", True, frozenset({"unet3d_h100"}))
-    assert here.key("dataset.record_length_bytes", "dataset.record_length") == "dataset.record_length_bytes"
-    with pytest.raises(NoDlio, match="reads no key nothing"):
-        here.key("nothing")
+    """By a package of its name that says what the release says."""
+    package, about = tmp_path / "dlio_benchmark", tmp_path / "dlio_benchmark-2.0.0.dist-info"
+    for folder in (package / "utils", package / "configs" / "workload", about):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "utils" / "config.py").write_text("if 'record_length' in config['dataset']: pass\n")
+    (package / "configs" / "workload" / "unet3d_h100.yaml").touch()
+    (about / "METADATA").write_text("Name: dlio-benchmark\nVersion: 2.0.0\n")
+    monkeypatch.setattr(dlio, "_IMPORTED", ())
+    (tmp_path / "bin").mkdir()
+    script(tmp_path / "bin" / "python", f"#!/bin/sh\ncd '{tmp_path}'; exec '{sys.executable}' \"$@\"")
+    script(tmp_path / "bin" / "dlio_benchmark")
+    script(tmp_path / "bin" / "mpirun", "#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
+    assert (find().open_mpi, find().workloads) == (True, frozenset({"unet3d_h100"}))
 
 
 @pytest.mark.needs("dlio")
-def test_the_one_that_is_installed_reads_what_we_tell_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_one_that_is_installed_is_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    here = find()
-    assert {here.key(*spelt) for spelt in SPELLINGS.values()} <= here.keys
+    assert "unet3d_h100" in find().workloads
 
 
 # What it is told.
 
 
-HERE = Installed(
-    Path("/opt/dlio_benchmark"), Path("/usr/bin/mpirun"), open_mpi=True, version="2.0.0", keys=RELEASE, workloads=frozenset({"unet3d_h100"})
-)
-THERE = dataclasses.replace(HERE, keys=LATER)
+HERE = Installed(Path("/opt/dlio_benchmark"), Path("/usr/bin/mpirun"), open_mpi=True, workloads=frozenset({"unet3d_h100"}))
 
 
-def told(here: Installed, epochs: int = 1, steps: int | None = None, /, **given: str) -> dict[str, str]:
-    return overrides(here, parameters.complete({"engine": "dlio", **given}), epochs, steps, seed=7)
+def told(epochs: int = 1, steps: int | None = None, /, **given: str) -> dict[str, str]:
+    return overrides(parameters.complete({"engine": "dlio", **given}), epochs, steps, seed=7)
 
 
-@pytest.mark.parametrize("here", [HERE, THERE])
-def test_every_parameter_that_dlio_knows_is_given(here: Installed) -> None:
+def test_every_parameter_that_dlio_knows_is_given_by_a_key_that_it_reads() -> None:
     """But the bytes of one read, where the format's library reads as it likes."""
-    known = told(here, format="indexed_binary", checkpoint="on")
-    assert {here.key(*spelt) for spelt in SPELLINGS.values()} <= known.keys()
-
-
-def test_each_tree_is_told_in_its_own_spelling() -> None:
-    release, later = told(HERE, record_length_bytes="65536", checkpoint="on"), told(THERE, record_length_bytes="65536", checkpoint="on")
-    assert release["dataset.record_length"] == later["dataset.record_length_bytes"] == "65536"
-    assert release["checkpoint.model_size"] == later["model.model_size_bytes"] == "499153191"
-    assert not {key for key in release if key.endswith("_bytes")}
-    assert release.keys() <= RELEASE
-    assert later.keys() <= LATER
-
-
-def test_a_tree_that_reads_no_such_key_is_refused_before_it_runs() -> None:
-    """Else it would run something else without a word."""
-    here = dataclasses.replace(HERE, keys=RELEASE - {"dataset.record_length"})
-    with pytest.raises(NoDlio, match=r"reads no key dataset\.record_length_bytes or dataset\.record_length"):
-        told(here)
+    known = told(format="indexed_binary", checkpoint="on", record_length_bytes="65536")
+    assert {*KEYS.values()} <= known.keys() <= RELEASE
+    assert (known["dataset.record_length"], known["checkpoint.model_size"]) == ("65536", "499153191")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +123,7 @@ def test_a_tree_that_reads_no_such_key_is_refused_before_it_runs() -> None:
         ({}, "reader.prefetch_size", "0"),  # unset: torch's own factor of 2
         ({"format": "tfrecord", "read_threads": "3"}, "reader.prefetch_size", "6"),  # TensorFlow's is of batches
         ({"format": "tfrecord"}, "framework", "tensorflow"),
-        ({"format": "npy"}, "reader.data_loader", "pytorch"),
+        ({"format": "npz"}, "reader.data_loader", "pytorch"),
         ({"file_shuffle": "off"}, "reader.file_shuffle", "off"),
         ({"checkpoint": "on"}, "workflow.checkpoint", "True"),
         ({"checkpoint": "on"}, "checkpoint.steps_between_checkpoints", "-1"),
@@ -182,17 +137,17 @@ def test_a_tree_that_reads_no_such_key_is_refused_before_it_runs() -> None:
     ],
 )
 def test_what_it_would_do_otherwise_is_told(given: dict[str, str], key: str, value: str) -> None:
-    assert told(HERE, **given)[key] == value
+    assert told(**given)[key] == value
 
 
 def test_so_many_steps_are_told_of_each_epoch() -> None:
-    known = told(HERE, 2, 5)
+    known = told(2, 5)
     assert (known["train.epochs"], known["train.total_training_steps"]) == ("2", "5")
 
 
 def test_the_command_has_mpi_the_workload_and_one_folder_for_all_ranks() -> None:
     params = parameters.complete({"engine": "dlio", "processes": "4"})
-    said = command(HERE, params, told(HERE, processes="4"))
+    said = command(HERE, params, told(processes="4"))
     assert said[:7] == ["/usr/bin/mpirun", "-np", "4", "--bind-to", "none", "--oversubscribe", "/opt/dlio_benchmark"]
     assert said[7:9] == ["workload=unet3d_h100", "hydra.run.dir=output"]
     assert {"++workload.output.folder=output", "++workload.dataset.data_folder=data"} <= set(said)

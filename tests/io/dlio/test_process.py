@@ -18,7 +18,7 @@ START = """
 import sys, time
 from pathlib import Path
 from fixtures.studies.io.dlio_engine import Process
-process = Process([sys.executable, "-c", "import time; time.sleep(900)"], Path(sys.argv[1]), Path("log"))
+process = Process([sys.executable, "-c", "import time; time.sleep(900)"], Path(sys.argv[1]))
 print(process.pid, flush=True)
 time.sleep(900)
 """
@@ -51,36 +51,23 @@ def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> 
     orphan = (
         "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'], start_new_session=True).pid)"
     )
-    process = Process([sys.executable, "-c", orphan], tmp_path, tmp_path / "log")
-    until(lambda: not process.alive())
+    process = Process([sys.executable, "-c", orphan], tmp_path)
+    until(lambda: process.ended() is not None)
     pid = int((tmp_path / "output.txt").read_text())
     assert alive(pid)
-    process.finish()
+    process.close()
     until(lambda: not alive(pid))
-
-
-def test_lines_come_whole_and_once(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    process = Process(["true"], tmp_path, log)
-    assert process.lines() == []
-    log.write_bytes(b"one\ntw")
-    assert process.lines() == ["one"]
-    with log.open("ab") as file:
-        file.write(b"o\n\xff\n")
-    assert process.lines() == ["two", "\ufffd"]
-    assert process.lines() == []
-    process.finish()
 
 
 def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = "print('warming up'); raise RuntimeError('DataLoader worker (pid 7) exited unexpectedly')"
-    process = Process([sys.executable, "-c", said], tmp_path, tmp_path / "log")
-    until(lambda: not process.alive())
+    process = Process([sys.executable, "-c", said], tmp_path)
+    until(lambda: process.ended() is not None)
     with pytest.raises(Refused) as refused:
         process.must_have_ended_well()
-    process.finish()
+    process.close()
     assert str(refused.value) == (
         "DLIO failed (mpirun ended with exit code 1). It said: RuntimeError: DataLoader worker (pid 7) exited unexpectedly"
     )

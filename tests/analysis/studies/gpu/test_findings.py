@@ -1,18 +1,15 @@
-"""Relations, bounds, equal work and courses, on values that are known."""
+"""Relations, bounds and courses, on values that are known."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.gpu import logs
-from analysis.studies.gpu.checks import bounds_of, limits, odd_ones
+from analysis.studies.gpu.checks import bounds_of, limits
 from analysis.studies.gpu.findings import courses, fitted, lines, misled
 from analysis.studies.gpu.grid import (
     ACTIVE,
@@ -26,15 +23,12 @@ from analysis.studies.gpu.grid import (
     Chip,
     GridCell,
     Work,
+    chip_of,
     idle,
     log_of,
     statistics,
     table,
 )
-from analysis.terms import Unreadable
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
 
 A100 = Chip("A100", 108, 64, 32)
 shares = st.floats(0, 1, allow_nan=False)
@@ -164,44 +158,6 @@ def test_a_mean_above_the_duty_is_a_violation_though_no_sample_is_above_the_boun
     assert [one.bound.split()[0] for one in found.violations] == ["mean"]
 
 
-@given(st.integers(1, 9), st.floats(0.001, 0.1), st.integers(2, 8))
-def test_equal_launches_are_never_blamed(floor: int, a_block: float, count: int) -> None:
-    """A run lasts as long as its launches at least, then grows with its blocks."""
-    samples = {(4**at, 256): float(max(floor, round(a_block * 4**at))) for at in range(count)}
-    assert odd_ones(samples) == []
-
-
-@pytest.mark.parametrize(("at", "factor"), [(4, 0.3), (5, 0.25), (3, 5.0)])
-def test_one_that_ran_less_or_more_is_named(at: int, factor: float) -> None:
-    samples = {(4096 * 2**step, 1024): 100.0 * 2**step for step in range(7)}
-    wrong = 4096 * 2**at, 1024
-    samples[wrong] *= factor
-    (odd,) = odd_ones(samples)
-    assert odd.size == wrong
-
-
-def test_of_two_that_disagree_alone_the_one_beside_the_line_of_the_others_is_named() -> None:
-    """Six in proportion, the last cut short at 100 of 320: only the fifth (160) disagrees with it."""
-    samples = {(512 * 2**at, 1024): 10.0 * 2**at for at in range(6)}
-    samples[16384, 1024] = 100.0
-    (odd,) = odd_ones(samples)
-    assert (odd.size, odd.rival) == ((16384, 1024), None)
-    assert (odd.least, odd.most) == (158, 324)
-
-
-@pytest.mark.parametrize("counts", [{8: 160.0, 16: 100.0}, {1: 30.0, 8: 160.0, 16: 100.0}])
-def test_where_no_line_tells_which_of_two_is_wrong_both_are_named_as_a_pair(counts: dict[int, float]) -> None:
-    found = odd_ones({(blocks, 256): count for blocks, count in counts.items()})
-    assert [(one.size, one.rival) for one in found] == [((8, 256), (16, 256)), ((16, 256), (8, 256))]
-    assert (found[1].least, found[1].most) == (158, 324)
-
-
-def test_a_small_count_is_reckoned_up_with_its_error() -> None:
-    """10 samples may be 12, and of 8 times the blocks then half as much again as 96; 140 lies within that, 160 does not."""
-    assert odd_ones({(1, 32): 10.0, (8, 32): 140.0}) == []
-    assert odd_ones({(1, 32): 10.0, (8, 32): 160.0})
-
-
 def test_utilisation_and_smact_are_counted_by_cell() -> None:
     rows = {
         (1, 1): {UTILIZATION: 91.0, GRACT: 0.91, SMACT: 0.002, SMOCC: 0.0},
@@ -222,34 +178,11 @@ def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
     assert [fall[:2] for fall in course.falls] == [(4, 8)]  # .005 is rounding and noise
 
 
-rows = st.dictionaries(
-    st.tuples(st.integers(1, 10**6), st.integers(1, 1024)),
-    st.dictionaries(st.sampled_from(list(logs.COLUMNS.values())), st.floats(-1e6, 1e6), min_size=1),
-    min_size=1,
-    max_size=20,
-)
+SMS = {"NVIDIA A100-SXM4-40GB": 108, "NVIDIA H100 PCIe": 114, "NVIDIA H100 80GB HBM3": 132, "NVIDIA H200": 132}
+UNKNOWN = ("NVIDIA H100", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA DGX Display", None)
 
 
-@given(rows)
-def test_a_table_that_was_written_is_read_to_the_last_digit(
-    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[int, int], dict[str, float]]
-) -> None:
-    path = tmp_path_factory.mktemp("csv") / "mean.csv"
-    path.write_text(logs.table_text(CellTable(MEAN, "made", rows)))
-    assert logs.is_table(path)
-    assert logs.read_table(path).rows == rows
-
-
-def test_damaged_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
-    monkeypatch.chdir(tmp_path)
-    messages = {}
-    head = "#Thread Blocks,#Threads,GRACT\n"
-    for text in ("1,1", *(head + rows for rows in ("1,1,high\n", "1,1,inf\n", "1.5,1,1\n", "1,1,1\n1,1,1\n", ""))):
-        Path("mean.csv").write_text(text)
-        with pytest.raises(Unreadable) as refused:
-            logs.read_table(Path("mean.csv"))
-        messages[text] = str(refused.value)
-    Path("mode.csv").write_text(head + "1,1,1\n")
-    with pytest.raises(Unreadable, match=r"mode\.csv"):
-        logs.read_table(Path("mode.csv"))
-    assert messages == snapshot
+def test_sms_are_known_by_name_or_not_at_all() -> None:
+    assert {name: chip_of(name).sms for name in (*SMS, *UNKNOWN)} == SMS | dict.fromkeys(UNKNOWN)
+    assert [chip_of(name).missing is None for name in (*SMS, *UNKNOWN)] == [True] * 4 + [False] * 4
+    assert {chip_of(name, 77).sms for name in (*SMS, *UNKNOWN)} == {77}

@@ -55,34 +55,25 @@ def test_its_figures_come_out_of_its_step_lists() -> None:
     assert judged.value("samples_per_s_dlio") == judged.value("samples_per_s_whole")
 
 
-def test_a_checkpoint_moves_the_end_that_dlio_reckons_with() -> None:
-    """Two ranks, epochs of 0.14 s and a checkpoint after each: 73.17 % was reported where the lists give 77.24 %, so no figure stands."""
-    judged = judge(recorded("2"))
-    assert [doubt.kind for doubt in judged.doubts if "73.17 %" in doubt.reason] == ["degenerate"]
-    assert judged.value("au_whole_percent") is None
-    assert len(judged.run.checkpoints) == 2
-    assert "rank 0's stamps" in judged.run.notes[0]
-
-
 def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
     """2.0.0 leaves neither a summary nor step lists of it, later ones a summary with bare NaN; both are known by their configuration."""
     (made,) = [run for run in read(RECORDED) if run.kind == "generation"]
     assert made.epochs == ()
     assert made.started_utc is not None
-    assert made.dataset == {"folder": "/srv/study/data/unet3d", "format": "npz", "files": 24, "samples_per_file": 1}
+    assert made.dataset == {"format": "npz", "files": 24, "samples_per_file": 1}
     folder(tmp_path, Made(generates=True))
     assert "NaN" in next(tmp_path.rglob("summary.json")).read_text()
     assert [(run.kind, run.epochs) for run in read(tmp_path)] == [("generation", ())]
 
 
 def test_a_made_folder_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
-    folder(tmp_path, Made(loads=(0.5, *[0.05] * 19), cached_kb=2048))
+    folder(tmp_path, Made(loads=(0.5, *[0.05] * 19)))
     (run,) = read(tmp_path)
     assert [(one.number, one.rank) for one in run.epochs] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert run.epochs[0].load_s == (0.5, *[0.05] * 19)
     assert run.epochs[0].duration_s == pytest.approx(0.5 + 0.95 + 2.0 + 0.1)
-    assert (run.host.cached_bytes, run.host.memory_bytes, run.host.cpus) == (2 * 2**20, 16 * 2**30, 8)
-    assert run.dataset == {"folder": "/srv/study/data/unet3d", "format": "npz", "files": 320, "samples_per_file": 1}
+    assert (run.host.memory_bytes, run.host.cpus) == (16 * 2**30, 8)
+    assert run.dataset == {"format": "npz", "files": 320, "samples_per_file": 1}
     assert not judge(run).doubts
 
 
@@ -185,7 +176,7 @@ def test_a_copy_without_its_hidden_folder_has_what_needs_no_configuration(tmp_pa
     (place / "dlio.log").write_text(log)
     (run,) = read(tmp_path)
     copied = judge(run)
-    assert (run.model, run.configured, run.batch_size) == ("unet3d_h100", False, 4 if log else None)
+    assert (run.model, run.params, run.batch_size) == ("unet3d_h100", {}, 4 if log else None)
     assert run.record_length_bytes == pytest.approx(2**20)
     for name in ("au_steady_percent", "au_whole_percent", "first_step_share", "barrier_share"):
         assert copied.value(name) == whole.value(name) is not None
@@ -256,18 +247,18 @@ def test_hydra_s_folder_goes_by_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_a_summary_alone_is_read_as_what_dlio_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Submissions often keep no step lists: the figures are shown as DLIO's own, and nothing is judged by them."""
+    """Submissions often keep no step lists: the figures are DLIO's own."""
     copy = tmp_path / "2"
     copy.mkdir()
     shutil.copy(RECORDED / "2" / "summary.json", copy)
     (run,) = read(tmp_path)
     assert (run.kind, run.epochs, run.processes) == ("summary", (), 2)
     assert run.reported["train_au_mean_percentage"] == pytest.approx(73.1656, abs=1e-4)
+    assert judge(run).value("au_steady_percent") == run.reported["train_au_mean_percentage"]
     assert main(["io", str(tmp_path)]) == 0
-    page = " ".join(capsys.readouterr().out.split())
-    assert "1 with a summary alone" in page
-    assert "2 73.17 108.8 6.799" in page
-    assert "Reported by DLIO, not checked" in page
+    text = capsys.readouterr().out
+    assert "73.2" in text
+    assert "without step lists" in text
 
 
 def test_a_folder_that_lost_one_rank_s_lists_is_still_refused(tmp_path: Path) -> None:

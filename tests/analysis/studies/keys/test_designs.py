@@ -55,12 +55,6 @@ def cut(saved: JSON, ran: Callable[[JSON], bool]) -> None:
     ours["design"]["order"] = [name for name in ours["design"]["order"] if name in names]
 
 
-def conclude(saved: JSON, text: str, stage: str) -> None:
-    ours = saved["deeptweak"]
-    stages = [{"block": cell["block"], "stage": stage if cell["block"] == 1 else "confirmation"} for cell in ours["cells"]]
-    ours["design"]["conclusion"] = {"text": text, "done": True, "cells": stages}
-
-
 def ablated(change: Callable[[JSON], None]) -> Run:
     saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
     for one in saved["benchmarks"]:
@@ -102,10 +96,6 @@ SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
     # Alone neither does anything; together they cost a fifth, so in the profile each seems to cost all of it.
     "keys that need each other": ({"a.one", "a.two"}, lambda: run_of("ablation", NEED_EACH_OTHER, ablation(3))),
     "one block of an ablation": (set(), lambda: run_of("ablation", Keys(FOUR), ablation(4), ONE_BLOCK)),
-    "two cells of a bisection": (
-        set(),
-        lambda: run_of("bisect", Keys(FOUR), {"profile": frozenset(range(4)), "profile.t01": frozenset({0, 1})}, ONE_BLOCK),
-    ),
     "cut short": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, short),
     "value there before": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(had_before)),
     "not in force": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(not_in_force)),
@@ -116,8 +106,8 @@ SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
     "true notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN)),
     # Resolution, generators and aliases are the points' own; a file that says otherwise was edited.
     "false notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN)),
-    "screening": ({"k.5"}, lambda: run_of("screening", EIGHT, plackett_burman_12(8))),
-    "nothing to screen": (set(), lambda: run_of("screening", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
+    "screening": ({"k.5"}, lambda: run_of("file", EIGHT, plackett_burman_12(8))),
+    "nothing to screen": (set(), lambda: run_of("file", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
     "nothing matters": (
         set(),
         lambda: run_of("ablation", Keys(dict.fromkeys(FOUR, 0.0)), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, drift=0.05, seed=4)),
@@ -192,7 +182,7 @@ def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot:
     complaints = []
     for asked, *names in (
         (run, "vm.key0", "vm.key1"),
-        (run_of("screening", keys, plackett_burman_12(8)), "k.0", "k.1"),
+        (run_of("file", keys, plackett_burman_12(8)), "k.0", "k.1"),
         (run_of("ablation", Keys(FOUR), ablation(4)), "vm.swappiness", "vm.dirty_ratio"),
     ):
         with pytest.raises(Refused) as refusal:
@@ -205,7 +195,7 @@ def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot:
 def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
     """Two keys cost a tenth only where both are set: the main effects of others hold a third of it, and are called suspects, no more."""
     keys = Keys({f"k.{at}": 0.0 for at in range(11)}, together={("k.0", "k.1"): -0.10})
-    found = only(run_of("screening", keys, plackett_burman_12(11)))
+    found = only(run_of("file", keys, plackett_burman_12(11)))
     assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {"k.0", "k.1"}
     assert re.match(r"\d+ suspects: ", found.sentence)
 
@@ -303,34 +293,6 @@ def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None
         assert one.effect == pytest.approx(other.effect, rel=1e-9, abs=1e-12)
 
 
-def test_an_adaptive_design_is_believed_by_the_cells_that_confirm(snapshot: SnapshotAssertion) -> None:
-    """A bisection: what was searched chose the suspect and flatters it; the three blocks that ran afterwards are what is looked at."""
-    points = {"profile": frozenset(range(4)), "profile.t02": frozenset({0, 1}), "profile.t03": frozenset({2, 3})}
-    points |= {"profile.no-1": frozenset({0, 2, 3}), "profile.only-1": frozenset({1})}
-    search, confirm = {"stock", "profile", "profile.t02", "profile.t03"}, {"stock", "profile", "profile.no-1", "profile.only-1"}
-    saved = designed("bisect", Keys(FOUR), points, QUIET)
-    cut(saved, lambda cell: cell["tweakset"] in (search if cell["block"] == 1 else confirm))
-    conclude(saved, "vm.dirty_ratio is the one.", "search")
-    (found,) = effects_of(load.from_json(saved, "made-up.json"))
-    assert {row.block for row in found.observed.rows} == {"2", "3", "4"}
-    assert (found.sentence, found.notes) == snapshot
-    assert term(found, "vm.dirty_ratio in the profile").gain == pytest.approx(-0.10, abs=0.015)
-
-
-def test_a_search_is_believed_by_its_confirmation_and_never_beyond_the_interval() -> None:
-    """The best of the exploration by luck: what it is confirmed at is nothing, so no tweak set can be named."""
-    points = {f"profile.t{at:02}": frozenset({at % 4}) for at in range(1, 6)} | {
-        "profile.c1": frozenset({2, 3}),
-        "profile": frozenset(range(4)),
-    }
-    saved = designed("search", Keys(dict.fromkeys(FOUR, 0.0)), points, Made(blocks=6, steps=6, run_cv=0.02, seed=3))
-    cut(saved, lambda cell: cell["block"] == 1 or cell["tweakset"] in {"stock", "profile.c1", "profile"})
-    conclude(saved, "profile.c1 is 9 % faster.", "exploration")
-    (found,) = effects_of(load.from_json(saved, "made-up.json"))
-    assert {one.label for one in found.terms} == {"profile", "profile.c1 (kernel.numa_balancing = 1, vm.vfs_cache_pressure = 1)"}
-    assert "No candidate can" in found.sentence
-
-
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
     rng = np.random.default_rng(5)
     factors = (DesignFactor("vm.swappiness", "A", ("as found", "1", "60")), DesignFactor("vm.dirty_ratio", "B", ("as found", "5")))
@@ -411,5 +373,5 @@ def test_a_design_over_keys_is_its_run_and_a_matrix_is_not() -> None:
     for _ in range(2):
         brief, whole = keys.answer(run, brief=True), keys.answer(run)
         assert any("a = 1" in line.text for line in brief.findings)
-        assert (brief.sections, len(whole.sections)) == ([], 2)
+        assert (brief.sections, len(whole.sections)) == ((), 2)
         assert brief.data == whole.data

@@ -21,7 +21,7 @@ from analysis.studies.keys import two_level
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed
 from fixtures.designs import Factor as Varied
-from fixtures.designs import Laid, Options, fractional, screening
+from fixtures.designs import Laid, Options, fractional
 from fixtures.terms import TweakSet
 from tests.made_designs import plackett_burman_12
 
@@ -231,9 +231,8 @@ def analysed(design: str, laid: Laid, keys: int) -> Effects:
     [
         ("fractional", fractional.points, Options()),
         ("fractional", fractional.points, Options(resolution=3)),
-        ("screening", screening.points, Options()),
     ],
-    ids=["IV", "III", "screening"],
+    ids=["IV", "III"],
 )
 def test_notes_and_points_agree(design: str, points: Points, options: Options) -> None:
     for keys in range(3, 13):

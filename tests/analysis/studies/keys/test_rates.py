@@ -54,7 +54,7 @@ def tables(plan: Plan, count: int, seed: int = 11) -> list[Effects]:
 
 FACTORIAL = Plan("factorial", 3, factorial(3), 3)
 ABLATION = Plan("ablation", 6, ablation(6), 5)
-SCREENING = Plan("screening", 12, TWELVE, 1)
+SCREENING = Plan("file", 12, TWELVE, 1)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ SCREENING = Plan("screening", 12, TWELVE, 1)
     ("plan", "exact"),
     [
         (FACTORIAL, True),
-        (Plan("screening", 11, plackett_burman_12(11), 2), True),
+        (Plan("file", 11, plackett_burman_12(11), 2), True),
         (SCREENING, False),
         (ABLATION, False),
         (replace(ABLATION, louder={PROFILE: 3}), False),

@@ -55,22 +55,13 @@ def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overh
     core = arm(found, "sampler").own.core
     assert core is not None
     assert core.value == pytest.approx(0.003)
-    assert arm(found, "sampler").own.unproven == ""
-
-
-def test_a_share_of_a_core_that_holds_what_switching_takes_is_no_failure() -> None:
-    """0.7 %: of that nobody knows how much was for being stopped and let go on."""
-    (found,) = overheads(from_json(turned_run(COSTS, core=0.007), "turned.json"))
-    check = next(one for one in found.checks if "of a core" in one.name)
-    assert check.passed == "NOT SHOWN"
 
 
 def test_nothing_is_said_of_what_only_whole_processes_have(found: Overhead) -> None:
-    """All CPU of a process and energy are of both arms, there is no cell without a monitor, and those inside it were not asked for."""
+    """All CPU of a process and energy are of both arms, and there is no cell without a monitor."""
     sampler = arm(found, "sampler")
-    assert (sampler.total, sampler.energy, found.position) == (None, None, None)
+    assert (sampler.total, sampler.energy) == (None, None)
     assert arm(found, "stock").n == 0
-    assert [one.passed for one in found.checks] == ["PASS"] * 3
 
 
 def test_the_page_and_the_ending(run: Run, found: Overhead, snapshot: SnapshotAssertion) -> None:
@@ -82,19 +73,6 @@ def test_the_page_and_the_ending(run: Run, found: Overhead, snapshot: SnapshotAs
 def test_few_processes_speak_by_their_pairs() -> None:
     (found,) = overheads(from_json(turned_run(COSTS, processes=2), "turned.json"))
     assert (found.units, arm(found, "sampler").n) == ("pairs of segments", 64)
-
-
-def test_rates_are_ordered_by_what_was_paid_inside_their_own_processes() -> None:
-    """The process that ran at 100 Hz was on a machine that was twice as fast: its segments without are no less so."""
-    costs = {"sampler:hz=1": 0.0, "sampler": 0.02, "sampler:hz=100": 0.08}
-    saved = turned_run(costs)
-    for one in saved["benchmarks"]:
-        steps = one["extra_info"]["steps"]
-        if one["extra_info"]["tweakset"] == "sampler:hz=100":
-            steps["cpu_s"] = [value / 2 for value in steps["cpu_s"]]
-    (found,) = overheads(from_json(saved, "turned.json"))
-    (dose,) = found.doses
-    assert dose.trend == "holds"
 
 
 def test_a_process_that_tells_of_another_monitor_is_left_out_with_its_segments() -> None:
@@ -120,5 +98,5 @@ def test_a_time_at_work_that_cannot_be_makes_no_share_of_a_core_small(told: floa
         if one["extra_info"]["monitor"]["name"]:
             one["extra_info"]["monitor"]["told"]["at_work_s"] = told
     (found,) = overheads(from_json(saved, "turned.json"))
-    check = next(one for one in found.checks if "of a core" in one.name)
-    assert check.passed == "NOT SHOWN"
+    core = arm(found, "sampler").own.core
+    assert core is None or core.value > 0.005

@@ -172,9 +172,6 @@ def test_what_cannot_be_planned_is_one_line(
     saved_file(tmp_path, NOISY)
     saved_file(tmp_path, replace(PILOT, blocks=1), "one.json")
     saved_file(tmp_path, replace(PILOT, arms=(STOCK, Arm("ignored", requested=SETTING, observed={"vm.swappiness": "60"}))), "ignored.json")
-    bisected = designed("bisect", Keys({"a.b": 0.05, "c.d": 0.0}), ablation(2))
-    bisected["deeptweak"]["design"]["conclusion"] = {"text": "a.b saves.", "done": True}
-    Path("bisected.json").write_text(json.dumps(bisected))
     switched = switched_run()
     Path("switched.json").write_text(json.dumps(switched))
     cases: dict[str, tuple[str, ...]] = {
@@ -186,7 +183,6 @@ def test_what_cannot_be_planned_is_one_line(
         "two blocks": ("--effect", "3%", "--blocks", "2", "run.json"),
         "one block": ("--effect", "3%", "one.json"),
         "not in force": ("--effect", "3%", "ignored.json"),
-        "bisection": ("--effect", "3%", "bisected.json"),
         "switched": ("--effect", "3%", "switched.json"),
     }
     assert refusals(capsys, {name: ("plan", *words) for name, words in cases.items()}) == snapshot

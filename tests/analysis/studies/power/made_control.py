@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.studies.power import parameters
-from analysis.studies.power.simulation import reader
 from control.power.catalog import platform
 from control.power.plant import Mismatch, Plant, batches
 from control.power.tables import Tables
 from control.power.terms import Knobs, Question, Seen, Settings, Tenant
 from tests.analysis.studies.power.made_reference import reference
+from tests.analysis.studies.power.playing import reader
 
 CLOCKS = platform("3080Ti").sm_mhz
 KNOBS = Knobs(

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
-from analysis.studies.power.simulation import reader, tables_for
 from analysis.terms import UnknownName
 from control.power import algorithms
 from control.power.algorithms.ladder import BatchDvfs, Morak, Rungs
@@ -25,6 +24,7 @@ from control.power.tables import partition_of
 from control.power.terms import Controller, Decision, Infeasible, Partition, Question, Seen, Settings, Unsupported
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen, tenants
+from tests.analysis.studies.power.playing import reader, tables_for
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power.simulation import play, reader
 from control.power import algorithms, catalog
 from control.power.algorithms import steady
 from control.power.algorithms.pctodl import Steps, Thermo, draw_of
@@ -26,6 +25,7 @@ from control.power.terms import Infeasible, Knobs, Partition, Question, Setting,
 from tests.analysis.studies.power import made_control, made_cpu
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen
+from tests.analysis.studies.power.playing import play, reader
 from tests.analysis.studies.power.toy import GPU, Toy
 from tests.conftest import REFERENCE
 

@@ -64,14 +64,9 @@ def test_the_originals_procedure_is_asked_for_by_name(tmp_path: Path, power: Pow
 def test_refusals(folder: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     """Before anything is written; a pipe is not waited for."""
     monkeypatch.chdir(folder.parent)
-    copied = folder.parent / "copied"
-    copied.mkdir()
-    anchors = traces.read(folder / "anchors.csv")
-    for network in ("net", "other"):
-        traces.write(copied / f"{network}.csv", [replace(row, network=network) for row in anchors])
     Path("bad.csv").write_bytes(b"\xff\xfe\x00")
     os.mkfifo("pipe.csv")
-    named = [["traces", "--network", "nets"], *([name] for name in ("copied", "none.csv", "bad.csv", "pipe.csv"))]
+    named = [["traces", "--network", "nets"], *([name] for name in ("none.csv", "bad.csv", "pipe.csv"))]
     calls = [[*args, "--gpu", "3080Ti"] for args in named] + [["traces", "--gpu", gpu] for gpu in ("", " ", "a\0b")]
     assert refusals(power, "fit", [[*args, "-o", "out"] for args in calls]) == snapshot
     assert not Path("out").exists()

@@ -32,22 +32,15 @@ def said(power: Power, folder: Path, *options: str) -> Any:
 
 
 def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
-    """Of watts, of a unit of its own, and of a model with an exponent on the bound of its fit: it promises what was not measured."""
+    """Of watts, and of a unit of its own."""
 
     def page(folder: Path, *options: str) -> str:
         return re.sub(r"\d+\.\d+", "#.#", power("partition", folder, *options).page)
 
     a100 = ["--network", "resnet50", "--gpu", "A100"]
-    assert page(made, *a100, "--cap", "130", "--profiled-only") == snapshot(name="watts")
+    assert page(made, *a100, "--cap", "130") == snapshot(name="watts")
     assert page(made, *a100, "--cap", smallest(power, made, *a100), "--greedy", "fast") == snapshot(name="above the cap")
     assert page(made_cpu.folder(tmp_path / "cpu"), "--cap", "1.2", *LADDER) == snapshot(name="CPU seconds")
-    mixes = (page(made, *a100, *more).rpartition("\n\n•")[2] for more in (["--front"], ["--cap", "130"]))  # what stands below the table
-    assert [re.sub(r"\d+", "#", notes) for notes in mixes] == snapshot(name="mixes")
-    model = reference("resnet50", gpu="A100", mem_mhz=1215.0)
-    (tmp_path / "bound").mkdir()
-    parameters.write(replace(model, power=replace(model.power, gamma=1.0)), tmp_path / "bound/one.json", "reference")
-    assert page(tmp_path / "bound", "--cap", "130", "--profiled-only") == snapshot(name="bound")
-    assert [one["kind"] for one in said(power, tmp_path / "bound", "--cap", "130", "--profiled-only")["findings"]] == ["bound"]
 
 
 LADDER = ["--clocks", "0.25,0.5,1"]
@@ -114,13 +107,12 @@ def test_refusals(made: Path, tmp_path: Path, power: Power, monkeypatch: pytest.
     )
     a100 = ["--gpu", "A100"]
     capped = [[*a100, "--cap", cap] for cap in ("nan", "-5", "30")]
-    capped += [[*a100, "--cap", "100", *more] for more in (["--margin", "inf"], ["--most-processes", "0"], ["--tasks", "t.yaml"])]
-    capped += [[*a100, "--cap", "100", "--sds", "2"], [*a100, "--cap", "100", "--sds", "2", "--greedy", "fast"]]
+    capped += [[*a100, "--cap", "100", *more] for more in (["--margin", "inf"], ["--tasks", "t.yaml"])]
     of_task = [["--task", "6", "--network", "resnet50"], ["--task", "6", *a100], ["--task", "99"], ["--task", "1"]]
     of_task += [["--tasks", "own.yaml", "--task", "2", *a100]]
-    calls = [["parameters", *more] for more in (["--cap", "130"], *capped, [*a100, "--front", "--greedy", "fast"], *of_task)]
+    calls = [["parameters", *more] for more in (["--cap", "130"], *capped, *of_task)]
     calls += [["cpu", "--cap", "0.01", *LADDER], ["cpu", "--tasks", "own.yaml", "--task", "1", *LADDER]]
-    calls += [["parameters", *a100], ["parameters", *a100, "--cap", "130", "--front"]]
+    calls += [["parameters", *a100], ["parameters", *a100, "--cap", "130", "--task", "6"]]
     messages = refusals(power, "partition", calls)
     assert {name: re.sub(r"\d+\.\d{2,}", "#.#", said) for name, said in messages.items()} == snapshot
     assert made.name == "parameters"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from analysis.studies.power.simulation import counted, play, tables_for
 from control.errors import Refused
 from control.power.plant import IDLE_PART, SMALLEST, Mismatch
 from control.power.tables import partition_of
 from control.power.terms import Decision, Seen, Settings
 from tests.analysis.studies.power import made_control
 from tests.analysis.studies.power.made_control import question, tenants
+from tests.analysis.studies.power.playing import play, tables_for
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -55,16 +55,6 @@ def test_it_is_off_by_the_whole_error_up_or_down_as_the_seed_has_it(place: Path,
     images, power = modelled(place, TWO)
     assert ran.readings_w[-1] == pytest.approx(power_gain * power)
     assert ran.throughput_images_per_s == pytest.approx(image_gain * images)
-
-
-def test_each_partition_may_be_off_by_itself_and_stays_so(place: Path) -> None:
-    device = made_control.plant(place, Mismatch(partition_error=0.05))
-    other = replace(TWO, tenants=tenants((75, 32), (25, 16)))
-    ratios = []
-    for now in (TWO, other, TWO):
-        device.apply(now)
-        ratios.append(device.run(1.0).throughput_images_per_s / modelled(place, now)[0])
-    assert ratios[0] == ratios[2] != ratios[1]
 
 
 def test_power_follows_late_by_its_time_constant(place: Path) -> None:
@@ -167,12 +157,6 @@ def test_the_cap_an_observation_tells_is_the_next_iterations(place: Path) -> Non
     assert [row.cap_w for row in rows] == [200.0, 200.0, 150.0, 150.0]
     assert [seen.cap for seen in controller.told] == [200.0, 150.0, 150.0, 150.0]
     assert [row.why for row in rows] == ["start", "hold", "hold", "hold"]
-
-
-def test_the_second_half_of_each_phase_counts(place: Path) -> None:
-    asked = replace(question("any", place), caps=((0, 200.0), (4, 150.0)), iterations=10)
-    rows = play(asked, Still(), made_control.plant(place))
-    assert [row.cap_w for row in counted(asked, rows)] == [200.0] * 2 + [150.0] * 3
 
 
 @pytest.mark.parametrize("wrong", [{"gain_error": 1.0}, {"noise_w": -1.0}, {"seed": -1}, {"lag_s": -0.1}])

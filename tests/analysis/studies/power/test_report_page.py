@@ -87,6 +87,6 @@ def test_the_html_report_has_section_and_pictures() -> None:
     _, _, section = html.partition('<h2 id="power">')
     assert "SIMULATED: back-end replay" in section.partition("<h2")[0]
     assert '<a href="#power">' in html
-    for name in ("power_forest", "power_trace", "power_pareto", "power_predicted"):
+    for name in ("power_forest", "power_trace", "power_predicted"):
         assert f'id="picture-{name}"' in html or f'alt="{name}' in html
     assert html.lower().count("<script") == 1  # the page's own, named by its hash in the policy; none out of a file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, pictures, power_forest, power_pareto, power_predicted, power_trace
+from analysis.plots import fitting, pictures, power_forest, power_predicted, power_trace
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import NARROW, SMALL
 from tests.analysis.plots.reading import faults, lines_of, points, said
@@ -18,7 +18,7 @@ from tests.synthetic import saved_run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = ("power_forest", "power_trace", "power_pareto", "power_predicted")
+NAMES = ("power_forest", "power_trace", "power_predicted")
 LOST = Algorithm("directcap", broken=dict.fromkeys(range(1, 5), ("skipped", "directcap needs a limit of power")))
 MADE = MadeCapped(
     tasks={6: ((0, 130.0),), 29: ((0, 200.0), (10, 160.0))},
@@ -78,12 +78,6 @@ def test_the_trace_falls_with_the_cap(drawings: dict[str, Figure]) -> None:
     assert {tuple(sorted({y for _, y in points(line)})) for line in caps} == {(130.0,), (160.0, 200.0)}
 
 
-def test_the_front_is_drawn_from_least_to_most(drawings: dict[str, Figure]) -> None:
-    front = points(drawings["power_pareto"].axes[0].lines[0])
-    assert front == sorted(front)
-    assert [y for _, y in front] == sorted(y for _, y in front)
-
-
 def test_predictions_are_where_they_are_off(drawings: dict[str, Figure]) -> None:
     (off,) = {round(y, 6) for line in lines_of(drawings["power_predicted"].axes[0], "v") for _, y in points(line)}
     assert off == pytest.approx(3.0)
@@ -92,9 +86,8 @@ def test_predictions_are_where_they_are_off(drawings: dict[str, Figure]) -> None
 def test_without_a_sensor_there_is_no_power_to_draw() -> None:
     scene = scene_with(replace(MADE, backends=("cpu",), power_source="none", tasks={6: ((0, 130.0),)}, blocks=3))
     assert "no sensor" in said(power_forest.draw(scene))
-    for picture in (power_pareto, power_trace):
-        with pytest.raises(NothingToDraw, match="no sensor"):
-            picture.draw(scene)
+    with pytest.raises(NothingToDraw, match="no sensor"):
+        power_trace.draw(scene)
 
 
 def test_nobody_who_predicted_nothing_is_drawn() -> None:

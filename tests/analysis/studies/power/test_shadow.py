@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
-from analysis.studies.power.simulation import play, reader, tables_for
 from control.power import algorithms
 from control.power.plant import Mismatch, Plant
 from control.power.shadow import BATCHES, Shadow, around, bounds
@@ -19,6 +18,7 @@ from control.power.tables import partition_of
 from control.power.terms import Partition, Question, Settings
 from tests.analysis.studies.power import made_control
 from tests.analysis.studies.power.made_control import KNOBS, question, seen, tenants
+from tests.analysis.studies.power.playing import play, reader, tables_for
 from tests.conftest import REFERENCE
 
 PCTODL = REFERENCE / "pctodl"

@@ -54,10 +54,6 @@ class Toy:
 class UnsureToy(Toy):
     """The same, unsure by a tenth of what it predicts."""
 
-    def power_sd_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """One standard deviation, W."""
-        return self.power_w(anchor, sm_mhz) / 10
-
     def throughput_sd_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """One standard deviation."""
         return self.throughput_images_per_s(anchor, sm_mhz) / 10

@@ -101,8 +101,8 @@ def test_the_page_has_a_section_of_its_own_for_streams(scheduling: Run) -> None:
     assert '<h2 id="jobs">' in page.html
     assert "No verdict</span>" not in page.html
     drawn = {name for name, missing in page.pictures.items() if missing is None}
-    assert {"jobs_overview", "jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies"} <= drawn
-    assert not {"steps", "distribution", "averages"} & page.pictures.keys()
+    assert {"jobs_over_time", "jobs_waits", "jobs_policies"} <= drawn
+    assert not {"steps", "run_order"} & page.pictures.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""Result folders of DLIO as the command shows them: rows of the table of input, damaged folders named, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.__main__ import main
+from tests.dlio_like import Made, folder
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+
+EIGHT = Made(after_s=900, loads=(1.0, *[0.02] * 79), reader={"read_threads": 8}, overrides=("++workload.reader.read_threads=8",))
+
+
+def baselines(where: Path, waits: Sequence[float]) -> None:
+    for at, wait in enumerate(waits):
+        folder(where / "2", Made(after_s=100 * at, loads=(1.0, *[wait] * 79)))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder the command runs in, so that no path is on its pages."""
+    monkeypatch.chdir(tmp_path)
+    return Path("study")
+
+
+def page(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    assert main(["io", *map(str, words)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= 100
+    return out
+
+
+def test_the_whole_page(here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    """Baselines run twice, a setting once, another model, and one folder that only generated data."""
+    baselines(here, (0.030, 0.031))
+    folder(here / "2_read_threads_8", EIGHT)
+    folder(here / "made", Made(after_s=50, generates=True))
+    assert page(capsys, here, "--all") == snapshot
+
+
+def test_runs_of_several_models_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for model in ("unet3d_h100", "resnet50_h100"):
+        folder(here / model / "2_read_threads_8", EIGHT)
+        for overrides in (here / model).rglob("overrides.yaml"):
+            overrides.write_text(overrides.read_text().replace("unet3d_h100", model))
+    text = page(capsys, here)
+    assert min(text.count(f"\n{model} ") for model in ("unet3d_h100", "resnet50_h100")) >= 1
+
+
+def test_other_steps_can_be_left_out(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first three loads are 1 s, 0.5 s and 0.5 s: leaving all three out is leaving no waiting out of 0.02 s."""
+    folder(here, Made(loads=(1.0, 0.5, 0.5, *[0.02] * 77), waits_s=0.0))
+    steady = []
+    for words in ((), ("--exclude-start", "3", "--exclude-end", "1")):
+        assert main(["io", str(here), "--json", *words]) == 0
+        (run,) = json.loads(capsys.readouterr().out)["saved"][0]["runs"]
+        steady.append(run["responses"]["au_steady_percent"]["value"])
+    assert steady[0] < 80
+    assert steady[1] == pytest.approx(100 / 1.2)
+
+
+def test_a_damaged_folder_is_named_and_the_rest_is_judged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder(here / "a", Made())
+    (folder(here / "b", Made(after_s=60)) / "0_output.json").write_text("{")
+    assert main(["io", str(here)]) == 0
+    out, err = capsys.readouterr()
+    assert (err.count("\n"), err.startswith("refused: "), "0_output.json" in err) == (1, True, True)
+    assert "1 runs" in out or "1 run" in out
+
+
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(
+    here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    Path("README.md").write_text("# A study")
+    Path("empty").mkdir()
+    (folder(here, Made()) / "summary.json").unlink()
+    folder(Path("results"), Made())
+    folder(Path("made"), Made(generates=True))
+    found = {}
+    requests = [["io", name] for name in ("README.md", str(here), "made", "nowhere", "empty")]
+    for request in [*requests, *([command, "results"] for command in ("report", "plot", "compare"))]:
+        assert main(request) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        found[" ".join(request)] = err
+    assert found == snapshot
+
+
+def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder(tmp_path, Made(loads=(1.0, *[0.05] * 4)))
+    assert main(["io", str(tmp_path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    (run,) = answer["saved"][0]["runs"]
+    steady = run["responses"]["au_steady_percent"]
+    assert (steady["value"], steady["unit"]) == (None, "%")
+    assert steady["why_missing"].startswith("insufficient_steps")
+    assert run["responses"]["au_whole_percent"]["value"] > 0
+    assert [doubt["kind"] for doubt in run["doubts"]] == ["insufficient_steps"]
