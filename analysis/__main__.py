@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from keyword import iskeyword
 from pathlib import Path
 from textwrap import fill
 from typing import Protocol, cast
@@ -90,12 +89,12 @@ def _run(given: Sequence[str]) -> int:
     if name in {"", "-h", "--help"}:
         print(_help())
         return 0 if name else USAGE_ERROR
-    if _module(name) not in COMMANDS:
+    if name.replace("-", "_") not in COMMANDS:
         if not Path(name).exists():
             hint = suggestion(name, map(command_of, COMMANDS)).replace("'", "`")
             raise Refused(f"{name}: no such command, and no such file.{hint} `{JUDGE} --help` lists the commands.")
         name, given = "show", ["show", *given]
-    command = cast("Command", import_module(f"analysis.commands.{_module(name)}"))
+    command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     parser = Parser(
         prog=f"{JUDGE} {name}",
         description=_page(command.__doc__ or ""),
@@ -153,13 +152,9 @@ def _page(text: str) -> str:
     return "\n".join(line if line.startswith(" ") else fill(line, PAGE) for line in text.splitlines())
 
 
-def _module(name: str) -> str:
-    result = name.replace("-", "_")
-    return f"{result}_" if iskeyword(result) else result
-
-
 def command_of(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")  # `import` is a word of Python's own, and a module has no dash
+    """Return the name of a file of `commands/` as it is typed: a module has no dash."""
+    return name.replace("_", "-")
 
 
 if __name__ == "__main__":

@@ -308,7 +308,7 @@ def _tick(times: Iterable[float], least: float, slack: float) -> float:
 
 
 def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
-    """Leave out of several baseline runs what the candidate itself is, as after its promotion, with a line for each.
+    """Leave out of several baseline runs what the candidate itself is, as after it was accepted, with a line for each.
 
     A run is the candidate's by its id, or by its very times under another name.
     """

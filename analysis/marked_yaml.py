@@ -53,11 +53,6 @@ class Value:
                 value.refuse(f"{self.name} lists {value.text()!r} twice; drop one")
         return list(result.values())
 
-    def entries(self) -> list[Value]:
-        if not isinstance(self._node, yaml.SequenceNode):
-            self.refuse(f"{self.name or 'the file'} must be a list: lines that begin with a dash")
-        return [Value(node, self._origin, f"an entry of {self.name or 'the file'}") for node in self._node.value]
-
     def items(self) -> Iterator[tuple[str, Value]]:
         if not isinstance(self._node, yaml.MappingNode):
             self.refuse(f"{self.name or 'the file'} must be names with values, such as max_regression: 3%")

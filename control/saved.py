@@ -236,18 +236,6 @@ class Cell(TypedDict):
     last_lines: Annotated[NotRequired[list[str]], "text: last lines the workload wrote before it failed; only then"]
 
 
-class Source(TypedDict):
-    path: Annotated[Name, "path: as it was named"]
-    sha256: Annotated[Sha256, "hex: of the file"]
-
-
-class Imported(TypedDict):
-    format: Annotated[Literal["deeptweak-csv", "pytest-benchmark"], "word: `deeptweak-csv` or `pytest-benchmark`"]
-    baseline: Annotated[Name, "name: the tweak set that the others are compared with"]
-    sources: Annotated[list[Source], limits(minItems=1), "–: every file that was read"]
-    warnings: Annotated[list[str], "text: what the reader of that format noticed"]
-
-
 class FileBeside(TypedDict):
     name: Annotated[Name, "name: in the same folder"]
     sha256: Annotated[Sha256, "hex: of the compressed file"]
@@ -267,10 +255,9 @@ class MachineCheck(TypedDict):
 class Run(TypedDict):
     schema_version: Annotated[Version, "count: version of this schema: 13"]
     run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
-    started_utc: Annotated[Utc | None, "UTC: when the first cell was prepared; null only where it was imported from files that do not say"]
-    ended_utc: Annotated[Utc | None, "UTC: when the last cell was over; null as above"]
+    started_utc: Annotated[Utc, "UTC: when the first cell was prepared"]
+    ended_utc: Annotated[Utc, "UTC: when the last cell was over"]
     interrupted: Annotated[bool, "yes/no: the run was stopped before its last cell; cells that did not run are not listed"]
-    imported_from: Annotated[NotRequired[Imported], "–: only in a run that another tool measured, see data/README.md"]
     studies: Annotated[dict[str, Study], "–: by name; a study is one file under `benchmarks/`"]
     design: Annotated[Design, "–: how the cells were laid out"]
     workloads: Annotated[
@@ -284,7 +271,7 @@ class Run(TypedDict):
     ]
     cells: Annotated[list[Cell], "–: in the order they ran; with `-n`, in plan order"]
     telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null if none was written"]
-    machine_check: Annotated[NotRequired[MachineCheck], "–: tunables of the machine before the first cell against after the last"]
+    machine_check: Annotated[MachineCheck, "–: tunables of the machine before the first cell against after the last"]
     nodes: Annotated[
         NotRequired[dict[str, dict[str, Any]]],
         "–: node → its facts, as in `machine_info.deeptweak`, which then has those that all nodes share; not with `--target=local`",
@@ -297,9 +284,5 @@ RULES: dict[type, dict[str, Any]] = {
         "if": {"properties": {"outcome": {"const": "measured"}}},
         "then": {"properties": {"reason": {"type": "null"}}},
         "else": {"properties": {"reason": {"type": "string", "minLength": 1}}},
-    },
-    Run: {
-        "if": {"required": ["imported_from"]},
-        "else": {"required": ["machine_check"], "properties": {"started_utc": {"type": "string"}, "ended_utc": {"type": "string"}}},
     },
 }

@@ -216,8 +216,6 @@ class Metrics(TypedDict, total=False):
     ]
     step_time_median_s: Annotated[Positive, "s: median of wall time"]
     step_time_mean_s: Annotated[Positive, "s: mean of wall time"]
-    step_time_q1_s: Annotated[Positive, "s: lower quartile as pytest-benchmark makes it; only imported from its files"]
-    step_time_min_s: Annotated[Positive, "s: shortest wall time; only imported from its files"]
     cpu_s_per_step: Annotated[Amount | None, "s: mean of processor time"]
 
 
@@ -230,7 +228,7 @@ class CellRecord(TypedDict):
     block: Annotated[Count, "number: as in `deeptweak.cells`"]
     order: Annotated[Count, "number: as in `deeptweak.cells`"]
     seed: Annotated[NotRequired[Count], "number: of weights and data; the same for all cells of a block and workload"]
-    target: Annotated[Name, "word: where it ran: `local`, `kubernetes`; `imported` if another tool measured it"]
+    target: Annotated[Name, "word: where it ran: `local`, `kubernetes`"]
     place: Annotated[NotRequired[Place], OPEN, "–: where on a cluster it ran; only with `--target=kubernetes`"]
     node: Annotated[NotRequired[Name], "name: host name of the machine it ran on; on a cluster the name of the node"]
     outcome: Annotated[Literal["measured"], "word: `measured`"]
@@ -261,10 +259,10 @@ class CellRecord(TypedDict):
     metrics: Annotated[Metrics, limits(minProperties=1, additionalProperties=Positive | None), "–: all are made from the measured steps"]
 
 
-# What was measured here has all of this; what was measured by another tool has what that tool kept. Steps that overlap have no throughput.
+# What was measured here has all of this; a job of KAITO has what its logs say. Steps that overlap have no throughput.
 RULES: dict[type, dict[str, Any]] = {
     CellRecord: {
-        "if": {"anyOf": [{"properties": {"target": {"const": "imported"}}}, {"properties": {"workload_facts": {"required": ["kaito"]}}}]},
+        "if": {"properties": {"workload_facts": {"required": ["kaito"]}}},
         "else": {
             "required": ["seed", "node", "started_utc", "duration_s", "tweak", "limits", "steps", "telemetry", "environment"],
             "properties": {

@@ -256,7 +256,7 @@ def json() -> Iterator[str]:
         "- `compare --json`: `runs` (`run_id`, `origin`, `started_utc`, `commit`), `refused`, `warnings`, `comparisons`, and `unseen`: why "
         "one run saw nothing (`contrasts`, `blocks`, `margin`, `reason`, `aa_log_sd`, `mde`, `others`, `plan_blocks`, `plan_s`, "
         "`on_this_machine`, `sentence`), null where it saw something.\n"
-        "- `gate --json`: `exit_code`, `promoted_to`, `not_promoted` (why not), `without_telemetry`, `baseline`, `candidate`, `ruling`, "
+        "- `gate --json`: `exit_code`, `baseline`, `candidate`, `ruling`, "
         "`warnings`, `rulings`.\n"
         "- `effects --json`: `run` (what was read) and `effects`, an entry for each workload and tweak set."
     )

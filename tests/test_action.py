@@ -257,20 +257,10 @@ def test_no_comment_where_none_was_asked_for_or_there_is_no_pull_request(site: S
     assert site.calls() == []
 
 
-def test_the_baseline_moves_after_a_pass_and_only_then(site: Site) -> None:
-    baseline = site.folder / "baseline.json"
-    site.has()
-    red = site.gate(candidate="run.json:slower", promote_to=str(baseline))
-    assert (red.exit_code, baseline.exists()) == (1, False)
-    site.has(Made(arms=(STOCK, AGAIN), blocks=8))
-    site.gate(promote_to=str(baseline))
-    assert baseline.read_bytes() == (site.workspace / "run.json").read_bytes()
-
-
 def test_what_the_job_says_reaches_the_gate(site: Site) -> None:
     """What it leaves out does not."""
-    site.judged(max_regression="", limits="limits.yml", relative_to="stock", promote_to="there", key="gpu")
-    named = ["--comment-key=gpu", "--limits=limits.yml", "--relative-to=stock", "--promote-to=there"]
+    site.judged(max_regression="", limits="limits.yml", relative_to="stock", key="gpu")
+    named = ["--comment-key=gpu", "--limits=limits.yml", "--relative-to=stock"]
     given = [word for word in site.words() if not word.startswith(("--junit=", "--comment="))]
     assert given == [*named, "run.json:stock", "run.json:stock-again"]
 

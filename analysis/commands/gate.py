@@ -22,7 +22,6 @@ from analysis.plain import inert_json
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.gate.gate import EXIT, Gate, answer, judge
-from analysis.studies.gate.promote import Promotion, place, promote
 from analysis.terms import Refused, Run
 from analysis.wording import parse_names, parse_percent, plan_command
 from control.called import JUDGE
@@ -42,7 +41,7 @@ arms in one run, keep a folder of accepted runs as BASELINE, or gate --relative-
 
 examples:
   {JUDGE} gate exp1.json:stock exp1.json:my-tuning --max-regression 3%
-  {JUDGE} gate baselines/ exp2.json --limits gate.yaml --promote-to baselines/
+  {JUDGE} gate baselines/ exp2.json --limits gate.yaml
   {JUDGE} gate baseline.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment comment.md
 
 Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too little data to decide.
@@ -71,7 +70,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
     parser.add_argument("--comment-key", default="", metavar="KEY", help="tells the comments of several gates on one pull request apart")
-    parser.add_argument("--promote-to", metavar="PATH", help="after a pass only: copy CAND there (a folder, or a file that is replaced)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,26 +80,18 @@ def run(args: argparse.Namespace) -> int:
         # What is not read cannot be judged: a gate that skips a damaged file has passed it by default.
         raise Refused(refused[0])
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
-    target = place(candidate, Path(args.promote_to)) if args.promote_to else None
-    _must_not_be_inputs(args, runs, target)
+    _must_not_be_inputs(args, runs)
     gate = judge(*arms_in_order(base, candidate, args.order), limits, args.relative_to, parse_names(args.workloads))
     unwritten = _write(args, gate, runs)
-    promotion = Promotion()
-    if target is not None:
-        try:
-            promotion = promote(base, candidate, target, gate)
-        except Refused as error:
-            promotion = Promotion(not_promoted=str(error))
-            unwritten.append(str(error))
     # What was found counts, whoever can read it; a pass that is not told whole is none.
     code = EXIT[gate.ruling] or (UNTOLD if unwritten else 0)
-    reason = _say(args, gate, promotion, code)
+    reason = _say(args, gate, code)
     for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
         complain(f"{line} The gate says {gate.ruling}.")
     return code or (UNTOLD if reason else 0)
 
 
-def _say(args: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) -> str | None:
+def _say(args: argparse.Namespace, gate: Gate, code: int) -> str | None:
     """Print what the gate says, and the runner's commands where there is a runner. Returns: why that could not be done."""
     from analysis.studies.gate.markdown import workflow_commands
 
@@ -109,13 +99,12 @@ def _say(args: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) 
     if args.json:
         # Then stdout belongs to the program that reads it; the runner looks at both streams.
         say(commands, sys.stderr)
-        whole = {"exit_code": code, **asdict(promotion), **asdict(gate)}
+        whole = {"exit_code": code, **asdict(gate)}
         return say(inert_json(json.dumps(whole, indent=2, allow_nan=False)) + "\n")
     if args.csv or args.markdown:
         say(commands, sys.stderr)
         commands = ""
-    result = answer(gate, promotion if args.promote_to else None, args.promote_to)
-    return say(commands + render.write(replace(result, next=_next(gate, args.candidate)), args))
+    return say(commands + render.write(replace(answer(gate), next=_next(gate, args.candidate)), args))
 
 
 def _next(gate: Gate, candidate: str) -> str:
@@ -127,10 +116,9 @@ def _next(gate: Gate, candidate: str) -> str:
     return f"{JUDGE} report {shlex.quote(path)}"
 
 
-def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:
+def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run]) -> None:
     """Check, before anything is judged, that no output would replace what is read, or another output. Raises: Refused."""
     taken = {resolved(path): f"the run {run.run_id}" for run in runs for path in files_of(run)}
-    baselines = set(taken)  # the usual target of a promotion
     if args.limits:
         taken[resolved(args.limits)] = "the limits"
     for option, path in (("--junit", args.junit), ("--comment", args.comment)):
@@ -138,8 +126,6 @@ def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run], target: P
             what = taken.setdefault(resolved(path), option)
             if what != option:
                 raise Refused(f"{option} {path}: is where {what} stands; name another file.")
-    if target is not None and target in taken.keys() - baselines:
-        raise Refused(f"--promote-to {target}: is where {taken[target]} stands; name another file.")
 
 
 def _limits(args: argparse.Namespace) -> Limits:

@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from analysis.answer import Answer
@@ -29,10 +30,10 @@ machine, and needs 10 runs. What is called a change, and how often noise is take
 examples:
   {JUDGE} history .benchmarks/
   {JUDGE} history 'nightly/*.json' --relative-to stock --plot history.png
-  {JUDGE} history nightly/ --acknowledged known.yaml --fail-on-regression --recent 10
+  {JUDGE} history nightly/ --since 2026-11-03 --fail-on-regression
 
-Exit code 0: judged. 1: with --fail-on-regression, a recent change for the worse that nobody acknowledged. 2: bad usage, or a file
-cannot be used. 3: no series is long enough to be judged.
+Exit code 0: judged. 1: with --fail-on-regression, a recent change for the worse. 2: bad usage, or a file cannot be
+used. 3: no series is long enough to be judged.
 """
 NOT_DRAWN = 2
 SHOWN_REFUSED = 5
@@ -47,18 +48,19 @@ def run(
         "NAME", "look at this metric, by its name or as min, median, mean, ops (default: throughput and a low quantile of step time)"
     ),
     relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's of its own block: drift cancels"),
-    acknowledged: Path | None = option("FILE", "changes that are known (YAML, see docs/history.md)", type=Path),
+    since: date | None = option("DATE", "leave out runs before this day (UTC), such as 2026-11-03", type=date.fromisoformat),
     fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
     recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
     plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
-    from analysis.studies.history.answer import acknowledge, answer, read
+    from analysis.studies.history.answer import answer
     from analysis.studies.history.history import UNDATED, gather, judge, regressions
 
-    entries = read(acknowledged) if acknowledged else []
     refused: list[str] = []
     loaded = load_each(runs, refused)
+    if since is not None:
+        loaded = [run for run in loaded if not run.started_utc or run.started_utc >= since.isoformat()]
     name = metric and COLUMNS.get(metric, metric)
     gathered = gather(in_order(loaded, order) if order else loaded, name, relative_to)
     if not gathered.runs:
@@ -67,7 +69,7 @@ def run(
         hint = f" {HINT}" if any(UNDATED in note for note in gathered.notes) else ""
         reasons = " ".join(gathered.notes)
         raise Refused(f"{', '.join(runs)}: no run could be used, so there is no history. {reasons}{hint}".rstrip())
-    history = acknowledge(judge(gathered, refused), entries)
+    history = judge(gathered, refused)
     worse = regressions(history, recent)
     result = answer(history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii())
     exit_code = result.exit_code

@@ -1,7 +1,6 @@
 """One cell of our own format: its line in the list of cells, and the record of what was measured in it.
 
-Its steps may be divided into segments (settings alternated inside the process) or slices (cells of a block took turns). A cell that was
-imported from another tool's file has what that tool kept: perhaps no steps, and never a record of what was applied.
+Its steps may be divided into segments (settings alternated inside the process) or slices (cells of a block took turns).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ STOCK = "stock"  # whose values are those found
 UNTOUCHED = Applied({}, {}, {}, {})
 
 
-def read(part: Fields, key: CellKey, record: Fields | None, *, imported: bool) -> Cell:
+def read(part: Fields, key: CellKey, record: Fields | None) -> Cell:
     """Read a cell by its line and, where it was measured, its record.
 
     Raises: Unreadable.
@@ -39,18 +38,18 @@ def read(part: Fields, key: CellKey, record: Fields | None, *, imported: bool) -
         return Cell(name, *key, order, "failed" if outcome == "failed" else "skipped", reason or "no reason was recorded")
     if record is None:
         part.refuse(f"is said to be measured, but no benchmark holds it: {described(key)}")
-    timed = record.fields("steps") if record.has("steps") or not imported else None
-    whole = steps = _steps(timed) if timed else None
+    timed = record.fields("steps")
+    whole = steps = _steps(timed)
     segments: list[Segment] = []
     slices_s: tuple[tuple[float, ...], ...] = ()
-    if whole and record.has("segments"):
+    if record.has("segments"):
         segments = _segments(record, whole)
         under_set = [slice(segment.first + segment.settle, segment.end) for segment in segments if segment.arm == SET]
         steps = _part(whole, whole.warmup, slice(whole.warmup), *under_set)
-    if whole and record.has("turns"):
+    if record.has("turns"):
         slices_s = slices_of(record, whole)
     try:
-        computed = metrics_of(steps) if steps else {}
+        computed = metrics_of(steps)
     except ArithmeticError:
         record.refuse("has steps of which no finite metrics can be made")
     environment = record.optional_mapping("environment")
@@ -61,8 +60,8 @@ def read(part: Fields, key: CellKey, record: Fields | None, *, imported: bool) -
         order,
         "measured",
         steps=steps,
-        metrics=record.known_numbers("metrics") | computed if imported else computed,
-        applied=None if imported else _applied(record),
+        metrics=computed,
+        applied=_applied(record),
         facts=record.optional_mapping("workload_facts"),
         limits=record.optional_mapping("limits"),
         boot_id=boot if isinstance(boot := environment.get("boot_id"), str) else None,
@@ -71,8 +70,8 @@ def read(part: Fields, key: CellKey, record: Fields | None, *, imported: bool) -
         duration_s=record.optional(Fields.positive, "duration_s", None),
         slices_s=slices_s,
         others_cpu_s=others_cpu_s(record) if slices_s else (),
-        slice_starts_s=_slice_starts_s(timed, whole, slices_s) if timed and whole and slices_s else (),
-        window_s=_window_s(timed, whole) if timed and whole else None,
+        slice_starts_s=_slice_starts_s(timed, whole, slices_s) if slices_s else (),
+        window_s=_window_s(timed, whole),
         environment=environment,
         node=record.optional_text("node"),
         telemetry=telemetry.known_numbers("summary"),
@@ -82,7 +81,7 @@ def read(part: Fields, key: CellKey, record: Fields | None, *, imported: bool) -
         usage=record.optional_mapping("usage"),
     )
     try:
-        return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments if whole))
+        return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments))
     except ArithmeticError:
         record.refuse("has a segment of which no finite metrics can be made")
 

@@ -44,8 +44,6 @@ def from_json(saved: object, origin: str) -> Run:
     studies = {name: _study(name, part, tweaksets) for name, part in ours.items("studies")}
     records = _measured_records(top)
     design = _design(ours.fields("design"), tweaksets)
-    imported = ours.has("imported_from")
-    source = ours.optional_fields("imported_from")
     known_names = ({*studies}, {*workloads}, {*tweaksets})
     cells: dict[CellKey, Cell] = {}
     ids: set[str] = set()
@@ -58,7 +56,7 @@ def from_json(saved: object, origin: str) -> Run:
             part.refuse(f"is there twice: {saved_cell.described(key)}")
         if not 1 <= key[3] <= studies[key[0]].blocks:
             part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}")
-        cell = saved_cell.read(part, key, records.get(key), imported=imported)
+        cell = saved_cell.read(part, key, records.get(key))
         if cell.id in ids:
             part.refuse(f"has the id {cell.id!r} of another cell")
         ids.add(cell.id)
@@ -71,7 +69,6 @@ def from_json(saved: object, origin: str) -> Run:
     cells = saved_cell.adjusted(cells, records)
     _check_copies(cells, ours)
     warnings = [
-        *source.optional(Fields.texts, "warnings", ()),
         *(f"{cell.id}: {line}" for cell in cells.values() for line in cell.contradictions),
         *_machine_left_changed(ours),
     ]
@@ -80,7 +77,7 @@ def from_json(saved: object, origin: str) -> Run:
     return Run(
         origin=origin,
         run_id=ours.text("run_id"),
-        started_utc=(ours.optional_text("started_utc") or "") if imported else ours.text("started_utc"),
+        started_utc=ours.text("started_utc"),
         interrupted=ours.flag("interrupted"),
         studies=studies,
         workloads=workloads,
@@ -89,8 +86,8 @@ def from_json(saved: object, origin: str) -> Run:
         machine=top.fields("machine_info").optional_mapping(OURS),
         design=design,
         warnings=tuple(warnings),
-        baseline=source.one_of("baseline", tuple(tweaksets)) if imported else "stock",
-        replicated=not imported or design.blocks > 1,
+        baseline="stock",
+        replicated=True,
         commit=commit_of(top),
         telemetry_file=ours.optional_mapping("telemetry_file"),
         place=_place(records),

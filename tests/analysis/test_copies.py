@@ -83,7 +83,7 @@ def test_a_long_run_on_a_coarse_clock_has_an_order_of_its_own() -> None:
 def test_a_candidate_in_its_own_baseline_is_left_out_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], *, other_name: bool, dated: bool
 ) -> None:
-    """A job that is run again after its promotion is judged by the runs of before."""
+    """A job that is run again after it was accepted is judged by the runs of before."""
     folder = tmp_path / "accepted"
     folder.mkdir()
     for night in range(6):
@@ -91,15 +91,15 @@ def test_a_candidate_in_its_own_baseline_is_left_out_of_it(
     candidate = session(tmp_path / "new.json", seed=99, minute=8)
     assert main(["gate", str(folder), str(candidate), "--max-regression=10%"]) == 0
     before = capsys.readouterr().out
-    promoted = folder / ("promoted.json" if other_name else "new.json")
-    shutil.copy(candidate, promoted)
+    accepted = folder / ("accepted.json" if other_name else "new.json")
+    shutil.copy(candidate, accepted)
     if not dated:
-        content = json.loads(promoted.read_text())
-        stock_file(promoted, content | {"datetime": "2026-01-01T10:31:00.000001+00:00"})
+        content = json.loads(accepted.read_text())
+        stock_file(accepted, content | {"datetime": "2026-01-01T10:31:00.000001+00:00"})
     for command in (["gate", "--max-regression=10%"], ["compare"]):
         assert main([command[0], str(folder), str(candidate), *command[1:]]) == 0
         page = "".join(capsys.readouterr().out.split())  # a long path is broken
-        assert f"{promoted}: is the candidate itself, and is left out of the baseline.".replace(" ", "") in page
+        assert f"{accepted}: is the candidate itself, and is left out of the baseline.".replace(" ", "") in page
         assert "6+1" in page or command[0] == "compare"
     assert "6+1" in before
 

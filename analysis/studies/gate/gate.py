@@ -33,7 +33,6 @@ from .quieter import quieter, recorded
 
 if TYPE_CHECKING:
     from .limits import Limits
-    from .promote import Promotion
 
 
 Ruling = Literal["pass", "regression", "undecided"]
@@ -309,7 +308,7 @@ def headline(gate: Gate) -> str:
     return f"Can't tell: {count['undecided']} of {of} not shown to be within the limit, none shown to be beyond it."
 
 
-def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> Answer:
+def answer(gate: Gate) -> Answer:
     ordered = [ruling for word in TONES for ruling in gate.rulings if ruling.ruling == word]
     marks: dict[str, int] = {}
     rows = [_row(ruling, marks) for ruling in ordered]
@@ -323,7 +322,7 @@ def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> 
     notes = [Line(line, f"({mark})") for line, mark in marks.items()]
     return Answer(
         headline(gate),
-        findings=[Line(f"{gate.candidate} against {gate.baseline}"), *(_of_promotion(promotion, target) if promotion else ())],
+        findings=[Line(f"{gate.candidate} against {gate.baseline}")],
         sections=[Section("", [*([Table(columns, rows)] if rows else []), *notes])] if rows or notes else [],
         warnings=gate.warnings,
         legend=[("change", "+ is faster, - slower."), ("at worst", "the one-sided 95 % bound of the change."), ("can't tell", DOUBT)],
@@ -335,13 +334,6 @@ def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
     see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes))
     names = (undigested(ruled.comparison.workload), ruled.comparison.tweakset, label_of(ruled.metric))
     return [*names, units(ruled), *(figure or None for figure in figures(ruled)), Word(ruled.ruling, TONES[ruled.ruling]), see or None]
-
-
-def _of_promotion(promotion: Promotion, target: str) -> list[Line]:
-    if promotion.promoted_to is None:
-        return [Line(f"Not promoted to {target}: {promotion.not_promoted}")]
-    without = f" without its telemetry: {promotion.without_telemetry}" if promotion.without_telemetry else "."
-    return [Line(f"Promoted to {promotion.promoted_to}{without}")]
 
 
 def subject(ruled: Ruled) -> str:

@@ -6,8 +6,6 @@ Both summaries of a workload stand in one row, since what moves one mostly moves
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -15,19 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis import marked_yaml
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
 from analysis.labels import label_of
 from analysis.stats.changepoint import SHORTEST, without_outliers
 from analysis.wording import bracket, number
 
 if TYPE_CHECKING:
-    from analysis.marked_yaml import Value
-
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
 
 
 SPARK = 20
+NEAR = 3
 RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 Event = tuple["LevelChange", ...]  # what happened to a workload at one time, in one metric or in both alike
 
@@ -40,11 +36,11 @@ def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None
     judged = any(judged.p is not None for judged in history.judged)
     exit_code = 3 if not judged else int(bool(worse and recent))
     events = _events(history)
-    table, notes = _table(events, history, plain=plain)
+    table = _table(events, history, plain=plain)
     findings = [Line(_headline(history), tone="strong")]
     if recent and judged:
         findings.insert(0, _ruling(worse, recent))
-    lines = [Line(f"acknowledged: {note}", f"({mark})") for note, mark in notes.items()] + bullets(history.notes, "note:")
+    lines = bullets(history.notes, "note:")
     return Answer(
         title="History" + "".join(f" on {machine}" for machine in _machine(history)),
         findings=[*findings, *_short(history)],
@@ -66,9 +62,9 @@ def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None
 
 def _ruling(worse: Sequence[LevelChange], recent: int) -> Line:
     if not worse:
-        return Line(f"No change for the worse in the last {recent} runs that is not acknowledged.", tone="good")
+        return Line(f"No change for the worse in the last {recent} runs.", tone="good")
     names = "; ".join(list(dict.fromkeys(change.series.name for change in worse))[:5])
-    return Line(f"Regression: {_counted(len(worse), 'unacknowledged change')} in the last {recent} runs: {names}.", tone="bad")
+    return Line(f"Regression: {_counted(len(worse), 'change')} in the last {recent} runs: {names}.", tone="bad")
 
 
 def _headline(history: History) -> str:
@@ -118,16 +114,13 @@ def _events(history: History) -> list[Event]:
     return [tuple(sorted(event, key=lambda change: not change.series.metric.name.startswith("throughput"))) for event in events]
 
 
-def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[Table, dict[str, int]]:
-    notes: dict[str, int] = {}
+def _table(events: Sequence[Event], history: History, *, plain: bool) -> Table:
     machines = not _machine(history)
     arrow = "->" if plain else "→"
     rows = []
     for event in events:
         change = event[0]
-        series, notes_known = change.series, [change.acknowledged for change in event if change.acknowledged]
-        marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in dict.fromkeys(notes_known))
-        tone = "quiet" if len(notes_known) == len(event) else TONES[change.verdict]
+        series = change.series
         rows.append(
             [
                 f"{series.name} on {series.machine}" if machines else series.name,
@@ -136,8 +129,7 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
                 f"{_label(change.last_before)}{arrow}{_label(change.first)}",
                 change,
                 event[1] if len(event) > 1 else None,
-                Word(change.verdict, tone),
-                f"({marks})" if marks else None,
+                Word(change.verdict, TONES[change.verdict]),
             ]
         )
     columns = (
@@ -148,10 +140,9 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
         Column("gain, % [95 %]", write=_gain),
         Column("and by", write=_gain, spare=1),
         Column("verdict", left=True),
-        Column("see", left=True),
     )
     used = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
-    return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows]), notes
+    return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
 def _gain(change: LevelChange) -> str:
@@ -197,7 +188,7 @@ def _legend(history: History) -> Iterator[tuple[str, str]]:
 
 def _flat(history: History) -> Table:
     names = ("study", "workload", "variant", "tweakset", "relative_to", "metric", "machine")
-    fields = ("verdict", "gain", "low", "high", "before", "after", "runs_since", "acknowledged")
+    fields = ("verdict", "gain", "low", "high", "before", "after", "runs_since")
     marks = ("run_id", "started_utc", "commit")
     heads = (*names, *fields, *(f"{side}_{mark}" for side in ("last_before", "first") for mark in marks))
     rows = [
@@ -238,7 +229,6 @@ def _change(change: LevelChange) -> dict[str, object]:
     point = change.found
     return {
         "verdict": change.verdict,
-        "acknowledged": change.acknowledged,
         "last_before": change.last_before,
         "first": change.first,
         "runs_since": change.runs_since,
@@ -249,85 +239,3 @@ def _change(change: LevelChange) -> dict[str, object]:
         "after": change.after,
         "evidence": {"energy": point.energy, "student_t": point.student_t, "df": point.df, "student_p": point.student_p},
     }
-
-
-KEYS = ("workload", "tweakset", "metric", "run", "date", "note")
-NEAR = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
-    """One entry of the file; of `run` and `date` (ISO 8601, UTC) one is None. `place` is where it stands, for messages."""
-
-    place: str
-    workload: str
-    tweakset: str | None
-    metric: str | None
-    run: str | None
-    date: str | None
-    note: str
-
-    def speaks_of(self, series: RunSeries) -> bool:
-        keys = (series.workload, series.tweakset, series.metric.name)
-        filters = (self.workload, self.tweakset, self.metric)
-        return all(choice in (None, name) for choice, name in zip(filters, keys, strict=True))
-
-    def index_in(self, series: RunSeries) -> int | None:
-        """Find the run that is named in a series: by its id, or the first of that date or later; None where there is none."""
-        marks = [point.mark for point in series.points]
-        if self.run is not None:
-            return next((at for at, mark in enumerate(marks) if mark.run_id == self.run), None)
-        return next((at for at, mark in enumerate(marks) if mark.started_utc >= str(self.date)), None)
-
-
-def read(path: Path | str) -> list[Acknowledgement]:
-    """Read the file.
-
-    Raises: Refused, with the file's name and line, what is wrong there, and what to do.
-    """
-    return [_entry(entry) for entry in marked_yaml.read(path).entries()]
-
-
-def _entry(entry: Value) -> Acknowledgement:
-    values = dict(entry.items())
-    for name, value in values.items():
-        if name not in KEYS:
-            value.refuse(f"unknown key {name!r}; an acknowledgement has {', '.join(KEYS)}")
-    for name in ("workload", "note"):
-        if name not in values:
-            entry.refuse(f"an acknowledgement needs a {name}")
-    if ("run" in values) == ("date" in values):
-        entry.refuse("an acknowledgement needs either a run or a date, and not both")
-    values_by_name = {name: value.text() for name, value in values.items()}
-    if "date" in values_by_name:
-        try:
-            values_by_name["date"] = date.fromisoformat(values_by_name["date"]).isoformat()
-        except ValueError:
-            values["date"].refuse(f"{values_by_name['date']!r} is no date; write it as 2026-11-03")
-    wanted = {name: values_by_name.get(name) for name in ("tweakset", "metric", "run", "date")}
-    return Acknowledgement(entry.place, values_by_name["workload"], note=values_by_name["note"], **wanted)
-
-
-def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
-    judged = {id(judged): judged for judged in history.judged}
-    notes = list(history.notes)
-    for entry in entries:
-        matched = False
-        for key, series in judged.items():
-            nearest = _nearest(entry, series)
-            if nearest is not None:
-                matched = True
-                changes = (replace(change, acknowledged=entry.note) if change is nearest else change for change in series.changes)
-                judged[key] = replace(series, changes=tuple(changes))
-        if not matched:
-            when = f"run {entry.run}" if entry.run else str(entry.date)
-            notes.append(f"{entry.place}: acknowledges nothing: no change of {entry.workload} was found within {NEAR} runs of {when}.")
-    return replace(history, judged=tuple(judged.values()), notes=tuple(notes))
-
-
-def _nearest(entry: Acknowledgement, judged: JudgedSeries) -> LevelChange | None:
-    at = entry.index_in(judged.series) if entry.speaks_of(judged.series) else None
-    if at is None:
-        return None
-    candidates = [change for change in judged.changes if abs(change.found.index - at) <= NEAR]
-    return min(candidates, key=lambda change: abs(change.found.index - at), default=None)

@@ -72,7 +72,7 @@ class LevelChange:
     """A lasting change of a series; `found.index` is the place of the first run on the new level.
 
     `gain`, `low` and `high` are fractions, above 0 is better whichever way the metric runs. `before` and `after` are the levels, in the
-    metric's unit. `found` is the same on the logarithm of the values. `acknowledged` is the note of whoever knows of it.
+    metric's unit. `found` is the same on the logarithm of the values.
     """
 
     series: RunSeries
@@ -82,7 +82,6 @@ class LevelChange:
     high: float
     before: float
     after: float
-    acknowledged: str | None = None
 
     @property
     def last_before(self) -> ChangeMark:
@@ -361,8 +360,4 @@ def _change(series: RunSeries, point: ChangePoint) -> LevelChange:
 
 
 def regressions(history: History, recent: int) -> list[LevelChange]:
-    return [
-        change
-        for change in history.changes
-        if change.verdict == "regressed" and change.acknowledged is None and change.runs_since <= recent
-    ]
+    return [change for change in history.changes if change.verdict == "regressed" and change.runs_since <= recent]

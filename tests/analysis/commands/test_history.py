@@ -28,7 +28,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nights(here / "machines", {"sort": noisy([2.0] * 20, 2)}, {"brand_raw": "Slow CPU", "count": 2}, first=20)
     for at in range(12):
         nights(here / "unlike", {f"only-{at}": [1.0]}, first=at)
-    (here / "known.yaml").write_text("- {workload: 'bench.py::sort', date: 2026-01-31, note: checks its input}\n")
     (here / "damaged").mkdir()
     (here / "damaged/bad.json").write_text("{}")
     return here
@@ -43,7 +42,7 @@ GATED = ("slower", "--fail-on-regression")
 PAGES: dict[str, tuple[int, tuple[str, ...]]] = {
     "regression": (1, GATED),
     "older": (0, (*GATED, "--recent", "11")),
-    "acknowledged": (0, (*GATED, "--acknowledged", "known.yaml")),
+    "since": (0, (*GATED, "--since", "2026-01-31")),
     # Twice as slow from one night to the next, but on another processor: no change of the program.
     "machines": (0, ("machines",)),
     # Neither a pass nor a failure.
@@ -53,7 +52,7 @@ PAGES: dict[str, tuple[int, tuple[str, ...]]] = {
     "not drawn": (2, ("9 runs", "--plot", "picture.png")),
     "unknown metric": (2, ("slower", "--metric", "speed")),
     "unknown control": (2, ("slower", "--relative-to", "stock")),
-    "no acknowledgements": (2, ("slower", "--acknowledged", "nowhere.yaml")),
+    "nothing since": (2, ("slower", "--since", "2027-01-01")),
     "nothing readable": (2, ("damaged",)),
 }
 
@@ -99,14 +98,14 @@ def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
         ("bench.py::sort", "throughput_samples_per_s", 42, 1),
     ]
     (change,) = said["series"][2]["changes"]
-    assert (change["verdict"], change["acknowledged"], change["runs_since"]) == ("regressed", None, 12)
+    assert (change["verdict"], change["runs_since"]) == ("regressed", 12)
     assert (change["before"], change["after"]) == (pytest.approx(0.099, rel=0.01), pytest.approx(0.1188, rel=0.01))
     assert change["low"] < change["gain"] < change["high"] < 0
     assert change["first"]["origin"].endswith("0030_night.json")
     assert sorted(change["evidence"]) == ["df", "energy", "student_p", "student_t"]
 
 
-@pytest.mark.parametrize("words", [["--recent", "0"], ["--recent", "x"], ["--plot", "picture.bmp"]])
+@pytest.mark.parametrize("words", [["--since", "yesterday"], ["--recent", "0"], ["--recent", "x"], ["--plot", "picture.bmp"]])
 def test_bad_usage_is_exit_code_2(words: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["history", "slower", *words])

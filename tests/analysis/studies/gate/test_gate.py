@@ -139,28 +139,16 @@ def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     assert main(["gate", *equal, "--relative-to", "stock"]) == 0
 
 
-def test_a_folder_of_accepted_runs_is_a_baseline_and_only_a_pass_joins_it(tmp_path: Path) -> None:
+def test_a_folder_of_accepted_runs_is_a_baseline(tmp_path: Path) -> None:
     accepted = tmp_path / "baselines"
     accepted.mkdir()
     for seed in range(1, 6):
         saved_file(accepted, replace(MADE, seed=seed, run_cv=0.005), f"run-{seed}.json")
     slow = saved_file(tmp_path, replace(MADE, seed=7, base_s=0.060), "slow.json")
     equal = saved_file(tmp_path, replace(MADE, seed=8, run_cv=0.005), "equal.json")
-    wanted = ["--max-regression", "5%", "--promote-to", str(accepted)]
+    wanted = ["--max-regression", "5%"]
     assert main(["gate", str(accepted), str(slow), *wanted]) == 1
-    assert not (accepted / "slow.json").exists()
     assert main(["gate", str(accepted), str(equal), *wanted]) == 0
-    assert (accepted / "equal.json").read_bytes() == equal.read_bytes()
-
-
-def test_a_real_run_is_promoted_only_when_all_of_it_was_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same pass of `stock-again`: this file also holds a tweak set that was not judged, that one does not."""
-    for source, code, there in ((REAL, 0, False), (RUNS / "2026-11-21_aa_amd-epyc-2cpu.json", 0, True)):
-        target = tmp_path / source.name
-        words = ["--max-regression", "10%", "--workloads", "ddp_train"] if not there else ["--max-regression", "50%"]
-        assert main(["gate", f"{source}:stock", f"{source}:stock-again", *words, "--promote-to", str(target)]) == code
-        assert target.exists() is there, capsys.readouterr().out
-    assert sorted(path.name.partition("-")[0] for path in tmp_path.glob("*.xz")) == ["record", "telemetry"]
 
 
 def test_bad_usage_is_exit_code_2_and_never_a_pass(
@@ -260,16 +248,15 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     saved_file(tmp_path, replace(MADE, arms=(STOCK, AGAIN, Arm("tuned", 0.0, SWAPPINESS)), seed=5), "less.json")
     limit = ("--max-regression", "3%")
     cases: dict[str, tuple[int, tuple[str, ...]]] = {
-        "regression, not promoted": (1, ("slow.json:stock", "slow.json:tuned", *limit, "--promote-to", "accepted.json")),
+        "regression": (1, ("slow.json:stock", "slow.json:tuned", *limit)),
         "pass": (0, ("equal.json", "equal.json", *limit)),
-        "noise": (3, ("noisy.json:stock", "noisy.json:tuned", *limit, "--promote-to", "accepted.json")),
+        "noise": (3, ("noisy.json:stock", "noisy.json:tuned", *limit)),
         "one block": (3, ("short.json:stock", "short.json:tuned", *limit)),
         "one run an arm": (3, ("slow.json", "noisy.json", *limit)),
         "a workload is gone": (3, ("base", "less.json", "--max-regression", "20%")),
         "a workload with a limit was not run": (3, ("other.json:stock", "other.json:tuned", "--limits", "gate.yaml")),
     }
     assert {name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()} == snapshot
-    assert not Path("accepted.json").exists()
 
 
 def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:

@@ -273,7 +273,7 @@ def test_a_name_is_no_command_to_a_runner(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     path = saved_file(tmp_path, replace(MADE, workloads=(name,)))
-    command = ["gate", f"{path}:stock", f"{path}:tuned", "--max-regression", "5%", "--promote-to", str(tmp_path / "to.json")]
+    command = ["gate", f"{path}:stock", f"{path}:tuned", "--max-regression", "5%"]
     assert main(command) == 0
     assert not OBEYED.search(capsys.readouterr().out)
     assert main([*command, "--json"]) == 0
