@@ -105,11 +105,6 @@ def test_one_percent_of_packet_loss_slows_training_and_communication_grows_as_it
     assert delayed["exponent"]["low"] < 0.5 < delayed["exponent"]["high"]
 
 
-def test_the_measured_best_interval_between_checkpoints_holds_dalys() -> None:
-    (trial,) = said("depend", "checkpoint", str(RUNS / f"cluster-checkpoints_{MACHINE}"))["trials"]
-    assert trial["least_s"]["low"] < trial["advice"]["daly_s"] < trial["least_s"]["high"]
-
-
 def test_more_jobs_take_the_target_time_where_replicas_are_chosen_for_each() -> None:
     (found,) = said("scale", "report", str(RUNS / f"cluster-scaling_{MACHINE}"))["reports"]
     others = [arm for arm in found["arms"] if arm["more_within"] is not None]

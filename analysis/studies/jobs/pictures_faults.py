@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from analysis.plots.labels import room_for
-from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, interval, known, lines, log_or_linear, ticks
+from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, known, lines, log_or_linear, ticks
 from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.plots.style import BAND, COLOURS, INK, QUIET, picture
+from analysis.plots.style import COLOURS, INK, QUIET, picture
 from analysis.terms import Run
 from analysis.wording import digits, probability, unsigned
 
-from .checkpoints import CheckpointTrial, daly_s, time_per_work, young_s
 from .estimates import NONE, by_fault, figure, names, number, unit, value_of
 
 if TYPE_CHECKING:
@@ -143,74 +139,7 @@ def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
     return notes + [f"{'all' if len(of) == len(arms) > 1 else '; '.join(of)}: {note}" for note, of in by_note.items()]
 
 
-YOUNG, DALY = COLOURS[2], COLOURS[1]
 LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
-
-
-@picture(-28, "How often to write a checkpoint", REPORTS=FAULTS)
-def jobs_checkpoints(scene: Scene) -> Spec:
-    """Which interval between checkpoints costs least under faults, and whether Young's and Daly's formulas find it."""
-    reason = "no fault met streams with several intervals between checkpoints"
-    result: list[tuple[Run, CheckpointTrial]] = scene.of_streams("trials", lambda trial: any(tried.time for tried in trial.tried), reason)
-    lead = (
-        "Time that jobs held their slots for each second that was of use, by the interval between checkpoints, under one rate of faults: "
-        "too often costs checkpoints, too seldom costs lost work. Marks: means over blocks with 95 % intervals."
-    )
-    legend = [
-        line("measured", marker="o", markersize=5.5),
-        line("Daly's expected time", DALY, 1.3),
-        line("Young's interval", YOUNG, linestyle=LONG_DASHES),
-        line("Daly's interval", DALY, linestyle=DOTS),
-    ]
-    legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in result) else []
-    sections, notes = [], []
-    for run, trial in result:
-        name, formulas = trial.fault.partition(" ")[0], " and ".join(map(number, _choices(trial)))
-        cost = "" if trial.cost_s is None else f"a checkpoint takes {number(1000 * trial.cost_s)} ms"
-        mtbf = "" if trial.mtbf_s is None else f"a running job is hit every {number(trial.mtbf_s.value)} s"
-        beside = ", ".join(filter(None, (cost, mtbf, f"{trial.blocks} blocks")))
-        sections.append(Section(name, TALL + 0.55, partial(_trial, trial=trial), beside, run=run))
-        note = trial.why if trial.least_s is None else f"the measured curve is least at {figure(trial.least_s).replace('inf', 'no end')} s"
-        notes.append(f"{name}: {note}{f'; Young and Daly say {formulas} s' if formulas and trial.least_s is not None else ''}.")
-    return Spec(lead, sections, legend, notes)
-
-
-def _choices(trial: CheckpointTrial) -> list[float]:
-    """Young's and Daly's interval, s; none where what they take is not known."""
-    if not trial.cost_s or not trial.mtbf_s:
-        return []
-    return [formula(trial.cost_s, trial.mtbf_s.value) for formula in (young_s, daly_s)]
-
-
-def _trial(sheet: Page, top: float, trial: CheckpointTrial) -> None:
-    """Draw measured times, Daly's curve, and the intervals that formulas and measurements choose."""
-    axes = sheet.axes(
-        LEFT, top, body_width() - LEFT - 0.05, TALL, xlabel="seconds of work between checkpoints", ylabel="time ÷ useful time"
-    )
-    tried = [(tried.checkpoint_s, ends_of(tried.time)) for tried in trial.tried if tried.time is not None]
-    levels, choices = [at for at, _ in tried if at > 0], _choices(trial)
-    low, high = min([*levels, *choices], default=1.0) / 1.3, max([*levels, *choices], default=1.0) * 1.3
-    none = high * 2.2  # where what has no checkpoint at all is drawn: beyond every interval
-    if trial.least_s is not None:
-        axes.axvspan(max(trial.least_s.low or low / 2, low / 2), min(trial.least_s.high or high, high), color=BAND, zorder=0)
-        axes.axvline(trial.least_s.value, color=QUIET, linewidth=0.9, zorder=1)
-    heights = known(ends for _, ends in tried)
-    most = max(heights) + 0.25 * (max(heights) - 1.0)
-    if choices and trial.cost_s and trial.mtbf_s:
-        spaced = np.geomspace(low, high, 200)
-        times = np.array([time_per_work(float(at), trial.cost_s, trial.mtbf_s.value) for at in spaced])
-        axes.plot(spaced[times <= most], times[times <= most], color=DALY, linewidth=1.3, zorder=1)
-        for at, color, dashes in zip(choices, (YOUNG, DALY), (LONG_DASHES, DOTS), strict=True):
-            axes.axvline(at, color=color, linestyle=dashes, linewidth=1.2, zorder=1)
-    for at, ends in tried:
-        interval(axes, at or none, ends, {"color": INK, "marker": "o"}, "y")
-    log_or_linear(axes, "y", max(0.5, min([1.0, *heights])), most)
-    axes.set(xscale="log", xlim=(low, none * 1.4))
-    shown = [*levels, *([none] if len(levels) < len(tried) else [])]
-    ticks(axes, "x", shown, lambda value: "none" if math.isclose(value, none) else f"{value:g}")
-    axes.grid(axis="y")
-
-
 MATHIS = COLOURS[1]
 LAWS = (("mathis_s", "Mathis's law", MATHIS, LONG_DASHES), ("padhye_s", "with timeouts (Padhye)", COLOURS[0], DOTS))
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)

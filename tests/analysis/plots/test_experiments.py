@@ -101,7 +101,7 @@ def test_replicas_stand_on_the_law_beside_the_jobs_that_took_the_target() -> Non
 
 
 LEADS = {
-    "checkpoints": "checkpoints",
+    "checkpoints": "faults",
     "faults": "faults",
     "hyper": "hyper",
     "kubernetes": "faults",

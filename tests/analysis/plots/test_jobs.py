@@ -27,7 +27,6 @@ from analysis.plots import (
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs import pictures_faults as faults
 from analysis.studies.jobs import pictures_queues as queues
-from analysis.studies.jobs.checkpoints import daly_s, young_s
 from analysis.studies.jobs.estimates import names
 from analysis.studies.jobs.pictures_streams import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 
-DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_checkpoints", "jobs_overview"]
+DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_overview"]
 
 
 @pytest.fixture(scope="module")
@@ -153,19 +152,6 @@ def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Sce
     quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5), p=0.001)
     assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
-
-
-def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(drawings: dict[str, Figure], scene: Scene) -> None:
-    """No checkpoint at all is the last mark, beyond every interval."""
-    axes = drawings["jobs_checkpoints"].axes[0]
-    marks = sorted(points(line)[0][0] for line in lines_of(axes, "o"))
-    assert marks[:3] == [0.2, 0.6, 2.0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.2", "0.6", "2", "none"]
-    trial = next(trial for stream in scene.streams for trial in stream.trials)
-    assert trial.cost_s is not None
-    assert trial.mtbf_s is not None
-    upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
-    assert {round(one(trial.cost_s, trial.mtbf_s.value), 6) for one in (young_s, daly_s)} <= upright
 
 
 def test_the_overview_counts_what_chance_drew_once_however_many_policies_met_it() -> None:

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.jobs import network
-from analysis.studies.jobs.checkpoints import advise, time_per_work
 from analysis.studies.jobs.estimates import Ratio
 from analysis.studies.jobs.network import (
     LossyLine,
@@ -240,11 +239,3 @@ def test_timeouts_are_counted_by_the_step(tmp_path: Path) -> None:
 def test_no_more_than_every_loss_is_a_timeout() -> None:
     """At 40 % 3·√(3p/8) is 1.16, and counts as 1: 1/(0.1·√(0.8/3) + 0.2·0.4·(1 + 32·0.16)) segments/s."""
     assert rate_with_timeouts_bit_s(1, 0.1, 0.4, 0.2) / 8 == pytest.approx(1 / (0.1 * math.sqrt(0.8 / 3) + 0.2 * 0.4 * 6.12))
-
-
-def test_a_checkpoint_of_half_the_time_between_failures_is_too_dear_and_a_restart_is_in_the_time() -> None:
-    found = advise(5, 10, 2)
-    assert found.too_dear
-    assert found.daly_overhead == pytest.approx(time_per_work(found.daly_s, 5, 10, 2) - 1)
-    assert found.young_overhead == pytest.approx(time_per_work(10, 5, 10, 2) - 1)
-    assert found.best_overhead <= min(found.daly_overhead, found.young_overhead)
