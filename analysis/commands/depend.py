@@ -38,7 +38,7 @@ def report(
 
 
 @step(
-    "step time against packet loss, held against Mathis's law",
+    "step time against packet loss",
     f"""\
 example:
   {JUDGE} depend network .benchmarks/*/0001_network.json
@@ -47,10 +47,9 @@ example:
 def network(
     runs: list[str] = runs_of("saved runs of ddp_network"),
 ) -> Answer:
-    """Step time against loss of packets, held against what TCP can get through at that loss (Mathis), line by line.
+    """Step time against loss of packets, each loss compared with none on the same line, block by block.
 
-    A line is all that was asked for but the loss: delay, MTU, congestion control. Says where it is not that law that decides: arithmetic,
-    the line itself, timeouts.
+    A line is all that was asked for but the loss: delay, MTU, congestion control.
     """
     from analysis.studies.jobs.network import lines as lines_of
     from analysis.studies.jobs.network import lossy, trained

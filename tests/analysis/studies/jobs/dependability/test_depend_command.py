@@ -119,8 +119,3 @@ def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[s
     assert drops["aggregation=fedavg", 0] is None
     assert drops["aggregation=fedavg", 4]["value"] == pytest.approx(0.2)
     assert drops["aggregation=median", 3]["value"] == pytest.approx(0.15)
-
-
-def test_lines_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = data(capsys, "depend network lines.json")["lines"]
-    assert (line["shape"], line["fitted"]) == ("√p", [0.01, 0.03])
