@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
 LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
 DPI = 200  # 1440 pixels: sharp on dense screens and on paper
-WIDTH, NARROW = 7.2, 3.9  # inches: a sheet, and one that a phone shows with letters of 10 pixels
-SHEET = ContextVar("the width of the sheet that is being drawn", default=WIDTH)
+WIDTH = 7.2  # inches of a sheet
 LAST_ANSWER = 25  # of the order of pictures
 FORMATS = ("svg", "png", "pdf")
 SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
@@ -90,16 +88,6 @@ def house_style() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def sheet(width: float) -> Iterator[None]:
-    """Draw on a sheet so many inches wide."""
-    before = SHEET.set(width)
-    try:
-        yield
-    finally:
-        SHEET.reset(before)
-
-
 @dataclass(frozen=True)
 class Picture:
     """A picture that is drawn from a scene: how, its place among the others, its title, and the question it answers.
@@ -127,9 +115,9 @@ class Picture:
         """Whether it answers what a run asked; those that say how far to trust the answer stand behind."""
         return self.ORDER <= LAST_ANSWER
 
-    def draw(self, scene: Scene, width: float = WIDTH) -> Figure:
-        """Draw it on a sheet so many inches wide. Raises: NothingToDraw, with the reason."""
-        with house_style(), sheet(width):
+    def draw(self, scene: Scene) -> Figure:
+        """Draw it on a sheet. Raises: NothingToDraw, with the reason."""
+        with house_style():
             return self.function(scene).lay_out(scene.runs, self.TITLE)
 
 
