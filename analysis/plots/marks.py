@@ -22,8 +22,7 @@ from analysis.wording import digits, number
 
 from .labels import fit, fitted, minus, width_in
 from .page import Page, Section, body_width
-from .style import BAND, FAINT, INK, QUIET, SMALL, WIDTH, WRONG
-from .vector import set_tooltip
+from .style import BAND, FAINT, INK, QUIET, SMALL, WIDTH, WRONG, set_tooltip
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]

@@ -22,8 +22,7 @@ from analysis.wording import blocks_of, gpus_of, spoken, unsigned
 
 from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
-from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE, WIDTH
-from .vector import HEADING
+from .style import BAND, GRID, HEAD, HEADING, INK, QUIET, SMALL, TEXT, TITLE, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
