@@ -58,7 +58,7 @@ def run(
     from analysis.studies.history.history import UNDATED, gather, judge, regressions
 
     refused: list[str] = []
-    loaded = load_each(runs, refused)
+    loaded = list(load_each(runs, refused))
     if since is not None:
         loaded = [run for run in loaded if not run.started_utc or run.started_utc >= since.isoformat()]
     name = metric and COLUMNS.get(metric, metric)
