@@ -14,7 +14,7 @@ import pytest
 from fixtures.studies.command import spec as command
 from fixtures.studies.command.running import Running, Steps, whole
 from fixtures.terms import Refused
-from tests.waiting import state, until
+from tests.waiting import doomed, state, until
 
 HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=20.0)
 
@@ -97,6 +97,26 @@ def test_what_has_cleared_its_environment_is_ended_too(tmp_path: Path) -> None:
     word = f"986.{os.getpid()}"
     whole(sh(f"env -i setsid -f sleep {word}; sleep 0.05"), tmp_path)
     until(lambda: not alive(word), "its daemon goes on")
+
+
+@pytest.mark.needs("root", "cgroups")
+@pytest.mark.parametrize("how", ["env -i", "su - -s /bin/sh nobody -c", "env -i setsid -f"], ids=["env", "su", "daemon"])
+def test_a_new_environment_does_not_outlive_a_killed_run(how: str, tmp_path: Path) -> None:
+    """As `sudo` and `su -` make one for a command: what the killed process had started is found by its control group."""
+    word = f"985.{os.getpid()}"
+    line = f"sleep {word}" if how.startswith("env") else f"'sleep {word}'"
+    script = """
+import sys
+from pathlib import Path
+from fixtures.studies.command.running import watched, whole
+from tests.command.test_running import sh
+with watched() as variables:
+    print(flush=True)
+    whole(sh(sys.argv[2]), Path(sys.argv[1]), variables)
+"""
+    with doomed(script, str(tmp_path), f"{how} {line}; sleep 600"):
+        until(lambda: b"sleep" in b"".join(_line(pid)[:5] for pid in alive(word)), "it does not start")
+    until(lambda: not alive(word), "it goes on")
 
 
 def test_the_last_words_of_a_run_that_is_only_timed_are_known(tmp_path: Path) -> None:

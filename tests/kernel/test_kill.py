@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from fixtures.kernel.lock import LENT
+from tests.kernel.killed_runs import ROUNDS
 from tests.sessions import HOUSE
 
 
-def kill(where: str, folder: Path, times: int) -> None:
+def kill(where: str, folder: Path, times: int, machinery: str = "kills") -> None:
     """All of them, from a process of its own."""
-    command = [sys.executable, "-m", "tests.kernel.kills", where, str(folder), str(times)]
+    command = [sys.executable, "-m", f"tests.kernel.{machinery}", where, str(folder), str(times)]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stderr
@@ -29,3 +33,18 @@ def test_kills_on_a_fake_root(tmp_path: Path, times: int) -> None:
 def test_two_hundred_kills_on_the_real_kernel(tmp_path: Path) -> None:
     """Twenty sysctls, and scripts that switch transparent huge pages and read-ahead; the whole machine is compared after each kill."""
     kill("real_kernel", tmp_path, 200)
+
+
+@pytest.mark.needs("session", "root", "namespaces", "psutil")
+@pytest.mark.usefixtures("kernel_unchanged")
+@pytest.mark.parametrize("kind", ROUNDS)
+def test_killed_runs_on_the_real_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each kind of run so many that all are more than two hundred; after each, nothing of it is left."""
+    monkeypatch.setenv(LENT, str(os.getpid()))
+    with tempfile.TemporaryDirectory() as folder:  # where another user can read
+        Path(folder).chmod(0o755)
+        kill(kind, Path(folder), ROUNDS[kind][0], "killed_runs")
+
+
+def test_two_hundred_runs_are_killed_in_all() -> None:
+    assert sum(times for times, _ in ROUNDS.values()) >= 200

@@ -166,6 +166,29 @@ for key, value in (("ip_forward", "1"), ("conf/all/forwarding", "0"), ("conf/all
     ], done.stderr
 
 
+@pytest.mark.needs("namespaces")
+def test_default_moves_interfaces_that_have_no_value_of_their_own() -> None:
+    """A network namespace's loopback has no address. Once its own file is written, with the same number too, default leaves it alone."""
+    check = """
+from fixtures.kernel.attribution import neighbours
+from fixtures.kernel.tunables import Tunables, diff
+tunables, default, own = Tunables(), "/proc/sys/net/ipv4/conf/default/rp_filter", "/proc/sys/net/ipv4/conf/lo/rp_filter"
+tunables.write(default, "0")
+for value in ("1", "0", "1"):
+    before = tunables.snapshot()
+    tunables.write(default, value)
+    moved = diff(before, tunables.snapshot()).keys() - {default}
+    print(own in moved, sorted(moved - neighbours([default], before)))
+    if value == "0":
+        tunables.write(own, "0")
+"""
+    done = subprocess.run(
+        ["unshare", "-n", sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.splitlines() == ["True []", "True []", "False []"], done.stderr
+    assert causes_first([f"{IP}/conf/cni0/rp_filter", f"{IP}/conf/default/rp_filter"])[0] == f"{IP}/conf/default/rp_filter"
+
+
 IP, NET, SYSFS = "/proc/sys/net/ipv4", "/proc/sys/net/core", "/sys/kernel/mm/ksm/pages_to_scan"
 MEANS = [
     (f"{IP}/ip_local_reserved_ports", "100-105,103-110,9,8", "8-9,100-110", "same"),

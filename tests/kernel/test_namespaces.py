@@ -138,7 +138,7 @@ def test_another_namespace_that_nothing_belongs_to_is_no_matter(fake: FakeRoot, 
     fake.machine().apply("x", writes([("/proc/sys/vm/swappiness", "10")]))
     names = namespaces.own()
     monkeypatch.setattr(namespaces, "own", lambda: names | {"net": "net:[1]"})
-    monkeypatch.setattr(namespaces, "find", lambda _wanted: namespaces.Found({}, {"net"}))
+    monkeypatch.setattr(namespaces, "find", lambda _wanted, _known: namespaces.Found({}, {"net"}))
     assert fake.machine().restore().stuck == {}
     fake.must_be_as_found()
 
