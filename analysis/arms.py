@@ -46,16 +46,12 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cells of one tweak set under one workload, measured or not, by run and block; `started_utc` by run, empty where unknown.
-
-    `sequential`: what they showed had a say in how many there are.
-    """
+    """The cells of one tweak set under one workload, measured or not, by run and block; `started_utc` by run, empty where unknown."""
 
     label: str
     tweakset: TweakSet
     cells: Mapping[Place, Cell]
     started_utc: Mapping[str, str]
-    sequential: bool = False
 
     @property
     def runs(self) -> frozenset[str]:
@@ -205,8 +201,7 @@ def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
     }
     known = next((run.tweaksets[tweakset] for run in arm.runs if tweakset in run.tweaksets), None)
     started_utc = {run.run_id: run.started_utc for run in arm.runs}
-    sequential = any(run.design.sequential for run in arm.runs)
-    return Side(arm.label, known, cells, started_utc, sequential) if cells and known else None
+    return Side(arm.label, known, cells, started_utc) if cells and known else None
 
 
 def _pool(sides: Sequence[Side]) -> Side:

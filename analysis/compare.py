@@ -191,11 +191,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         must_match(draft, arms)
         read = Reader(arms, draft)
         pairing = pair(base, candidate, controlled=draft.relative_to is not None)
-        blocks = draft.blocks
-        if pairing.by_run:
-            blocks = len(base.runs | candidate.runs)
-        elif pairing.sequential:  # an arm that was decided has no more
-            blocks = max(block for _, block in candidate.cells)
+        blocks = len(base.runs | candidate.runs) if pairing.by_run else draft.blocks
         failed = [part for own in (base, candidate) for cell in own.cells.values() for part in parts(cell) if part.outcome == "failed"]
         draft = inside(replace(draft, pairs=pairing.units, failed=len(failed), blocks=blocks), pairing)
         if alone := _single(pairing, arms):

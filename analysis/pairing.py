@@ -35,7 +35,6 @@ STOCK = "stock"
 MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
-SEQUENTIAL = "the number of blocks depended on the results: interval and p are those of 96 %, which keeps false alarms at 5 %."
 BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
 MANY_RUNS = (
     "means of whole runs at different times: p and interval also hold where the machine drifts steadily or runs resemble their neighbours, "
@@ -179,7 +178,6 @@ class Pairing:
     `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit, and `times`
     when each was measured (seconds, or places in the order of one run), the earliest first; None where drift cancels in each unit, NaN
     where it is not known. `left_out` says why blocks are missing: reason → blocks.
-    `sequential`: what the pairs showed had a say in how many there are.
     """
 
     pairs: Sequence[Pair] = ()
@@ -187,7 +185,6 @@ class Pairing:
     left_out: Mapping[str, list[int]] = field(default_factory=dict)
     caveat: str | None = None
     times: Times | None = None
-    sequential: bool = False
 
     @property
     def units(self) -> int:
@@ -225,7 +222,7 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     another of its block do cells of two runs say something: by block where the blocks had equal samples, else as two samples.
     """
     if base.runs & candidate.runs:
-        paired = replace(_by_block(*_beside(base, candidate)), sequential=base.sequential)
+        paired = _by_block(*_beside(base, candidate))
         if controlled or side_by_side(paired.pairs):
             return replace(paired, caveat=TAKING_TURNS) if paired.by_run else paired
         return _in_order(base, candidate, OUT_OF_TURN)
@@ -282,9 +279,6 @@ def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[
     Raises: NotComparable, where there is no such process: each tweak set took turns with stock alone.
     """
     sides = base.cells, candidate.cells
-    if candidate.sequential:  # an arm that was decided has no cells after that
-        last = {run: max(block for own, block in candidate.cells if own == run) for run in candidate.runs}
-        sides = {place: cell for place, cell in base.cells.items() if place[1] <= last.get(place[0], math.inf)}, candidate.cells
     if all(cell.process is None for own in sides for cell in own.values()):
         return sides
     stock = 1 if candidate.tweakset.name == STOCK else 0
@@ -399,7 +393,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
         place = entry[0][0]
         units.setdefault(place[0] if pairing.by_run else place, []).append(entry)
     base, candidate = ([read.mean([pair[arm] for pair in unit], metric) for unit in units.values()] for arm in (0, 1))
-    return paired_effect(metric, base, candidate, margin, sequential=pairing.sequential and not pairing.by_run)
+    return paired_effect(metric, base, candidate, margin)
 
 
 def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reader) -> list[str]:
@@ -426,7 +420,6 @@ def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reade
 def pair_notes(pairing: Pairing) -> list[str]:
     notes = [pairing.caveat] if pairing.caveat else []
     if pairing.samples is None:
-        notes += [SEQUENTIAL] if pairing.sequential else []
         if pairing.units < COMFORTABLE_UNITS and not pairing.processes:
             what = "runs" if pairing.by_run else "pairs"
             notes.append(f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS} one odd block can decide.")

@@ -189,8 +189,7 @@ class Design:
     """How the cells were laid out: `order` lists cell ids as they ran, `kind` is the name of the design (`--design`).
 
     `points` are by tweak set, without stock, where every factor is as found. `notes` are what the design of a tweak set said of itself
-    (generators, aliases). All are empty for a matrix. In a `sequential` one the spread of an arm's blocks, or its p, decided how many there
-    are (`--precision`); with a `budget_s` as many were measured as it had room for.
+    (generators, aliases). All are empty for a matrix. With a `budget_s` as many were measured as it had room for.
     """
 
     seed: int
@@ -201,7 +200,6 @@ class Design:
     factors: tuple[Factor, ...] = ()
     points: Mapping[str, Point] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    sequential: bool = False
     budget_s: float | None = None
 
     def blocks_of(self, study: str, workload: str, tweakset: str) -> int:

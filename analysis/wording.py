@@ -47,9 +47,7 @@ def place_of(run: Run) -> str:
 
 
 def fewest_blocks(run: Run) -> int:
-    """How many blocks the workload with the fewest was to have; of a sequential design as many as the longest arm."""
-    if run.design.sequential:
-        return run.design.blocks
+    """How many blocks the workload with the fewest was to have."""
     arms = {(cell.study, cell.workload, cell.tweakset) for cell in run.cells}
     return min((run.design.blocks_of(*arm) for arm in arms), default=run.design.blocks)
 

@@ -1,10 +1,8 @@
-"""How much longer is a step of data-parallel training over a line that loses packets, and is it as TCP's own law has it?
+"""How much longer is a step of data-parallel training over a line that loses packets?
 
 Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of their own (`netem`, or what stands in
 for it where the kernel has none; each cell says which). Without a delay that is `ddp_train`, 16 MB of gradients a step; over a round trip
-of 10 ms it is 2.2 MB. Hypotheses: 1 % of loss makes a step longer; with a round trip the time of communication goes as √p (Mathis et al.,
-CCR 1997), and without one, where a loss costs a timeout or nothing at all, it does not. `python -m analysis depend network RUN` fits the
-shape.
+of 10 ms it is 2.2 MB. Hypothesis: 1 % of loss makes a step longer. `python -m analysis depend network RUN` judges.
 """
 
 from __future__ import annotations

@@ -107,18 +107,6 @@ class Study(TypedDict):
     ]
 
 
-class Decided(TypedDict):
-    study: Annotated[Name, "name"]
-    workload: Annotated[Name, "name"]
-    tweakset: Annotated[Name, "name"]
-    blocks: Annotated[int, limits(minimum=3), "count: after which it needed no more"]
-
-
-class Precision(TypedDict):
-    mde: Annotated[Fraction, "fraction: the effect that each arm was to see"]
-    decided: Annotated[list[Decided], "–: arms that needed no more blocks"]
-
-
 class Factor(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     name: Annotated[
@@ -151,7 +139,6 @@ class Design(TypedDict):
     budget_s: Annotated[
         NotRequired[Positive], "s: for how long whole blocks were measured (`--budget`); absent where their number was given"
     ]
-    precision: Annotated[NotRequired[Precision], "–: absent where every arm has all blocks (no `--precision`)"]
     kind: Annotated[
         NotRequired[Name],
         "name: `matrix`, or what `--design` named; `file` where a design file was not what that design would have laid out; absent means "

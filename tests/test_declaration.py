@@ -116,8 +116,6 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
     [
         ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, factorial"),
         ({"design": "ablation", "resolution": 4}, "--resolution=4 is for --design=fractional"),
-        ({"estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs that vary several keys"),
-        ({"design": "fractional", "estimate": ("vm.swap",)}, "vm.swap"),
         ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set is named that could be taken apart"),
         ({"design": "ablation", "tweaks": "thp-never"}, "thp-never has one part that can be varied.*--design=matrix"),
         ({"design_file": Path("/nowhere/x.csv"), "resume": True}, "--resume: /nowhere/x.csv does not exist"),
@@ -309,8 +307,8 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
         ({"design": "factorial"}, "not what --design=factorial would lay out. Leave --design out"),
         ({"design": "matrix"}, "not what --design=matrix would lay out"),
         (
-            {"design": "fractional", "resolution": 4, "estimate": ("vm.swappiness:vm.dirty_ratio",)},
-            "would lay out. Leave --design and --resolution and --estimate out",
+            {"design": "fractional", "resolution": 4},
+            "would lay out. Leave --design and --resolution out",
         ),
     ],
 )

@@ -54,7 +54,7 @@ READ: dict[type, tuple[Any, set[str]]] = {
     Workload: (saved.Workload, {"name"}),
     TweakSet: (saved.TweakSet, {"name"}),
     Setting: (saved.Setting, set()),
-    Design: (saved.Design, {"sequential"}),  # whether it has a `precision`
+    Design: (saved.Design, set()),
     Factor: (saved.Factor, set()),
     Point: (saved.Point, set()),
 }

@@ -84,20 +84,6 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
     assert (found["typed"].primary.metric.name, found["typed"].pairs) == (ADJUSTED, 3)
 
 
-def test_a_run_ends_when_its_arms_need_no_more(place: Place) -> None:
-    typed = place.manifest("typed", sysctl=f"vm.swappiness = {another_swappiness()}")
-    done = place.run("--design=turns", f"--tweaks={typed}", "--blocks=12", "--steps=4", "--precision=90%", "--benchmark-save=one")
-    assert done.code == 0, done.out
-    saved = place.saved()
-    jsonschema.validate(saved, SCHEMA)
-    design = saved["deeptweak"]["design"]
-    (arm,) = design["precision"]["decided"]
-    assert (design["blocks"], design["precision"]["mde"], arm["tweakset"], arm["blocks"]) == (8, 0.9, "typed", 8)
-    assert len(saved["benchmarks"]) == 3 * 8
-    (found,) = (one for one in compare(load(place.files()[0])) if one.tweakset == "typed")
-    assert (found.pairs, found.blocks) == (8, 8)
-
-
 def test_ctrl_c_in_a_slice_puts_the_machine_back(place: Place) -> None:
     found = swappiness()
     with in_a_slice(place, "--blocks=1") as process:

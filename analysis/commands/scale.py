@@ -13,7 +13,7 @@ from analysis.terms import Refused
 from control.called import JUDGE
 
 GROUP = "study"
-HELP = "replicas for jobs: fit laws of speed-up, choose, simulate"
+HELP = "replicas for jobs: fit laws of speed-up, choose"
 EXAMPLE = f"`{JUDGE} scale STEP --help` says the rest."
 
 
@@ -70,44 +70,7 @@ def choose(
     fitted = read_law(law)
     if not (0 < target_s < float("inf") and 1 <= most <= 1_000_000):
         raise Refused("--target-s is above 0, --most from 1 to 1000000.")
-    more = [str(law), f"--target-s={target_s:g}", f"--most={most}"]
-    return then(choices(fitted, target_s, most, work), "scale simulate", *more)
-
-
-@step(
-    "replicas chosen for each job against one number for all, simulated",
-    f"""\
-examples:
-  {JUDGE} scale simulate law.json --target-s 60
-  {JUDGE} scale simulate law.json --target-s 60 --nodes 64 --most 16 --load 0.5 --json
-""",
-)
-def simulate(
-    law: Path = option("LAW", "what `scale fit --json` wrote, or cost_s, serial, crosstalk, startup_s", type=Path),
-    *,
-    target_s: float = option("S", "how long every job is to take", type=float, required=True),
-    nodes: int = option("N", "there are (default: %(default)s)", type=int, default=1000),
-    most: int = option("N", "replicas of one job (default: %(default)s)", type=int, default=64),
-    load: float = option("RHO", "part of the nodes that is busy (default: %(default)s)", type=float, default=0.7),
-    sizes_cv2: float = option("X", "of the sizes of jobs (default: %(default)s)", type=float, default=1.0),
-    noise: float = option("SD", "sd of log(time / law's time) (default: %(default)s)", type=float, default=0.03),
-    jobs: int = option("N", "of each stream (default: %(default)s)", type=int, default=5000),
-    seeds: int = option("N", "streams (default: %(default)s)", type=int, default=20),
-) -> Answer:
-    """Evaluate scaling in simulation: replicas chosen for each job so that all take the target, against one number of replicas for all.
-
-    The law that chooses is fitted to a small profile with the noise of --noise, not given. Sizes have the mean 1 and --sizes-cv2; jobs come
-    at random (Poisson), so that the nodes are busy to --load under the way of scaling that asks most of them. A seed is one stream of jobs.
-    """
-    from analysis.studies.jobs.scaling import ScalingStudy, simulated
-    from analysis.studies.jobs.scaling import law as read_law
-
-    if not (20 <= jobs <= 10_000_000 and 1 <= seeds <= 10_000 and 3 <= most <= nodes <= 10_000_000):
-        raise Refused("--jobs is 20 or more, --seeds 1 or more, --most 3 or more and no more than --nodes.")
-    if not (0 < target_s < float("inf") and 0 <= sizes_cv2 <= 1000 and 0 < noise <= 1):
-        raise Refused("--target-s is above 0, --sizes-cv2 from 0 to 1000, --noise above 0 and at most 1.")
-    answer = simulated(ScalingStudy(read_law(law), target_s, nodes, most, load, sizes_cv2, noise, jobs, seeds))
-    return then(answer, "scale choose", str(law), f"--target-s={target_s:g}", f"--most={most}", "--work=0.5,1,2")
+    return choices(fitted, target_s, most, work)
 
 
 @step(

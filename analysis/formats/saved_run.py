@@ -202,16 +202,12 @@ def _design(part: Fields, tweaksets: Mapping[str, TweakSet]) -> Design:
     notes = {name: fields.value for name, fields in part.optional(Fields.items, "notes", [])}
     for name in notes.keys() - factors.keys():
         part.refuse(f"has notes on {name!r}, of which it has no factor")
-    # With a precision an arm is measured until it would see a gain (`mde`) that was named before.
-    if part.has("precision") and part.fields("precision").positive("mde") >= 1:
-        part.refuse("has a precision of 100 % or more")
     return part.record(
         Design,
         steps=part.optional(Fields.whole, "steps", None),
         factors=tuple(factor for own in factors.values() for factor in own.values()),
         points=points,
         notes=notes,
-        sequential=part.has("precision"),
     )
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 from analysis.labels import TOLD_RATE
 from analysis.plain import one_line
@@ -12,8 +16,7 @@ from analysis.terms import Metric, Run
 from analysis.wording import digits
 from control import rates
 
-from .style import TEXT
-from .vector import extent
+from .style import FONT, TEXT
 
 if TYPE_CHECKING:
     Fits = Callable[[str], bool]
@@ -128,10 +131,12 @@ LONGEST = 200  # letters of a name: nothing on a page has room for more
 BREAKS = "-_./ "  # a name is broken after these
 
 
+@lru_cache(maxsize=1 << 15)
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
     """Return how wide a line of text is, in inches."""
+    font = FontProperties(family=FONT, size=points, weight=weight)
     # A renderer that rounds each letter to whole pixels needs a little more.
-    return 1.03 * extent(text, points, weight)[0] / 72
+    return 1.03 * text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:

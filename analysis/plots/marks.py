@@ -21,14 +21,13 @@ from analysis.terms import Run
 from analysis.wording import digits, number
 
 from .labels import fit, fitted, minus, width_in
-from .page import Page, Section, axis_label, body_width, is_narrow
-from .style import BAND, FAINT, INK, QUIET, SHEET, SMALL, WRONG
-from .vector import set_tooltip
+from .page import Page, Section, body_width
+from .style import BAND, FAINT, INK, QUIET, SMALL, WIDTH, WRONG, set_tooltip
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]
 ROW, HEADS, FOOT = 0.25, 0.17, 0.46  # inches: a row, the heads of columns above the rows, an axis with its label below them
-OVER, AXIS, TICK = 0.16, 1.2, 0.36  # inches: a line over a row of a narrow sheet, and the least that an axis and a number on it take
+AXIS, TICK = 1.2, 0.36  # inches: the least that an axis and a number on it take
 MUCH = 4.0  # largest over smallest value, above which a scale is logarithmic
 BANDED = "#cfe0ee"  # an interval as an area
 GAP = 4 * "\N{NO-BREAK SPACE}"  # SVG makes one of several usual blanks
@@ -148,23 +147,17 @@ def forest(
     reach: float | None = None,
     zero: float | None = 0.0,
     band: tuple[float, float] | None = None,
-    over: bool = False,
 ) -> Axes:
     """Draw rows of intervals between their names and columns of words.
 
     `heads` are the columns: what stands above each, and how far it begins right of the axis in inches; the last is flush with the right
     edge. The axis takes what `left` and `right` leave, and names are made to fit unless they have lines of their own. `reach` is how far it
-    goes to either side of 0; without it `scale` sets its ends. On a narrow sheet a forest in a section of its own (`over`) has each name,
-    and the last of its texts, over its row.
+    goes to either side of 0; without it `scale` sets its ends.
     """
-    if over:
-        texts = [heads[-1][0], *(mark.texts[-1] for row in rows for mark in row.marks)] if heads else [""]
-        left, right = 0.05, max(0.1, right - max(width_in(text, SMALL, "bold") for text in texts))
-    else:
-        left = beside(left, right)
-        names = fitted((row.name for row in rows if "\n" not in row.name), left - 0.12, lines=1)
-        rows = [row._replace(name=names.get(row.name, row.name)) for row in rows]
-    total = sum(tall_of(row, over=over) for row in rows)
+    left = beside(left, right)
+    names = fitted((row.name for row in rows if "\n" not in row.name), left - 0.12, lines=1)
+    rows = [row._replace(name=names.get(row.name, row.name)) for row in rows]
+    total = sum(row.tall for row in rows)
     wide = body_width() - left - right
     above = HEADS if heads else 0.0
     axes = sheet.axes(left, top + above, wide, total, ylim=(total, 0), yticks=[])
@@ -179,33 +172,22 @@ def forest(
     if zero is not None:
         axes.axvline(zero, color=INK, linewidth=0.9, zorder=1)
     axes.grid(axis="x")
-    axes.set_xlabel(axis_label(label, wide))
+    axes.set_xlabel(label)
     places = [left + wide + offset for _, offset in heads[:-1]] + [body_width()] * bool(heads)
-    shown = [(head, place) for (head, _), place in zip(heads, places, strict=True)]
-    if over and len(shown) > 1 and places[-2] + width_in(shown[-2][0] + shown[-1][0], SMALL) > body_width() - 0.1:
-        del shown[-1]  # what stands below it stands over its row, and is a word
-    for head, place in shown:
+    for (head, _), place in zip(heads, places, strict=True):
         sheet.text(place, top, head, ha="right" if place == body_width() else "left", fontsize=SMALL, color=QUIET)
     down = 0.0
     for row in rows:
         if row.rule:
             axes.axhline(down, color=INK, linewidth=0.6)
-        _row(sheet, axes, (top + above, down), 0.0 if over else left, places, row, math.inf if reach is None else reach)
-        down += tall_of(row, over=over)
+        _row(sheet, axes, (top + above, down), left, places, row, math.inf if reach is None else reach)
+        down += row.tall
     return axes
 
 
 def beside(left: float, right: float) -> float:
-    """Return how much of the `left` that names ask for, in inches, an axis leaves them on this sheet."""
+    """Return how much of the `left` that names ask for, in inches, an axis leaves them."""
     return min(left, max(0.3 * body_width(), body_width() - right - AXIS))
-
-
-def tall_of(row: MarkRow, *, over: bool) -> float:
-    """Return the height of a row of a forest, in inches; with the lines `over` it."""
-    if not over:
-        return row.tall
-    lines = OVER * (row.name.count("\n") + 1 + bool(row.small))
-    return lines + (max(0.2, 0.19 * len(row.marks)) + 0.08 * bool(row.faint) if row.marks else 0.0)
 
 
 def forest_section(
@@ -214,45 +196,32 @@ def forest_section(
     """Make a section of one forest, drawn with the settings of `forest`; without rows its head stands alone."""
     if not rows:
         return Section(title, 0.0, lambda *_: None, beside, lines, run)
-    over = is_narrow()
-    tall = HEADS * bool(settings.get("heads")) + sum(tall_of(row, over=over) for row in rows) + FOOT
-    return Section(title, tall, partial(forest, rows=rows, over=over, **settings), beside, lines, run)
+    tall = HEADS * bool(settings.get("heads")) + sum(row.tall for row in rows) + FOOT
+    return Section(title, tall, partial(forest, rows=rows, **settings), beside, lines, run)
 
 
 def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:
     top, down = place
-    tall, over = row.tall, not left
     style: Style = {"color": row.color, "linespacing": 1.05, "fontweight": "bold" if row.bold else "normal"}
     quiet: Style = {"color": QUIET, "fontsize": SMALL}
-    if over:
-        sheet.text(0.0, top + down + 0.02, "\n".join(fit(name, body_width() - 0.8) for name in row.name.split("\n")), **style)
-        lines = OVER * (row.name.count("\n") + 1)
-        if row.small:
-            sheet.text(0.0, top + down + lines + 0.01, fit(row.small, body_width(), SMALL), **quiet)
-            lines += OVER
-        axes.axhspan(down, down + lines, color="white", linewidth=0, zorder=1.5)  # the name stands on nothing
-        down, tall = down + lines, tall_of(row, over=True) - lines
-    elif row.small:
-        edge = top + down + tall / 2 + 0.07 * row.name.count("\n")
+    middle = down + row.tall / 2
+    if row.small:
+        edge = top + middle + 0.07 * row.name.count("\n")
         sheet.text(left - 0.1, edge, row.name, va="bottom", ha="right", **style)
         sheet.text(left - 0.1, edge + 0.015, fit(row.small, left - 0.12, SMALL), va="top", ha="right", **quiet)
     else:
-        sheet.text(left - 0.1, top + down + tall / 2, row.name, va="center", ha="right", **style)
-    middle = down + tall / 2
+        sheet.text(left - 0.1, top + middle, row.name, va="center", ha="right", **style)
     if row.faint is not None:
         interval(axes, middle + 0.08, row.faint, {"color": FAINT, "marker": "|", "markersize": 5, "linewidth": 1.0}, reach=reach)
         middle -= 0.025
     for at, mark in enumerate(row.marks):
-        line = middle + min(0.19, 0.45 * tall) * (at - (len(row.marks) - 1) / 2)
+        line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
         tooltip = mark.tooltip or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
         interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, tooltip=tooltip)
         for column, text in zip(columns, mark.texts, strict=True):
             last = column == body_width()
             look: Style = {"color": mark.style.get("color", INK), "fontweight": "bold" if mark.bold else "normal"} if last else {}
-            if last and over and len(row.marks) > 1:
-                continue  # shape and colour say it
-            level = down - 0.07 if last and over else line
-            sheet.text(column, top + level, text, va="center", fontsize=SMALL, ha="right" if last else "left", **look)
+            sheet.text(column, top + line, text, va="center", fontsize=SMALL, ha="right" if last else "left", **look)
 
 
 def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW, lines: int = 1) -> None:
@@ -280,8 +249,6 @@ def row_axes(
     names_beside(sheet, top, left, names, row_in, lines)
     rows: Style = {"ylim": (len(names) - 0.5, -0.5), "yticks": []}
     axes = sheet.axes(left, top, body_width() - left - right, row_in * len(names), **rows, **settings)
-    if is_narrow():
-        rounded(axes, x=4)
     axes.spines["left"].set_visible(False)
     return axes
 
@@ -386,7 +353,7 @@ def crossed(axes: Axes, at: Sequence[float], color: str = WRONG) -> None:
 def rounded(axes: Axes, **most: int) -> None:
     """Put as many round numbers as `x=` and `y=` say at most on the axes."""
     for which, count in most.items():
-        fit_in = axes.get_position().width * SHEET.get() / TICK if which == "x" else count
+        fit_in = axes.get_position().width * WIDTH / TICK if which == "x" else count
         getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(min(count, max(2, int(fit_in))), steps=[1, 2, 5, 10]))
 
 

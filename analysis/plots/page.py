@@ -1,4 +1,4 @@
-"""A sheet of paper, 7.2 inches wide or as wide as a phone: what a picture shows stands above it, how and on what it was measured below it.
+"""A sheet of paper, 7.2 inches wide: what a picture shows stands above it, how and on what it was measured below it.
 
 Everything is placed in inches from the upper left, so that nothing overlaps whatever the names are and however many rows there are.
 """
@@ -22,8 +22,7 @@ from analysis.wording import blocks_of, gpus_of, spoken, unsigned
 
 from .labels import fit, fitted, joined, width_in, wrapped
 from .scene import NothingToDraw
-from .style import BAND, GRID, HEAD, INK, QUIET, SHEET, SMALL, TEXT, TITLE, WIDTH
-from .vector import HEADING
+from .style import BAND, GRID, HEAD, HEADING, INK, QUIET, SMALL, TEXT, TITLE, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,29 +30,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EDGE = 0.12
-TALLEST, LEAST = 120.0, 0.6  # inches that a sheet is high, and that an axis of a narrow one is wide
+TALLEST = 120.0  # inches that a sheet is high
 LINE = 0.16  # of small text
 HEAD_LINE = 0.19
 
 
 def body_width() -> float:
-    """Return the width of the body of the sheet that is being drawn, in inches."""
-    return SHEET.get() - 2 * EDGE
-
-
-def is_narrow() -> bool:
-    """Whether the sheet that is being drawn is for a phone."""
-    return SHEET.get() < WIDTH
-
-
-def abreast(most: int) -> int:
-    """Return how many columns fit on the sheet, where the usual one has `most`."""
-    return max(1, int(most * SHEET.get() / WIDTH))
-
-
-def axis_label(text: str, room_in: float) -> str:
-    """Break what stands below an axis, on a narrow sheet, into lines that fit."""
-    return "\n".join(wrapped(text, room_in + 0.3, SMALL)) if is_narrow() else text
+    """Return the width of the body of a sheet, in inches."""
+    return WIDTH - 2 * EDGE
 
 
 class Section(NamedTuple):
@@ -141,10 +125,6 @@ class Page:
         `grid` names the axis whose ticks have lines, `most` the largest number of ticks of an axis, `whole` an axis of whole numbers.
         """
         down = self.height - self.top - top - height
-        if is_narrow() and width < LEAST:
-            raise NothingToDraw("names and figures leave no room for an axis")
-        if "xlabel" in settings:
-            settings["xlabel"] = axis_label(settings["xlabel"], width)
         box = ((EDGE + left) / self.width, down / self.height, width / self.width, height / self.height)
         axes: Axes = self.figure.add_axes(box, facecolor="none", **settings)
         if grid:
@@ -181,7 +161,7 @@ def page(runs: Iterable[Run], title: str, lead: str, body_in: float, legend: Seq
     height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
     if height > TALLEST:
         raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {height:.0f} inches tall")
-    sheet = Page(Figure(figsize=(SHEET.get(), height), facecolor="white", label=title), top, height)
+    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white", label=title), top, height)
     sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold", gid=HEADING)
     for at, line in enumerate(head):
         sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)
@@ -226,13 +206,12 @@ def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any
 
 
 def places(count: int, most: int, tall: float, *, left: float, gap: float, start: float = 0.0) -> list[tuple[float, float, float]]:
-    """Set small panels in rows of `most`, on a narrow sheet of fewer: left, top and width, inches.
+    """Set small panels in rows of `most`: left, top and width, inches.
 
     `left` of each, and `start` of a row, is for numbers.
     """
-    row = abreast(most)
-    wide = (body_width() - start - row * left - (row - 1) * gap - 0.05) / row
-    return [(start + left + at % row * (wide + left + gap), at // row * tall, wide) for at in range(count)]
+    wide = (body_width() - start - most * left - (most - 1) * gap - 0.05) / most
+    return [(start + left + at % most * (wide + left + gap), at // most * tall, wide) for at in range(count)]
 
 
 class SmallPanel(NamedTuple):
@@ -272,7 +251,7 @@ class SmallPanels(NamedTuple):
 
     def height(self, count: int) -> float:
         """Inches that so many panels need."""
-        return (self.above + self.tall + self.below) * math.ceil(count / abreast(self.abreast))
+        return (self.above + self.tall + self.below) * math.ceil(count / self.abreast)
 
     def draw(
         self,
@@ -286,7 +265,7 @@ class SmallPanels(NamedTuple):
         spots = places(len(items), self.abreast, self.height(1), left=self.left, gap=self.gap, start=self.start)
         for at, (item, (left, down, wide)) in enumerate(zip(items, spots, strict=True)):
             axes = sheet.axes(left, top + down + self.above, wide, self.tall, **settings)
-            yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % abreast(self.abreast) == 0)
+            yield item, SmallPanel(sheet, axes, left, top + down, wide, first=at % self.abreast == 0)
 
     def section(
         self, title: str, items: Collection[T], paint: Callable[[SmallPanel, T], object], run: Run | None = None, **settings: Any

@@ -5,35 +5,45 @@ Matplotlib's settings hold only while a picture is drawn or written; nothing of 
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+from xml.etree import ElementTree as ET
 
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
 
 from analysis.files import write_whole
 from analysis.terms import Refused
 
 from .scene import NothingToDraw, Scene, changes_something, in_order
-from .vector import FONT, as_svg
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
     from .page import Spec
 
+FONT = "DejaVu Sans"  # matplotlib's own
 LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
-DPI = 200  # 1440 pixels: sharp on dense screens and on paper
-WIDTH, NARROW = 7.2, 3.9  # inches: a sheet, and one that a phone shows with letters of 10 pixels
-SHEET = ContextVar("the width of the sheet that is being drawn", default=WIDTH)
+DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on dense screens and on paper; and that of clouds of dots in an SVG
+WIDTH = 7.2  # inches of a sheet
 LAST_ANSWER = 25  # of the order of pictures
 FORMATS = ("svg", "png", "pdf")
+PNG = "data:image/png;base64,"
+HEADING, HEADED = "the heading", 25.0  # what a page says itself, above a picture in it; points that it takes
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+# What XML cannot hold, and what would turn the letters around: shown as unknown, as a browser would.
+UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+TOLD: WeakKeyDictionary[Artist, Sequence[str]] = WeakKeyDictionary()
 SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
 INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
 AGAIN = "#8c8c8c"  # an arm that changes nothing
@@ -70,6 +80,8 @@ SETTINGS: dict[Any, Any] = {
     "axes.axisbelow": True,
     "lines.linewidth": 1.2,
     "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "deeptweak",
 }
 
 
@@ -88,16 +100,6 @@ def house_style() -> Iterator[None]:
         # A name may hold a letter the font lacks; a viewer of the SVG has it, or the picture shows a box.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield
-
-
-@contextmanager
-def sheet(width: float) -> Iterator[None]:
-    """Draw on a sheet so many inches wide."""
-    before = SHEET.set(width)
-    try:
-        yield
-    finally:
-        SHEET.reset(before)
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,9 @@ class Picture:
         """Whether it answers what a run asked; those that say how far to trust the answer stand behind."""
         return self.ORDER <= LAST_ANSWER
 
-    def draw(self, scene: Scene, width: float = WIDTH) -> Figure:
-        """Draw it on a sheet so many inches wide. Raises: NothingToDraw, with the reason."""
-        with house_style(), sheet(width):
+    def draw(self, scene: Scene) -> Figure:
+        """Draw it on a sheet. Raises: NothingToDraw, with the reason."""
+        with house_style():
             return self.function(scene).lay_out(scene.runs, self.TITLE)
 
 
@@ -158,10 +160,84 @@ def look(place: int) -> Look:
     return Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
 
 
+def set_tooltip(artist: Artist, *texts: str) -> None:
+    """Give the marks of an artist what they say when they are pointed at: a text for all, or one each."""
+    TOLD[artist] = texts
+
+
 def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:
-    """Write a picture as SVG, the same bytes each time: a file by itself, or with a name as part of a page."""
+    """Write a picture as SVG, the same bytes each time: a file, or, with a name that begins its ids, a part of a page."""
+    told = {f"told-{at}": artist for at, artist in enumerate(one for one in figure.findobj() if one in TOLD)}
+    for gid, artist in told.items():
+        artist.set_gid(gid)
+    out = StringIO()
     with house_style():
-        return as_svg(figure, f"{FONT}, {LIKE_IT}", name, title, description)
+        figure.savefig(out, format="svg", dpi=DOTS_DPI)
+    root = ET.fromstring(UNSEEN.sub("\ufffd", out.getvalue()))  # noqa: S314  # written a line above
+    root.remove(root[0])  # who wrote it
+    root.remove(root[0])  # a style, which the root has as well
+    groups: dict[str, ET.Element] = {}
+    for part in root.iter():
+        part.tag, part.text, part.tail = part.tag.removeprefix(SVG), (part.text or "").strip() or None, None
+        if part.tag == "g":
+            groups[part.attrib.pop("id", "")] = part
+        part.attrib = {key.removeprefix(XLINK): _attribute(key, value, name or "m") for key, value in part.items()}
+    for group in root.iter("g"):
+        _join(group)
+    for gid, artist in told.items():
+        if gid in groups:
+            _tell(groups[gid], TOLD[artist])
+    look = {"font-family": f"{FONT}, {LIKE_IT}", "stroke-linejoin": "round"}
+    if not name:
+        root.attrib |= {"xmlns": SVG[1:-1], **look}
+        return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}'
+    wide, tall = float(root.attrib["width"][:-2]), float(root.attrib["height"][:-2])
+    heading = groups.get(HEADING)
+    if heading is not None:  # which the page says itself
+        heading.clear()
+    top = HEADED if heading is not None else 0.0
+    root.attrib = {"viewBox": f"0 {top:g} {wide:g} {tall - top:g}", "role": "img", "aria-labelledby": f"{name}-title {name}-desc", **look}
+    for at, (tag, text) in enumerate({"title": title, "desc": description}.items()):
+        root.insert(at, ET.Element(tag, id=f"{name}-{tag}"))
+        root[at].text = UNSEEN.sub("\ufffd", text)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _attribute(key: str, value: str, name: str) -> str:
+    """Write an attribute shorter, ids with the picture's name before them, and no font: the root has it."""
+    if key == "id":
+        return f"{name}-{value}"
+    if value.startswith(PNG):
+        return PNG + b64encode(_fewer(b64decode(value.removeprefix(PNG)))).decode()
+    if key in {"d", "x", "y"}:  # hundredths of a point are enough
+        value = re.sub(r"(\.\d\d)\d+", r"\1", value)
+    return re.sub(r"^#|(?<=url\()#", f"#{name}-", " ".join(value.split())).replace(f"; font-family: '{FONT}'", "")
+
+
+def _fewer(pixels: bytes) -> bytes:
+    """Give a cloud of dots, which has one colour at a few opacities, a palette: a quarter of the size."""
+    out = BytesIO()
+    Image.open(BytesIO(pixels)).quantize(32, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(out, "png", optimize=True)
+    return out.getvalue()
+
+
+def _join(group: ET.Element) -> None:
+    """Give a look that all parts of a group have to the group."""
+    looks = {part.get("style", "") for part in group}
+    look = looks.pop() if len(looks) == 1 else ""
+    if look and len(group) > 1 and " opacity" not in f" {look}":  # which would be that of the group as a whole
+        group.set("style", look)
+        for part in group:
+            del part.attrib["style"]
+
+
+def _tell(group: ET.Element, texts: Sequence[str]) -> None:
+    """Put a text before all marks of a group, or one into each; nothing where some marks lie beyond the sheet."""
+    marks = list(group.iter("use")) if len(texts) > 1 else [group]
+    for mark, text in zip(marks, texts, strict=True) if len(marks) == len(texts) else ():
+        said = ET.Element("title")
+        said.text = UNSEEN.sub("\ufffd", text.replace("\n", " "))
+        mark.insert(0, said)
 
 
 def written(figure: Figure, form: str) -> bytes:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from analysis import studies
 from analysis.compare import compare
 from analysis.plots.scene import NothingToDraw
-from analysis.plots.style import NARROW, WIDTH, sheet, svg
+from analysis.plots.style import svg
 from analysis.render import html as as_html
 from analysis.studies.history import pictures as history_picture
 from analysis.studies.history.answer import answer
@@ -94,15 +94,11 @@ def _history(runs: Sequence[Run], refused: list[str]) -> History | None:
 
 
 def _picture(history: History) -> Picture | None:
-    drawn = []
-    for width, name in ((WIDTH, "history"), (NARROW, "narrow")):
-        try:
-            with sheet(width):
-                markup = svg(history_picture.draw(history), name, history_picture.TITLE, history_picture.ANSWERS)
-        except NothingToDraw:
-            return None
-        drawn.append(Markup(markup))  # noqa: S704  # what draws has escaped every text
-    return Picture("history", history_picture.TITLE, history_picture.ANSWERS, markup=drawn[0], narrow=drawn[1])
+    try:
+        markup = svg(history_picture.draw(history), "history", history_picture.TITLE, history_picture.ANSWERS)
+    except NothingToDraw:
+        return None
+    return Picture("history", history_picture.TITLE, history_picture.ANSWERS, markup=Markup(markup))  # noqa: S704  # what draws has escaped every text
 
 
 def _finding(run: Run) -> str:

@@ -23,8 +23,8 @@ from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
-from analysis.plots.style import NARROW, svg, written
 from analysis.plots.style import Picture as Module
+from analysis.plots.style import svg, written
 from analysis.render import html as as_html
 from analysis.summary import answer, rows_of
 from analysis.terms import Comparison, Refused, Run, Verdict
@@ -240,7 +240,7 @@ HEAVY_BYTES = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: `markup` for the page, or `missing`, the reason why there is none; `narrow` is the same for phones.
+    """One picture: `markup` for the page, or `missing`, the reason why there is none.
 
     `leads` if it stands at the top of the page.
     """
@@ -250,12 +250,11 @@ class Picture:
     answers: str
     leads: bool = False
     markup: Markup | None = None
-    narrow: Markup | None = None
     missing: str | None = None
 
 
 def pictures_of(scene: Scene) -> list[Picture]:
-    """Draw everything that can be drawn of a scene, in the order a reader wants it; what answers first leads, on any screen."""
+    """Draw everything that can be drawn of a scene, in the order a reader wants it; what answers first leads."""
     result: list[Picture] = []
     for name, module in fitting(scene.runs).items():
         try:
@@ -263,20 +262,11 @@ def pictures_of(scene: Scene) -> list[Picture]:
             title = str(figure.get_label())
             description = f"{module.ANSWERS} {_effects_text(scene, module)}{_shown(scene)}"
             leads = module.leads and not any(picture.leads for picture in result)
-            narrow = _narrow(scene, module, title, description) if leads else None
             markup = _embedded(figure, f"p{len(result)}", title, description)
-            result.append(Picture(name, title, module.ANSWERS, leads, markup, narrow))
+            result.append(Picture(name, title, module.ANSWERS, leads, markup))
         except NothingToDraw as reason:
             result.append(Picture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip(".")))
     return result
-
-
-def _narrow(scene: Scene, module: Module, title: str, description: str) -> Markup | None:
-    """Draw a picture for a phone; None where it needs a wider sheet."""
-    try:
-        return _embedded(module.draw(scene, NARROW), "narrow", title, description)
-    except NothingToDraw:
-        return None
 
 
 def _effects_text(scene: Scene, module: Module) -> str:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.terms import Effect, Metric, NotComparable
-from control.stopping import widening
 from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_tail
 
 if TYPE_CHECKING:
@@ -31,13 +30,8 @@ def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[flo
     return [sign * math.log(after / before) for before, after in zip(baseline, candidate, strict=True)]
 
 
-def paired_effect(
-    metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float, *, sequential: bool = False
-) -> Effect:
+def paired_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float) -> Effect:
     """Compare two arms block by block: paired t on the log ratio, d.f. = blocks - 1.
-
-    Where the number of blocks is `sequential`, that is, followed from what they showed, the standard error is widened for that
-    (`control.stopping`).
 
     Raises: NotComparable, where a value is 0, or blocks do not differ at all: that is no measurement, and its p would be 0 or undefined.
     """
@@ -52,8 +46,7 @@ def paired_effect(
             f"{what} of {metric.name} in all {n} blocks of both arms: these are not independent measurements; "
             "see whether the workload reports its own times."
         )
-    error = sd / math.sqrt(n) * (widening(n - 1) if sequential else 1.0)
-    return _effect(metric, (baseline, candidate), mean, (sd, error, n - 1), margin)
+    return _effect(metric, (baseline, candidate), mean, (sd, sd / math.sqrt(n), n - 1), margin)
 
 
 def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], margin: float) -> Effect:

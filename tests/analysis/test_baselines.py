@@ -247,12 +247,8 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
 # -- which key did it
 
 
-@pytest.mark.parametrize("sequential", [False, True])
-def test_effects_are_those_of_compare(*, sequential: bool) -> None:
+def test_effects_are_those_of_compare() -> None:
     run = read(SIX)
-    if sequential:
-        cells = tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("cnn_train", "mine") or cell.block <= 6)
-        run = replace(run, design=replace(run.design, sequential=True), cells=cells)
     terms = {(one.observed.workload, term.level or term.label): term for one in effects_of(run) for term in one.terms}
     for one in compare(run):
         if one.guard or one.primary is None:

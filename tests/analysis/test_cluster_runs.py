@@ -96,18 +96,11 @@ def test_shortest_job_first_waits_less_than_first_come_first_served_on_the_same_
     assert judged["p"] < 0.05
 
 
-def test_one_percent_of_packet_loss_slows_training_and_communication_grows_as_its_root() -> None:
+def test_one_percent_of_packet_loss_slows_training() -> None:
     lines = said("depend", "network", str(RUNS / f"cluster-network_{MACHINE}"))["lines"]
     for line in lines:
         (one,) = [loss for loss in line["losses"] if loss["loss"] == pytest.approx(0.01)]
         assert one["slowdown"]["low"] > 1
-    (delayed,) = [line for line in lines if line["exponent"] is not None]
-    assert delayed["exponent"]["low"] < 0.5 < delayed["exponent"]["high"]
-
-
-def test_the_measured_best_interval_between_checkpoints_holds_dalys() -> None:
-    (trial,) = said("depend", "checkpoint", str(RUNS / f"cluster-checkpoints_{MACHINE}"))["trials"]
-    assert trial["least_s"]["low"] < trial["advice"]["daly_s"] < trial["least_s"]["high"]
 
 
 def test_more_jobs_take_the_target_time_where_replicas_are_chosen_for_each() -> None:

@@ -144,7 +144,7 @@ def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.Capt
 
 # What a file's name begins with, and whose answer it is; all others are verdicts.
 SHOWN = {
-    "cluster-checkpoints": "depend checkpoint",
+    "cluster-checkpoints": "depend report",
     "cluster-faults": "depend report",
     "cluster-hyper": "jobs hyper",
     "cluster-kubernetes": "depend report",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import designs
-from fixtures.designs import Laid, Options, fractional
-from fixtures.designs._factors import LETTERS, MOST_RUNS, factors
+from fixtures.designs import Laid, fractional
+from fixtures.designs._factors import MOST_RUNS, factors
 from fixtures.designs.fractional import smallest
 from fixtures.terms import BadInput
 from fixtures.tweaks import available
@@ -26,7 +26,7 @@ def test_the_cells_of_a_block_are_those_that_are_laid_out(row: tuple[str, ...]) 
     profile = sysctls(*(f"vm.k{n:02d}" for n in range(int(row[0]))))
     for name, cells in zip(("ablation", "factorial", "fractional"), row[1:], strict=True):
         try:
-            laid: Laid = designs.load(name).points(profile, factors(profile), Options())
+            laid: Laid = designs.load(name).points(profile, factors(profile))
         except BadInput:
             assert cells == "–"
         else:
@@ -39,21 +39,19 @@ def test_there_are_costs_to_check() -> None:
 
 @pytest.mark.parametrize(("roman", "resolution"), [("III", 3), ("IV", 4), ("V and more", 5)])
 def test_so_many_settings_fit_into_so_many_runs(roman: str, resolution: int) -> None:
-    """Letters end at 47; without that the 64 runs of resolution III would hold 63."""
-    said = re.search(rf"^\| {roman} \|.*\| ([\d, ]+) \|$", PAGE, flags=re.MULTILINE)
+    said = re.search(rf"^\| {roman} \|.*\| ([\d, –]+) \|$", PAGE, flags=re.MULTILINE)
     assert said
-    for runs, number in zip((8, 16, 32, MOST_RUNS), map(int, said[1].split(", ")), strict=True):
-        fits, more = (smallest(count, resolution, MOST_RUNS) for count in (number, number + 1))
-        assert fits
-        assert fits.runs <= runs
-        assert number == len(LETTERS) or more is None or more.runs > runs
+    runs = {count: 1 << found.base for count in range(2, 17) if (found := smallest(count, resolution))}
+    fits = {most: max(count for count, own in runs.items() if own <= most) for most in (8, 16, 32, MOST_RUNS)}
+    once = {number: most for most, number in reversed(fits.items())}  # in no more runs than it takes
+    assert said[1].split(", ") == [str(number) if once[number] == most else "–" for most, number in fits.items()]
 
 
 def test_the_aliases_that_are_shown_are_those_of_the_catalogues_set() -> None:
     profile = read(available()["training-host"])
     shown = re.search(r"<!-- fractional training-host -->\n```text\n(.*?)\n```", PAGE, flags=re.DOTALL)
     assert shown
-    assert shown[1].split("\n") == list(fractional.points(profile, factors(profile), Options()).said)
+    assert shown[1].split("\n") == list(fractional.points(profile, factors(profile)).said)
 
 
 def test_every_design_has_its_row() -> None:

@@ -1,20 +1,23 @@
-"""Contracts of all designs, and of all whose points are known beforehand."""
+"""Contracts of all designs, and of all that have points."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import designs
-from fixtures.designs import Factor, Laid, Options
 from fixtures.designs._factors import factors, own, stock_levels
 from fixtures.terms import BadInput
 from fixtures.tweaks.derive import derived
 from tests.designs.profiles import sysctls
+
+if TYPE_CHECKING:
+    from fixtures.designs import Factor, Laid
 
 NAMES = [name for name in designs.names() if name != "matrix"]
 STATIC = [name for name in NAMES if hasattr(designs.load(name), "points")]
@@ -24,11 +27,11 @@ STATIC = [name for name in NAMES if hasattr(designs.load(name), "points")]
 def test_a_design_says_what_it_is_and_is_of_one_kind(name: str) -> None:
     module = designs.load(name)
     assert re.fullmatch(r"[a-z][^.\n]{20,120}", module.DESCRIPTION)
-    assert sum(hasattr(module, kind) for kind in ("points", "engine", "WITHIN", "TURNS")) == 1
+    assert sum(hasattr(module, kind) for kind in ("points", "WITHIN", "TURNS")) == 1
 
 
-def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str], **options: object) -> Laid:
-    laid: Laid = designs.load(name).points(sysctls(*profile_keys), varied, Options(**options))  # type: ignore[arg-type]
+def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str]) -> Laid:
+    laid: Laid = designs.load(name).points(sysctls(*profile_keys), varied)
     return laid
 
 
@@ -41,7 +44,7 @@ def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(n
     profile = sysctls(*names, annotations=annotations)
     varied = factors(profile)
     try:
-        laid: Laid = designs.load(name).points(profile, varied, Options())
+        laid: Laid = designs.load(name).points(profile, varied)
     except BadInput as refusal:
         assert name == "factorial", refusal  # noqa: PT017 too many combinations
         return
@@ -63,39 +66,6 @@ def test_the_same_is_laid_out_the_same_way_twice(name: str) -> None:
     names = [f"vm.k{n}" for n in range(6)]
     varied = factors(sysctls(*names))
     assert lay(name, varied, names) == lay(name, varied, names)
-
-
-@pytest.mark.parametrize("name", STATIC)
-@pytest.mark.parametrize(
-    ("effect", "says"),
-    [
-        (
-            "vm.k9",
-            r"--estimate=vm\.k9: an effect is a setting, or two settings with ':' between them\. The settings of p are vm\.k0, vm\.k1",
-        ),
-        ("", r"an effect is a setting"),
-        ("vm.k0:vm.k1:vm.k2", r"an effect is a setting"),
-        ("vm.k0:vm.k0", r"--estimate=vm\.k0:vm\.k0: a setting does not interact with itself"),
-    ],
-)
-def test_an_effect_of_what_is_no_setting_is_refused(name: str, effect: str, says: str) -> None:
-    names = ["vm.k0", "vm.k1", "vm.k2"]
-    with pytest.raises(BadInput, match=says):
-        lay(name, factors(sysctls(*names)), names, estimate=(effect,))
-
-
-def test_an_ablation_refuses_an_interaction() -> None:
-    name = "ablation"
-    names = ["vm.k0", "vm.k1", "vm.k2"]
-    with pytest.raises(BadInput, match=r"--estimate=vm\.k0:vm\.k2: .*Use --design=fractional or factorial$"):
-        lay(name, factors(sysctls(*names)), names, estimate=("vm.k2:vm.k0",))
-    assert lay(name, factors(sysctls(*names)), names, estimate=("vm.k2",)).points
-
-
-def test_a_setting_with_a_colon_in_its_name_can_be_asked_for() -> None:
-    """An interface `eth0:1`, a script `script:thp`."""
-    names = ["net.ipv4.conf.eth0:1.rp_filter", "vm.k"]
-    assert lay("fractional", factors(sysctls(*names)), names, estimate=("net.ipv4.conf.eth0:1.rp_filter:vm.k",)).points
 
 
 @pytest.mark.parametrize("name", STATIC)
@@ -129,7 +99,7 @@ def test_an_ablation_of_two_settings_has_no_point_twice() -> None:
 def test_a_factorial_is_every_combination_in_standard_order() -> None:
     """The first factor changes fastest (Jain 1991, ch. 17), its levels in the order of the annotation; the first run is stock."""
     profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": "7, 8"})
-    laid: Laid = designs.load("factorial").points(profile, factors(profile), Options())
+    laid: Laid = designs.load("factorial").points(profile, factors(profile))
     assert {point.name: tuple(point.levels.values()) for point in laid.points} == {
         "p.p02": ("7", None),
         "p.p03": ("8", None),
@@ -147,5 +117,5 @@ def test_a_factorial_of_more_than_64_combinations_is_refused_with_how_many() -> 
         lay("factorial", factors(sysctls(*names)), names)
     profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": ", ".join(str(n) for n in range(2, 33))})
     with pytest.raises(BadInput, match=r"have 66 combinations \(33 x 2\), 64 are the most\. Take fewer levels, fewer settings, or"):
-        designs.load("factorial").points(profile, factors(profile), Options())
+        designs.load("factorial").points(profile, factors(profile))
     assert len(lay("factorial", factors(sysctls(*names[:6])), names[:6]).points) == 63

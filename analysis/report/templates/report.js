@@ -52,58 +52,6 @@ const unfold = () => {
 addEventListener("hashchange", unfold);
 unfold();
 
-let chosen = []; // what is said of the chosen row
-const tellChosen = () => say(...chosen);
-// Marks say what they are: pointed at, or one after the other with the arrow keys.
-const line = document.querySelector("#says");
-const say = (...parts) => {
-  line.replaceChildren(...parts);
-  line.hidden = !parts.length;
-  line.removeAttribute("style");
-};
-const sayOf = (mark) => {
-  say(mark.dataset.says);
-  const box = mark.getBoundingClientRect();
-  const below = box.bottom + 8 + line.offsetHeight < innerHeight;
-  line.style.left = `${Math.max(8, Math.min(box.left, innerWidth - line.offsetWidth - 8))}px`;
-  line.style.top = `${below ? box.bottom + 8 : Math.max(8, box.top - 8 - line.offsetHeight)}px`;
-  line.style.bottom = "auto";
-};
-const marks = new Map();
-for (const picture of document.querySelectorAll(".picture")) {
-  const own = [...picture.querySelectorAll("svg *:not(svg) > title")].map((title) => {
-    const mark = title.parentElement;
-    mark.dataset.says = title.textContent;
-    title.remove(); // or the browser would say it a second time
-    return mark;
-  });
-  if (!own.length) continue;
-  marks.set(picture, own);
-  picture.setAttribute("aria-description", `${own.length} marks: the arrow keys go from one to the next`);
-  let at = -1;
-  const leave = () => {
-    own[at]?.classList.remove("at");
-    tellChosen();
-  };
-  picture.addEventListener("pointerover", (event) => {
-    if (event.target.dataset?.says) sayOf(event.target);
-    else leave();
-  });
-  picture.addEventListener("pointerleave", leave);
-  picture.addEventListener("blur", leave);
-  picture.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (event.key === "Escape") leave();
-    if (!step) return;
-    event.preventDefault();
-    own[at]?.classList.remove("at");
-    at = (at + step + own.length) % own.length;
-    own[at].classList.add("at");
-    own[at].scrollIntoView({ block: "nearest", inline: "nearest" });
-    sayOf(own[at]);
-  });
-}
-
 // A row of a verdict leads to its marks and its cells.
 const jump = (text, target) => {
   const button = document.createElement("button");
@@ -112,31 +60,32 @@ const jump = (text, target) => {
   button.addEventListener("click", () => show(target()));
   return button;
 };
+const line = document.querySelector("#says");
 const choose = (row) => {
   const again = row?.classList.contains("chosen");
   for (const one of document.querySelectorAll(".chosen")) one.classList.remove("chosen");
-  chosen = [];
-  tellChosen();
-  if (!row || again) return;
+  line.hidden = !row || again;
+  if (line.hidden) return;
   row.classList.add("chosen");
   const name = row.dataset.mark;
   const places = [];
-  for (const [picture, own] of marks) {
-    const its = own.filter((mark) => mark.dataset.says.startsWith(`${name}:`) || mark.dataset.says.startsWith(`${name},`));
-    its.forEach((mark) => mark.classList.add("chosen"));
-    if (its.length) picture.querySelector("svg").classList.add("chosen");
-    if (its.length && getComputedStyle(picture).display !== "none") places.push([picture.getAttribute("aria-label"), () => picture]);
+  for (const picture of document.querySelectorAll(".picture")) {
+    const titles = [...picture.querySelectorAll("svg *:not(svg) > title")];
+    const its = titles.filter(({ textContent }) => textContent.startsWith(`${name}:`) || textContent.startsWith(`${name},`));
+    its.forEach((title) => title.parentElement.classList.add("chosen"));
+    if (!its.length) continue;
+    picture.querySelector("svg").classList.add("chosen");
+    places.push([picture.getAttribute("aria-label"), () => picture]);
   }
   const cells = [...document.querySelectorAll("table.cells tbody tr")].filter(
     (one) => `${one.cells[3].textContent} · ${one.cells[2].textContent}` === name,
   );
+  cells.forEach((one) => one.classList.add("chosen"));
+  if (cells.length) places.push([`${cells.length} cells`, () => cells[0]]);
   const close = jump("×", () => undefined);
   close.setAttribute("aria-label", "Show all again");
   close.addEventListener("click", () => choose(null));
-  cells.forEach((one) => one.classList.add("chosen"));
-  if (cells.length) places.push([`${cells.length} cells`, () => cells[0]]);
-  chosen = [`${name}: `, ...places.flatMap(([text, target]) => [jump(text, target), " "]), close];
-  tellChosen();
+  line.replaceChildren(`${name}: `, ...places.flatMap(([text, target]) => [jump(text, target), " "]), close);
 };
 for (const row of document.querySelectorAll("tr[data-mark]")) {
   row.addEventListener("click", (event) => {

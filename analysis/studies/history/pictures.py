@@ -13,8 +13,7 @@ from analysis.plots.labels import direction, measure_of, minus
 from analysis.plots.marks import Style, beyond, lines, ticks
 from analysis.plots.page import SmallPanel, SmallPanels, Spec, dot, line
 from analysis.plots.scene import some
-from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, house_style
-from analysis.plots.vector import set_tooltip
+from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, house_style, set_tooltip
 from analysis.stats.changepoint import without_outliers
 from analysis.wording import percent
 

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.plots import marks
 from analysis.plots.labels import room_for
 from analysis.plots.marks import ends_of
-from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, is_narrow, line
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Refused
@@ -61,10 +61,7 @@ def jobs_poisoning(scene: Scene) -> Spec:
         "Accuracy on images that no client has, round by round, by what the server makes of its clients' models. Marks: means over blocks "
         "with 95 % intervals. What ends lower than without poison was lost to it."
     )
-    sections = [
-        Section(run_title(scene, run), TALL + 0.5 + BESIDE * len(courses) * is_narrow(), partial(_learned, courses=courses), run=run)
-        for run, courses in results
-    ]
+    sections = [Section(run_title(scene, run), TALL + 0.5, partial(_learned, courses=courses), run=run) for run, courses in results]
     gaps = any(len(course.after) < max(course.after) for _, courses in results for course in courses)
     notes = ["Dashed: the saved run has only the rounds with marks; what lies between them is not known."] if gaps else []
     return Spec(lead, sections, notes=notes, title=_cost(results[0][1]))
@@ -112,7 +109,7 @@ def _cost(courses: Sequence[Course]) -> str:
 def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
     rounds = sorted({at for course in courses for at in course.after})
     end = rounds[-1]
-    wide = min(2.9, body_width() - LEFT - 0.1)
+    wide = 2.9
     axes = sheet.axes(LEFT, top + 0.1, wide, TALL, xlim=(1 - 0.06 * end, 1.06 * end), ylabel="accuracy, %", xlabel="after round")
     marks.ticks(axes, "x", [at for at in rounds if len(rounds) < 13 or at in {1, end} or at % 5 == 0])
     for at, course in enumerate(courses):
@@ -121,7 +118,7 @@ def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
         marks.lines(axes, [(place, ends_of(accuracy, 100)) for place, accuracy in course.after.items()], style)
     axes.grid(axis="y")
     low, high = axes.get_ylim()
-    left, down = (0.0, TALL + 0.35) if is_narrow() else (LEFT + wide + 0.1, -math.inf)
+    left, down = LEFT + wide + 0.1, -math.inf
     for at, (server, one, after) in enumerate(courses):
         clients = _params(one).get("clients")
         who = f"{one.poisoned:g}{f' of {clients}' if clients else ''} poisoned" if one.poisoned else "no poison"

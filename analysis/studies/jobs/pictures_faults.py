@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.plots.labels import room_for
 from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, known, lines, log_or_linear, ticks
-from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, line, verdict_entries
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import COLOURS, INK, QUIET, picture
 from analysis.terms import Run
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .estimates import Figure, Ratio
     from .faults import FaultArm
-    from .network import AtLoss, LossyLine
+    from .network import LossyLine
 
 JOBS, FAULTS, NETWORK = frozenset({"job"}), frozenset({"job", "fault"}), frozenset({"network"})
 MARGIN, SURE = 0.10, 0.05
@@ -139,36 +139,27 @@ def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
     return notes + [f"{'all' if len(of) == len(arms) > 1 else '; '.join(of)}: {note}" for note, of in by_note.items()]
 
 
-LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
-MATHIS = COLOURS[1]
-LAWS = (("mathis_s", "Mathis's law", MATHIS, LONG_DASHES), ("padhye_s", "with timeouts (Padhye)", COLOURS[0], DOTS))
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
 NEXT = 3.0  # by which factor below the smallest loss "none" is drawn
 
 
 @picture(-30, "Training over lines that lose packets", REPORTS=NETWORK)
 def jobs_network(scene: Scene) -> Spec:
-    """How much longer a step takes at which loss, and whether it is TCP's law, its timeouts or something else that decides."""
+    """How much longer a step takes at which loss, and what of it is communication."""
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (
         "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: what of it is communication, where "
-        "packets were lost, beside the time that TCP would need for as many bytes by Mathis's law (∝ √p) and with timeouts (Padhye)."
+        "packets were lost."
     )
-    legend = [line("measured", marker="o", markersize=5.5)]
-    legend += [line(label, color, linestyle=dashes) for _, label, color, dashes in LAWS]
     sections, notes = [], []
     for run, one in result:
         name = "A round trip that is not known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
         params = one.name.partition(":")[2].replace(":", " · ")
         beside = ", ".join(filter(None, (params, one.congestion, one.stand_in)))
         sections.append(Section(name, LINES.height(2), partial(_network, line=one), beside, run=run))
-        bounds = [f"{row.bound} at {100 * row.loss:g} %" for row in one.losses if row.loss > 0]
-        notes += [f"{name}: bound by {', '.join(bounds)}."] if bounds else []
-        if one.exponent is not None:
-            notes.append(f"{name}: communication goes as loss^β with β {figure(one.exponent)} ({one.shape}); Mathis has ½.")
         notes += [f"{name}: {note}" for note in one.notes]
-    return Spec(lead, sections, legend, notes, _lossy(one for _, one in result))
+    return Spec(lead, sections, [], notes, _lossy(one for _, one in result))
 
 
 def _lossy(every: Iterable[LossyLine]) -> str:
@@ -184,25 +175,19 @@ def _network(sheet: Page, top: float, line: LossyLine) -> None:
     _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
     lost = [row for row in line.losses if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0]
     if lost:
-        _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none, lost)
+        _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none)
     else:
         spent.text(0.5, 0.5, "no communication time is known", transform=spent.transAxes, ha="center", color=QUIET)
         spent.set(xticks=[], yticks=[])
 
 
-def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: float, laws: Sequence[AtLoss] = ()) -> None:
-    """Draw times by loss on scales of ratios, beside what laws say; `none` is where no loss stands, left of all others."""
+def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: float) -> None:
+    """Draw times by loss on scales of ratios; `none` is where no loss stands, left of all others."""
     there = [(loss, value) for loss, value in rows if value is not None]
     scale, short = unit(ends_of(value)[0] or 0.0 for _, value in there)
     points = [(loss, ends_of(value, scale)) for loss, value in there]
     heights = [end for end in known(ends for _, ends in points) if end > 0]
-    for name, _, color, dashes in LAWS if laws else ():
-        curve = [(row.loss, value * scale) for row in laws if (value := getattr(row, name)) is not None]
-        heights += [value for _, value in curve]
-        look: Style = {"color": color, "linestyle": dashes, "linewidth": 1.4, "zorder": 1}
-        alone: Style = {"marker": "_", "markersize": 16, "markeredgewidth": 1.6} if len(curve) == 1 else {}
-        axes.plot([loss for loss, _ in curve], [value for _, value in curve], **look, **alone)
-    lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linestyle": "none" if laws else "-", "linewidth": 0.9})
+    lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linewidth": 0.9})
     log_or_linear(axes, "y", min(heights), max(heights))
     losses = [loss for loss, _ in points]
     axes.set(xscale="log", xlim=(min(losses) / 1.6, max(losses) * 1.6), xlabel="packets lost", ylabel=f"{what}, {short}")

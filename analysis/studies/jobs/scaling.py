@@ -1,8 +1,6 @@
 """How many replicas a job gets: laws fitted to measured times, and replicas chosen for each job against one number for all, same jobs.
 
-Really done (`reported`), or simulated as it would be used: a few jobs are measured first, with noise; the law fitted to them, not the true
-one, chooses. Then every seed is one stream of jobs of random sizes on so many nodes, first come, first served, a job's replicas started
-together. In the data of answers effects are gains as fractions, of the choice for each job over the way they stand with.
+In the data of answers effects are gains as fractions, of the choice for each job over the way they stand with.
 """
 
 from __future__ import annotations
@@ -26,24 +24,20 @@ from analysis.wording import digits, probability
 from control.called import JUDGE
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
-from control.scheduling.policies import Job as WaitingJob
 from control.t_test import ALPHA
 
 from . import csv_file
 from .claims import CANT_TELL, NOT_COMPARABLE, leading
 from .estimates import FEWEST, Figure, as_number, average_of_known, figure, holm_by_key, inverse, plural, share
 from .records import Stream, in_order, of_one_machine, streams, tells_of_jobs
-from .simulation import Coming, TimesLaw, errors, play, uniform
 
 if TYPE_CHECKING:
     from .simulation import Floats
 
-NODE, LAW = "node", tuple(field.name for field in fields(Law))
-ELASTIC, STATIC, LARGEST = "chosen for each", "one number for all", "the most for all"
+LAW = tuple(field.name for field in fields(Law))
+ELASTIC = "chosen for each"
 NODE_SECONDS = Metric("node_s_per_job", "lower")
-PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
-PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
-WARM_UP, FEWEST_JOBS = 0.1, 5
+FEWEST_JOBS = 5
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 LEGEND = (
     ("within", "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon after they were submitted."),
@@ -398,103 +392,3 @@ def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
         (Column("p95 response s", "p95_response_s", digits), lambda arm: arm.mean("p95_response_s")),
     ]
     return [table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE})), table_of(waits, arms)]
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingStudy:
-    """The true law, the time every job is to take, and the jobs: sizes of mean 1 with that CV², times off by exp(±noise).
-
-    `most` is what one job may have of the `nodes`, which are busy to `load` under the scaling that asks most of them.
-    """
-
-    law: Law
-    target_s: float
-    nodes: int = 1000
-    most: int = 64
-    load: float = 0.7
-    sizes_cv2: float = 1.0
-    noise: float = 0.03
-    jobs: int = 5000
-    seeds: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingResult:
-    """What came of it: the mean law of the seeds' fits, and the part of the jobs for which there is a number of replicas at all."""
-
-    arms: tuple[ScalingArm, ...]
-    gap_s: float
-    reachable: float
-    chosen_by: Mapping[str, float] = field(default_factory=dict)
-
-
-def evaluate(study: ScalingStudy) -> ScalingResult:
-    """Simulate; the first tenth of each stream is left out. Raises: Refused, for what is impossible."""
-    if study.most > study.nodes:
-        raise Refused(f"{study.most} replicas at once do not fit on {study.nodes} nodes.")
-    if not 0 < study.load < 1:
-        raise Refused(f"load {study.load:g}: unstable from 1 on, the queue grows for as long as jobs come; say one above 0 and below 1.")
-    if study.target_s <= study.law.startup_s:
-        raise Refused(f"A target of {study.target_s:g} s: starting alone takes {study.law.startup_s:g} s.")
-    scaled: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
-    replicas: dict[str, list[float]] = {name: [] for name in scaled}
-    gap_s, laws, reachable = _gap_s(study), [], []
-    for seed in range(1, study.seeds + 1):
-        numbers = uniform(seed, study.jobs, PURPOSES)
-        submit_s = np.cumsum(TimesLaw(gap_s).times_s(numbers["gaps"]))
-        work = TimesLaw(1.0, study.sizes_cv2).times_s(numbers["sizes"])
-        off = errors(numbers["noise"], study.noise)
-        laws.append(_profiled(study, numbers["profile"]))
-        reachable.append(float(np.mean([choose(study.law, size, study.target_s, study.most).within for size in work.tolist()])))
-        for name, chosen in _ways(study, laws[-1], work).items():
-            scaled[name].append(_played(study, submit_s, chosen, time_s(study.law, work, chosen) * off))
-            replicas[name].append(float(chosen.mean()))
-    arms = compared([ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()])
-    mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in LAW}
-    return ScalingResult(arms, gap_s, float(np.mean(reachable)), mean_law)
-
-
-def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
-    def number(size: float) -> float:
-        return float(choose(law, size, study.target_s, study.most).replicas)
-
-    return {
-        ELASTIC: np.array([number(own) for own in work.tolist()]),
-        STATIC: np.full(work.shape, number(1.0)),
-        LARGEST: np.full(work.shape, number(float(np.max(work[:100])))),
-    }
-
-
-def _gap_s(study: ScalingStudy) -> float:
-    """Return the gap between submissions with which the way that asks most of the nodes asks for `load` of them."""
-    work = TimesLaw(1.0, study.sizes_cv2).times_s((np.arange(1000) + 0.5) / 1000)
-    needed = [float((chosen * time_s(study.law, work, chosen)).mean()) for chosen in _ways(study, study.law, work[::-1]).values()]
-    return max(needed) / (study.nodes * study.load)
-
-
-def _profiled(study: ScalingStudy, numbers: Floats) -> Law:
-    replicas, sizes, often = PROFILED
-    grid = [(n, size) for n in replicas if n <= study.most for size in sizes for _ in range(often)]
-    off = errors(numbers[: len(grid)], study.noise).tolist()
-    return fits_of([TimedJob(n, size, float(time_s(study.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)])[0].law
-
-
-def _played(study: ScalingStudy, submit_s: Floats, replicas: Floats, takes_s: Floats) -> ScaledStream:
-    rows = zip(submit_s.tolist(), replicas.tolist(), takes_s.tolist(), strict=True)
-    stream = [Coming(WaitingJob(at, came_s, replicas=int(n)), {NODE: seconds}) for at, (came_s, n, seconds) in enumerate(rows)]
-    played = play(stream, {NODE: study.nodes}, "fifo")
-    counted = slice(int(len(stream) * WARM_UP), None)
-    ran_s, response_s = played.end_s - played.start_s, played.end_s - played.submit_s
-    return _scaled(ran_s[counted], response_s[counted], played.replicas[counted], study.target_s)
-
-
-def simulated(study: ScalingStudy) -> Answer:
-    result, law = evaluate(study), study.law
-    jobs = f"a job every {result.gap_s:.4g} s, sizes of CV² {study.sizes_cv2:g}; {study.seeds} streams of {study.jobs} jobs"
-    takes = f"{law.startup_s:g} + {law.cost_s:g}·size·(1 + {law.serial:g}(n-1) + {law.crosstalk:g}n(n-1))/n s, off by exp(±{study.noise:g})"
-    lines = [
-        f"SIMULATED: {study.nodes} nodes, {jobs}. Time: {takes}; the law that chooses is fitted to 45 jobs at most of a profile.",
-        f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.",
-    ]
-    sections = [Section("", [*map(Line, lines), *_tables(result.arms)])]
-    return Answer(_found(result.arms), sections=sections, legend=LEGEND, data={"simulated": True, "asked": study, **asdict(result)})

@@ -17,7 +17,6 @@ from analysis.labels import short_names
 from analysis.terms import AGAIN, STOCK, Refused, Run
 from analysis.wording import digits
 
-from .checkpoints import CheckpointTrial, trials
 from .csv_file import grouped_alike
 from .estimates import plural
 from .faults import FaultArm, arms
@@ -59,7 +58,7 @@ class GroupWaits:
 class Gathered:
     """All of one run; each that could not be used is a line of `refused`.
 
-    `arms` are streams under faults and their like without, `trials` intervals between checkpoints, `lines` what lost packets.
+    `arms` are streams under faults and their like without, `lines` what lost packets.
     """
 
     run: Run
@@ -67,7 +66,6 @@ class Gathered:
     waits: tuple[GroupWaits, ...] = ()
     places: tuple[Place, ...] = ()
     arms: tuple[FaultArm, ...] = ()
-    trials: tuple[CheckpointTrial, ...] = ()
     lines: tuple[LossyLine, ...] = ()
     refused: tuple[str, ...] = ()
 
@@ -91,7 +89,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[str, Callable[[], Answer]]]:
     """Commands that have an answer for the run, the most special first, and how each is come by."""
-    from . import checkpoints, faults, hyper, network, policies, profile, scaling
+    from . import faults, hyper, network, policies, profile, scaling
 
     if loses_packets(run):
         yield "depend network", lambda: network.lossy(network.lines(network.cells_of_run(run, refused)), refused)
@@ -100,8 +98,6 @@ def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[s
     every = streams(run, refused)
     if any("scale" in cell.report for cell in run.cells):
         yield "scale report", lambda: scaling.reported(scaling.of_run(run, in_order(every, refused)), refused)
-    if trials := checkpoints.trials(every):
-        yield "depend checkpoint", lambda: checkpoints.advised(None, checkpoints.with_advice(trials), refused)
     if any(stream.fault for stream in every) or any(setting.poisoned for setting in poisonings(every)):
         yield "depend report", lambda: faults.reported(every, MARGIN, refused)
     if _learns(every):
@@ -167,7 +163,6 @@ def gather(run: Run) -> Gathered | None:
         tuple(_waits_of(run, by_workload, refused)),
         tuple(_places_of(run, of_run, refused)),
         arms=tuple(of_faults) if any(arm.fault for arm in of_faults) else (),
-        trials=tuple(trials(of_run)),
         lines=lossy,
         refused=tuple(refused),
     )

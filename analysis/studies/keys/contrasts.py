@@ -19,7 +19,6 @@ from analysis.stats.estimate import contrast as within_blocks
 from analysis.stats.linear import FEWEST_CELLS, coded_levels, fit, independent, rss
 from analysis.terms import NotComparable, Refused
 from control.names import first_few
-from control.stopping import widening
 
 from .frame import frame_of
 from .terms import Effects, Level, Means, Observed, Term
@@ -111,7 +110,7 @@ def contrasts(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
         blocks=first if first > 1 else 0,
         orthogonal=balanced,
         unestimable=tuple(gone),
-        notes=(*_few(counts), *_incomplete(terms, len(blocks), data)),
+        notes=(*_few(counts), *_incomplete(terms, len(blocks))),
     )
 
 
@@ -136,12 +135,12 @@ def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], data: Obs
     mean, spread = moments(result)
     if spread < ROUNDING:
         raise NotComparable(f"the same ratio of {data.metric} in all {count} blocks: these are no independent measurements")
-    return mean, spread / math.sqrt(count) * (widening(count - 1) if data.sequential else 1.0), count
+    return mean, spread / math.sqrt(count), count
 
 
-def _incomplete(terms: Iterable[Term], blocks: int, data: Observed) -> tuple[str, ...]:
+def _incomplete(terms: Iterable[Term], blocks: int) -> tuple[str, ...]:
     short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
-    if not short or data.sequential:
+    if not short:
         return ()
     return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {first_few(short, MOST_KEYS)}.",)
 

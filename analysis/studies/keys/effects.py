@@ -26,7 +26,6 @@ from analysis.terms import AGAIN, NotComparable, Run
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
 from control.names import first_few
-from control.stopping import widening
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_tail
 
 from .contrasts import contrasts
@@ -224,8 +223,7 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
     if count < FEWEST_CELLS:
         return 0.0, 0
     _, spread = moments(gains)
-    error = spread / math.sqrt(count) * (widening(count - 1) if effects.observed.sequential else 1.0)
-    return (error, count - 1) if spread > ROUNDING else (0.0, 0)
+    return (spread / math.sqrt(count), count - 1) if spread > ROUNDING else (0.0, 0)
 
 
 def contradictions(effects: Effects) -> Iterator[str]:

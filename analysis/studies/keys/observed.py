@@ -80,7 +80,6 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         points=named,
         rows=rows,
         lost=lost,
-        sequential=run.design.sequential,
         design_notes=dict(run.design.notes.get(profile, {})),
         notes=tuple(_in_force(run, study, workload, profile)),
     )
@@ -103,7 +102,6 @@ def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metri
         points=points,
         rows=rows,
         lost=lost,
-        sequential=run.design.sequential,
     )
 
 
@@ -129,8 +127,6 @@ def _gather(
         measured = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
         for name in points:
             cell = cells.get((name, block))
-            if cell is None and run.design.sequential:
-                continue
             try:
                 value = _value(run, cell, metric, measured[0] if measured else None, doubts)
             except NotComparable as reason:

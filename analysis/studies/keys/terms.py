@@ -56,8 +56,7 @@ class Observed:
     """What there is to analyse. `points` are all that were planned, by name, stock or the all-low one among them.
 
     `better` is None where nobody said which way is good (other studies): then words are raises and lowers. `profile` is the tweak set
-    that was taken apart, "" for a matrix or another study; `notes` is what the design said of itself. `sequential`: what the blocks showed
-    had a say in how many there are.
+    that was taken apart, "" for a matrix or another study; `notes` is what the design said of itself.
     """
 
     study: str
@@ -74,7 +73,6 @@ class Observed:
     lost: tuple[LostPoint, ...] = ()
     design_notes: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    sequential: bool = False
 
 
 @dataclass(frozen=True, slots=True)

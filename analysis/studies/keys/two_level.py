@@ -116,7 +116,7 @@ def _require_estimable(effect: Effect, data: Observed, planned: Floats, defining
         others = ", ".join(named(entry, data) if entry else "the mean" for entry in same)
         grade = _roman(resolution(defining))
         raise Refused(
-            f"{what} cannot be told from {others} in this design (resolution {grade}); a design laid out with `--estimate={what}` can."
+            f"{what} cannot be told from {others} in this design (resolution {grade}); one of a higher resolution can, or a factorial."
         )
     if len(effect) > 1:
         shared = np.abs(planned.T @ column(planned, effect)) / len(planned)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from analysis.labels import short_names
 from analysis.plots.labels import joined, minus, room_for
 from analysis.plots.marks import VERDICTS, Axes, Mark, MarkRow, Style, ends_of, forest_section, margin_band, ticks
-from analysis.plots.page import Spec, fill, is_narrow, verdict_entries
+from analysis.plots.page import Spec, fill, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import BAND, INK, QUIET, picture
 from analysis.wording import digits, unsigned
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LINEAR = 1.0  # percent to either side of 0 in which the scale is linear; beyond it is logarithmic
 TICKS = ((0.0, 0.5, 1.0, 3.0), (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), (0.0, 1.0, 10.0, 100.0, 1000.0), (0.0, 1.0, 30.0, 1000.0))
-MOST_TICKS, NARROW_TICKS = 6, 4
+MOST_TICKS = 6
 # More is worse here: orange costs, whatever `compare` calls it.
 LOOKS: dict[str, Style] = VERDICTS | {
     "regressed": VERDICTS["regressed"] | {"marker": "^"},
@@ -88,7 +88,7 @@ def _percents(axes: Axes, arms: Sequence[MonitoredArm], margin: float) -> None:
     axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
     for places in TICKS:  # the finest that reach far enough and are few enough
         there = sorted(tick for tick in {*places, *(-place for place in places)} if low <= tick <= high)
-        if len(there) <= (NARROW_TICKS if is_narrow() else MOST_TICKS) and max(high, -low) < 1.7 * places[-1]:
+        if len(there) <= MOST_TICKS and max(high, -low) < 1.7 * places[-1]:
             break
     ticks(axes, "x", there, lambda value: f"{value:+g}" if value else "0")
     axes.axvspan(*margin_band(margin), color=BAND, zorder=0)

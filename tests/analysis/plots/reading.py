@@ -46,11 +46,11 @@ def points(line: Line2D) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]  # numbers here
 
 
-def faults(figure: Figure, wide: float = WIDTH) -> list[str]:
-    """What is wrong with a picture on 720 pixels, on paper or on a phone: texts cut by its edge, too small, or over one another."""
+def faults(figure: Figure) -> list[str]:
+    """What is wrong with a picture on 720 pixels or on paper: texts cut by its edge, too small, or over one another."""
     found = _boxes(figure)
     width, height = figure.bbox.width, figure.bbox.height
-    wrong = [] if figure.get_size_inches()[0] == pytest.approx(wide) else [f"it is not {wide} inches wide"]
+    wrong = [] if figure.get_size_inches()[0] == pytest.approx(WIDTH) else [f"it is not {WIDTH} inches wide"]
     wrong += [f"{one.get_text()!r} is too small" for one, _ in found if float(one.get_fontsize()) < SMALL]
     texts = [(one.get_text(), box) for one, box in found]
     wrong += [f"{text!r} is cut" for text, box in texts if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5]

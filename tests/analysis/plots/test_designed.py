@@ -12,7 +12,6 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, key_effects, main_effects, pictures
 from analysis.plots.scene import scene_of
-from analysis.plots.style import NARROW, WIDTH
 from tests import made_designs as designs
 from tests import made_effects as made
 from tests.analysis.plots.conftest import scene_with
@@ -72,8 +71,7 @@ def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
     ],
 )
 def test_nothing_is_cut_and_nothing_lies_over_anything_else(name: str, effects: Sequence[Effects]) -> None:
-    for width in (WIDTH, NARROW):
-        assert faults(pictures()[name].draw(scene_with(*effects), width), width) == []
+    assert faults(pictures()[name].draw(scene_with(*effects))) == []
 
 
 def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it() -> None:

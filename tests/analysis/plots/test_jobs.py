@@ -145,18 +145,15 @@ def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Sce
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
 
 
-def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
-    """No loss is left of all others; communication by Mathis's law lies on its curve, from the loss on at which it takes most."""
+def test_steps_stand_by_their_loss(tmp_path: Path) -> None:
+    """No loss is left of all others."""
     scene = scene_of([load(saved(tmp_path, MadeLine(root)))])
     figure = jobs_network.draw(scene)
     assert wrong(figure) == []
     steps, spent = figure.axes
     assert [label.get_text() for label in steps.get_xticklabels()] == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
     line = next(line for stream in scene.streams for line in stream.lines)
-    law = next(one for one in spent.lines if one.get_color() == faults.MATHIS)
-    measured = sorted(point for one in lines_of(spent, "o") for point in points(one))
-    assert [y for _, y in points(law)] == pytest.approx([y for _, y in measured], rel=0.1)
-    assert "bound by" in said(figure)
+    assert len([point for one in lines_of(spent, "o") for point in points(one)]) == 4
     assert line.losses[0].loss == 0
 
 

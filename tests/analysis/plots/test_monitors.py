@@ -10,7 +10,6 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, overhead_forest
 from analysis.plots.scene import Scene, scene_of
-from analysis.plots.style import NARROW
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.made_monitoring import MONITORS, PLACEBO, PROFILE, SAMPLER, MadeMonitoring, Monitor, monitored_run
 from tests.synthetic import saved_run
@@ -35,9 +34,8 @@ def figure(scene: Scene) -> Figure:
     return overhead_forest.draw(scene)
 
 
-def test_nothing_is_cut_and_nothing_lies_over_anything_else(scene: Scene, figure: Figure) -> None:
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(figure: Figure) -> None:
     assert faults(figure) == []
-    assert faults(overhead_forest.draw(scene, NARROW), NARROW) == []
 
 
 def test_it_is_of_runs_with_monitors_and_of_no_others(scene: Scene) -> None:

@@ -68,7 +68,7 @@ window.look = {
       .filter(([contrast]) => contrast < 4.5)
       .map(([contrast, element]) => `${contrast.toFixed(2)}: ${named(element)}`);
   },
-  // How large the letters of every picture are, in pixels, whether it is seen as a whole, and what it says that it shows.
+  // How large the letters of every picture are, in pixels, and what it says that it shows.
   pictures() {
     return visible(".picture > *").map((picture) => {
       const box = picture.getBoundingClientRect();
@@ -77,7 +77,7 @@ window.look = {
       const drawn = picture.tagName === "IMG" ? picture.naturalWidth > 0 : picture.querySelectorAll("path, use, text").length > 5;
       const sizes = [...picture.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
       const letters = sizes.length ? (Math.min(...sizes) * box.width) / picture.viewBox.baseVal.width : box.width / 64;
-      return { whole: picture.parentElement.scrollWidth <= picture.parentElement.clientWidth + 1, letters, drawn, alternative };
+      return { letters, drawn, alternative };
     });
   },
 };

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -19,7 +18,7 @@ from analysis.studies.keys import frame as coding
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed
 from fixtures.designs import Factor as Varied
-from fixtures.designs import Laid, Options, fractional
+from fixtures.designs import Laid, fractional
 from fixtures.terms import TweakSet
 from tests.made_designs import plackett_burman_12
 
@@ -163,7 +162,6 @@ def test_levels_are_coded_to_sum_to_nought(levels: int, coded: list[list[int]]) 
     assert linear.coded_levels(names).tolist() == coded
 
 
-Points = Callable[[TweakSet, Sequence[Varied], Options], Laid]
 METRIC = "throughput_samples_per_s"
 
 
@@ -183,19 +181,12 @@ def analysed(design: str, laid: Laid, keys: int) -> Effects:
     return found
 
 
-@pytest.mark.parametrize(
-    ("design", "points", "options"),
-    [
-        ("fractional", fractional.points, Options()),
-        ("fractional", fractional.points, Options(resolution=3)),
-    ],
-    ids=["IV", "III"],
-)
-def test_notes_and_points_agree(design: str, points: Points, options: Options) -> None:
+@pytest.mark.parametrize("resolution", [4, 3])
+def test_notes_and_points_agree(resolution: int) -> None:
     for keys in range(3, 13):
         factors = [Varied("p", f"vm.key{at}", "sysctl", (None, "1")) for at in range(keys)]
-        laid = points(TweakSet("p"), factors, options)
-        found = analysed(design, laid, keys)
+        laid = fractional.points(TweakSet("p"), factors, resolution)
+        found = analysed("fractional", laid, keys)
         assert not [note for note in found.notes if "believed" in note]
         assert found.resolution == laid.notes.get("resolution")
         assert {term.label for term in found.terms if term.means == "main"} == {factor.name for factor in factors}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 COLUMNS = 100
 KILLS = ":retries=1000:fault=kill:fault_rate_per_s=1"
-LONG = Faulty(work_s=1.5, rate_per_s=0.5, jobs=40, restart_s=0.012)
 ARMS = (
     Faulty(),
     Faulty(":fault=cpu_hog", "cpu_hog", slower=1.5),
@@ -40,7 +38,6 @@ def poisoned(name: str, many: int, block: int) -> dict[str, list[dict[str, Any]]
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     here = tmp_path_factory.mktemp("depend")
-    tried = [replace(LONG, words=f"{KILLS}:checkpoint_s={one:g}", fault="kill", mtbf_s=1.0, checkpoint_s=one) for one in (0.05, 0.2, 0.8)]
     classes = {"federated": ("fedavg", 0), "federated_poisoned": ("fedavg", 4), "federated_median": ("median", 3)}
     clients = {(f"job_stream:classes={at}", block): poisoned(*how, block) for at, how in classes.items() for block in (1, 2, 3)}
     runs = {
@@ -49,7 +46,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "plain.json": faulty_run((Faulty(jobs=20),), blocks=1),
         "one_block.json": faulty_run(ARMS[:2], blocks=1),
         "no_twin.json": faulty_run(ARMS[1:2], blocks=1),
-        "tried.json": faulty_run([LONG, *tried]),
         "poisoned.json": told_run(clients),
         "other.json": told_run({("cnn_train", 1): {}}),
     }
@@ -76,12 +72,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "report one_block.json",
         "report no_twin.json",
         "report poisoned.json",
-        "checkpoint --cost-s 300 --mtbf-s 86400",
-        "checkpoint --cost-s 60 --mtbf-s 100",
-        "checkpoint tried.json",
         "network lines.json",
         "network short_trips.json",
-        "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 20 --shape 0.7",
     ],
 )
 def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
@@ -96,14 +88,8 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
     asked = (
         "report other.json",
         "report near.json --margin 0.1",
-        "checkpoint",
-        "checkpoint --cost-s 5",
-        "checkpoint --mtbf-s 5",
-        "checkpoint other.json",
-        "checkpoint one_block.json",
         "network other.json",
         "network lossless.json",
-        "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --intervals-s hour",
     )
     found = refusals(capsys, {words: ("depend", *words.split()) for words in asked})
     assert found == snapshot
@@ -133,20 +119,3 @@ def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[s
     assert drops["aggregation=fedavg", 0] is None
     assert drops["aggregation=fedavg", 4]["value"] == pytest.approx(0.2)
     assert drops["aggregation=median", 3]["value"] == pytest.approx(0.15)
-
-
-def test_intervals_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    """5 min and a day, in minutes: 120 and 116.690. What is given takes the place of what was measured."""
-    advice = data(capsys, "depend checkpoint --cost-s 5 --mtbf-s 1440")["advice"]
-    assert (advice["young_s"], round(advice["daly_s"], 3)) == (120, 116.69)
-    (trial,) = data(capsys, "depend checkpoint tried.json")["trials"]
-    assert [one["checkpoint_s"] for one in trial["tried"]] == [0.05, 0.2, 0.8]
-    (given,) = data(capsys, "depend checkpoint tried.json --cost-s 0.08")["trials"]
-    assert given["advice"]["young_s"] == pytest.approx(2 * trial["advice"]["young_s"])
-    found = data(capsys, "depend simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 5 --intervals-s 60,240")
-    assert [round(one["interval_s"], 2) for one in found["intervals"]] == [60, 116.69, 240]
-
-
-def test_lines_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = data(capsys, "depend network lines.json")["lines"]
-    assert (line["shape"], line["fitted"]) == ("√p", [0.01, 0.03])

@@ -213,7 +213,6 @@ def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.Capture
 RUNS = Path(__file__).parents[5] / "data" / "runs"
 COMMANDS = (
     ("depend report", "checkpoints"),
-    ("depend checkpoint", "checkpoints"),
     ("depend network", "network"),
     ("scale report", "scaling"),
     ("scale fit", "scaling"),

@@ -1,4 +1,4 @@
-"""Replicas for jobs: laws of speed-up found again in times, the number that makes jobs equally long, and what that is worth."""
+"""Replicas for jobs: laws of speed-up found again in times, and the number that makes jobs equally long."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.stats.adjust import holm
-from analysis.stats.estimate import change_in
-from analysis.studies.jobs import scaling as study
 from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
 from tests.analysis.answers import known, width
@@ -109,34 +106,11 @@ def test_beyond_the_most_useful_number_a_job_takes_no_less_time(serial: float, c
     assert times_s[most_useful(law, most) - 1] == pytest.approx(times_s.min(), rel=1e-9)
 
 
-ASKED = study.ScalingStudy(TRUE, 60.0, nodes=200, most=64, load=0.6, jobs=400, seeds=4)
-
-
-def test_jobs_of_any_size_take_equally_long_where_a_number_of_replicas_exists() -> None:
-    """By a law fitted to a noisy profile: nearly all of those that can be; one number for all reaches a small part of them."""
-    found = study.evaluate(ASKED)
-    chosen, static, largest = found.arms
-    assert 0.7 < found.reachable < 0.9
-    assert chosen.mean("within") > 0.85 * found.reachable > 0.5 > static.mean("within")
-    assert static.more_within is not None
-    assert static.more_within[1] > 0.5  # the interval's lower end, fractions of all jobs
-    ps = [change_in([a.within - b.within for a, b in zip(chosen.seeds, arm.seeds, strict=True)], log=False).p for arm in (static, largest)]
-    assert [static.p, largest.p] == pytest.approx(holm([known(p) for p in ps]))
-    assert known(largest.node_seconds).low > 0  # fewer node-seconds than the most for all
-    assert chosen.mean("within_waited") < chosen.mean("within")  # waits spoil more than they mend
-
-
-def test_every_way_meets_the_same_jobs() -> None:
-    found = study.evaluate(replace(ASKED, sizes_cv2=0.0, noise=1e-9, seeds=2, jobs=100))
-    assert len({one.seeds for one in found.arms}) == 1
-    assert found.arms[1].node_seconds is None
-
-
 def csv_of(points: list[TimedJob]) -> str:
     return "replicas,work,time_s\n" + "".join(f"{one.replicas},{one.work},{one.time_s}\n" for one in points)
 
 
-def test_from_times_to_a_law_to_replicas_to_what_it_is_worth(
+def test_from_times_to_a_law_to_replicas(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -147,14 +121,12 @@ def test_from_times_to_a_law_to_replicas_to_what_it_is_worth(
         return capsys.readouterr().out
 
     Path("law.json").write_text(out("fit profile.csv --json"))
-    simulate = "simulate law.json --target-s 60 --nodes 100 --jobs 100 --seeds 2"
-    for words in ("fit profile.csv", "choose law.json --target-s 60 --work 0.01,1", simulate):
+    for words in ("fit profile.csv", "choose law.json --target-s 60 --work 0.01,1"):
         page = out(words)
         assert width(page) <= 100
         assert page == snapshot(name=words)
     choices = json.loads(out("choose law.json --target-s 60 --work 0.01,1 --json"))["choices"]
     assert [one["within"] for one in choices] == [False, True]
-    assert json.loads(out(f"{simulate} --json"))["simulated"] is True
 
 
 def test_times_come_out_of_saved_runs_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,10 +182,6 @@ def test_what_is_refused(
         for words in (
             "choose law.json --work 1,x",
             "choose law.json --work 1 --most 0",
-            "simulate law.json --noise 0",
-            "simulate law.json --most 9 --nodes 8",
-            "simulate law.json --load 1",
-            "simulate law.json --target-s 5",
         )
     ]
     found = {}
