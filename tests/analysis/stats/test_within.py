@@ -33,13 +33,13 @@ def test_a_stall_is_neighbouring_steps_and_no_long_step_by_itself() -> None:
     stalled[700:703] *= 10
     strewn[[100, 700, 1300]] *= 10
     halved[750:] *= 2
-    (found,) = stalls(stalled)
+    (found,) = stalls(stalled.tolist())
     assert (found.first, found.steps) == (701, 3)
     assert found.times == pytest.approx(10, rel=0.05)
-    assert [stalls(one) for one in (usual, strewn, halved, np.ones(50), np.zeros(50))] == [[]] * 5
+    assert [stalls(one.tolist()) for one in (usual, strewn, halved, np.ones(50), np.zeros(50))] == [[]] * 5
 
 
 def test_unlike_steps_have_stalls_by_chance_only() -> None:
     """Lognormal steps whose middle half spans a factor of four: in fewer than one run of twenty."""
     draws = np.random.default_rng(4).lognormal(0, 1, (400, 500))
-    assert sum(bool(stalls(one)) for one in draws) < 20
+    assert sum(bool(stalls(one.tolist())) for one in draws) < 20
