@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import Literal
 
 from analysis.stats.linear import VariationSource
-from analysis.studies.keys.terms import DesignFactor, Effects, Lenth, Level, LostPoint, Means, Observed, Pair, Term, Word
+from analysis.studies.keys.terms import DesignFactor, Effects, Level, LostPoint, Means, Observed, Pair, Term, Word
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom
@@ -127,7 +127,6 @@ def factorial(
         if clear
         else f"No key of tuned was shown to change the speed of {workload}: the design would have seen ±4.1 % with 80 % probability."
     )
-    estimates = tuple((one.label, one.effect if one.means == "main" else one.effect / 2) for one in terms)
     return Effects(
         observed=seen,
         terms=tuple(terms),
@@ -141,7 +140,6 @@ def factorial(
         blocks=2 if replicated else 1,
         resolution=None if design == "factorial" else 4 if design == "fractional" else 3,
         orthogonal=True,
-        lenth=None if replicated else Lenth(se, 2.4 * se, 4.5 * se, len(estimates), estimates),
         unestimable=(),
         again="stock-again against stock: +0.3 % [-1.1, +1.7].",
         notes=(),
@@ -187,7 +185,6 @@ def ablation(
         blocks=6,
         resolution=None,
         orthogonal=False,
-        lenth=None,
         unestimable=(),
         again=base.again,
         notes=(),

@@ -36,13 +36,13 @@ def test_a_quiet_run_has_no_note(tmp_path: Path) -> None:
 
 def test_a_stall_is_named_with_the_mean_without_it(tmp_path: Path) -> None:
     """Five of 400 steps five times as long: 20 steps more, 4.8 % of all."""
-    stalled = np.where(np.arange(400) // 5 == 40, 5.0, STEADY)
-    (note,) = notes(tmp_path, STEADY, stalled.tolist())
+    stalled = np.where(np.arange(400) // 5 == 40, 5.0, STEADY).tolist()
+    (note,) = notes(tmp_path, STEADY, stalled)
     assert note == "exp1-b1 stalled: steps 201 to 205 took 25 s, 5 times the median each; without them its mean step is -4.8 %."
 
 
 def test_a_run_that_slows_down_is_noted(tmp_path: Path) -> None:
-    (note,) = notes(tmp_path, [*STEADY[:200], *(1.05 * step_s for step_s in STEADY[200:])], OTHER)
+    (note,) = notes(tmp_path, [*STEADY[:200], *(1.05 * time_s for time_s in STEADY[200:])], OTHER)
     assert note == "base-b1 drifted: in its second half the median step is +4.8 % (Kolmogorov-Smirnov p <0.001)."
 
 

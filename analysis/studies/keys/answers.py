@@ -12,7 +12,7 @@ from analysis.checks import partial, warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
 from analysis.terms import Run
-from analysis.wording import bracket, digits, number, probability, size, unsigned
+from analysis.wording import bracket, digits, number, probability, size
 from control.called import JUDGE
 from control.names import first_few
 
@@ -34,7 +34,7 @@ KINDS = {
 
 MOST_SENTENCES = 3  # findings; of more designs those that name nothing are counted
 MOST_UNKNOWN = 6
-SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
+SHORT = {"holm": "H", "bh": "BH", "": ""}
 
 
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
@@ -238,11 +238,6 @@ def _ends(level: Level) -> str:
 
 
 def _lines(effects: Effects) -> Iterator[Line]:
-    if effects.lenth is not None:
-        write = (lambda value: unsigned(math.expm1(value))) if effects.observed.scale == "log" else digits
-        pse, me, sme = map(write, (effects.lenth.pse, effects.lenth.me, effects.lenth.sme))
-        text = f"PSE {pse}; beyond {me} a main effect stands out alone, beyond {sme} among all {effects.lenth.contrasts}."
-        yield Line(text, "Lenth:")
     if effects.again:
         yield Line(effects.again, "A/A:")
 
@@ -297,7 +292,6 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
         ("share", "% of the total variation that goes with it: a description."),
         ("H", f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study ({family})."),
         ("BH", f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves."),
-        ("sim", "simulated for this design: how often the largest of its contrasts is so large where there is nothing."),
         ("MDE", "the smallest effect this design would have called with 80 % probability."),
     ]
     shown = {
@@ -306,7 +300,6 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
         "q": not log and any(term.coefficient is not None for term in terms),
         "H": "holm" in used,
         "BH": "bh" in used,
-        "sim": "lenth" in used,
     }
     return [(word, meaning) for word, meaning in lines if shown.get(word, True)]
 

@@ -3,8 +3,8 @@
 The declared family is what the design was laid out to answer: the keys (main effects, levels, keys alone and in the profile, whole
 sets) of one study, all its workloads together. One false accusation would be one too many, so it is Holm's. Interactions are looked
 at because they are there: they are many, few matter, each is a hint for another run. So they are a screen after Benjamini and Hochberg,
-adjusted among themselves and costing the keys nothing. Where nothing was replicated the simulated margins are for all contrasts of a
-design already; several such designs in a study share the level evenly (Bonferroni). Where the A/A check fails nothing is called.
+adjusted among themselves and costing the keys nothing. Where nothing was
+replicated effects have a size and no p. Where the A/A check fails nothing is called.
 """
 
 from __future__ import annotations
@@ -113,9 +113,8 @@ def settle(result: Sequence[Effects]) -> list[Effects]:
 
 
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
-    designs = [replace(design, terms=tuple(_simulated(term, designs) for term in design.terms)) for design in designs]
-    keys = [term.p for design in designs for term in design.terms if term.adjustment != "lenth" and term.means not in SCREENED]
-    screened = [term.p for design in designs for term in design.terms if term.adjustment != "lenth" and term.means in SCREENED]
+    keys = [term.p for design in designs for term in design.terms if term.means not in SCREENED]
+    screened = [term.p for design in designs for term in design.terms if term.means in SCREENED]
     rows = [row.p for design in designs for row in design.anova if _own_test(design, row)]
     holms = iter(holm([p for p in keys if p is not None]))
     bhs = iter(benjamini_hochberg([p for p in (*screened, *rows) if p is not None]))
@@ -138,23 +137,15 @@ def _own_test(effects: Effects, row: VariationSource) -> bool:
     return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
 
 
-def _simulated(term: Term, designs: Sequence[Effects]) -> Term:
-    if term.adjustment != "lenth" or term.p_adjusted is None:
-        return term
-    return replace(term, p_adjusted=min(1.0, term.p_adjusted * sum(design.lenth is not None for design in designs)))
-
-
 def _adjusted(term: Term, ps: Iterator[float], family: int) -> Term:
-    if term.adjustment == "lenth" or term.p is None:
+    if term.p is None:
         return term
     return replace(term, p_adjusted=next(ps), family=family, adjustment="bh" if term.means in SCREENED else "holm")
 
 
 def _judged(term: Term, effects: Effects) -> Term:
     data = effects.observed
-    mde = term.mde
-    if term.adjustment != "lenth" and term.se and term.df:
-        mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
+    mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se if term.se and term.df else None
     if mde is not None and data.scale == "log":
         mde = math.expm1(min(mde, LARGEST_LOG))
     return replace(term, mde=mde, verdict=_word(term, effects))

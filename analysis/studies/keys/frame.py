@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
@@ -141,22 +141,27 @@ class Frame(Cells):
         """
         se, df = own or (None if self.error_ms is None else math.sqrt(variance * self.error_ms), self.error_df)
         test = t_interval(effect, se, df) if se else None
-        return with_interval(
-            Term(
-                label=label,
-                factors=factors,
-                means=means,
-                effect=effect,
-                se=se,
-                df=None if se is None else float(df),
-                p=test and test.p,
-                share=effect**2 / variance / self.total,
-                aliases=aliases,
-                coefficient=coefficient,
-                level=level,
-            ),
-            test and test.high - effect,
-            self.data.scale == "log",
+        half = test and test.high - effect
+        low, high = (None, None) if half is None else (effect - half, effect + half)
+        log = self.data.scale == "log"
+        gains = [None if not log or value is None else math.expm1(min(value, LARGEST_LOG)) for value in (effect, low, high)]
+        return Term(
+            label=label,
+            factors=factors,
+            means=means,
+            effect=effect,
+            se=se,
+            df=None if se is None else float(df),
+            low=low,
+            high=high,
+            gain=gains[0],
+            gain_low=gains[1],
+            gain_high=gains[2],
+            p=test and test.p,
+            share=effect**2 / variance / self.total,
+            aliases=aliases,
+            coefficient=coefficient,
+            level=level,
         )
 
     @property
@@ -184,12 +189,6 @@ class Frame(Cells):
                     Pair((first.name, second.name), at, len(rows), self.unit(float(self.freed[rows].mean()))) for at, rows in cells.items()
                 ]
         return tuple(result)
-
-
-def with_interval(term: Term, half: float | None, log: bool) -> Term:  # noqa: FBT001  # the scale of two
-    low, high = (None, None) if half is None else (term.effect - half, term.effect + half)
-    gains = [None if not log or value is None else math.expm1(min(value, LARGEST_LOG)) for value in (term.effect, low, high)]
-    return replace(term, low=low, high=high, gain=gains[0], gain_low=gains[1], gain_high=gains[2])
 
 
 def frame_of(data: Observed) -> Frame:

@@ -15,7 +15,7 @@ from .terms import NAMED, SCREENED, Effects, Term
 if TYPE_CHECKING:
     from analysis.stats.linear import VariationSource
 
-ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "lenth": "simulated"}
+ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 PLACES = {"alone": " alone", "in profile": " in the profile", "disagreement": " in the profile less alone"}
 MOST = 4  # names written out
 
@@ -98,8 +98,7 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
     noun, scale, margin = _noun(effects), effects.observed.scale, effects.observed.margin
     known = [term for term in family if term.p_adjusted is not None]
     if not known:
-        few = f"nothing was replicated, and {len(family)} contrasts are too few to judge each other; run more blocks."
-        return f"No {noun} can be named: {few}"
+        return f"No {noun} can be named: nothing was replicated; run 2 blocks or more."
     clearest = min(known, key=lambda term: (term.p_adjusted or 0.0, term.p or 0.0))
     size = percent(clearest.gain) if clearest.gain is not None else digits(clearest.effect)
     partly = bool(unjudged(effects))

@@ -83,10 +83,10 @@ class Term:
         the level that a `level` or `set` term speaks of
     effect: on the scale of the analysis (log gain, above 0 better, or the response's own unit). Of a main effect: from the first to the
         last level, on average over the others; of an interaction: by how much the effect of one changes when the other is set
-    se, df, low, high: of `effect`, with its 95 % interval; by Lenth's pseudo standard error, and without df, where nothing was replicated
+    se, df, low, high: of `effect`, with its 95 % interval; null where nothing was replicated
     gain, gain_low, gain_high: the same as fractions of speed; null on the raw scale
     coefficient: the same on the coded scale of -1 and +1 (Jain's q: half a main effect, a quarter of an interaction)
-    p, p_adjusted, adjustment, family: two-sided; adjusted by holm, bh or lenth (simulated and simultaneous), for how many terms
+    p, p_adjusted, adjustment, family: two-sided; adjusted by holm or bh, for how many terms
     share: part of the total variation, a description; of terms that are not orthogonal shares do not add up
     mde: the smallest effect (a gain on the log scale) that would have been called 4 times in 5
     aliases: the effects it cannot be told from in this design
@@ -106,7 +106,7 @@ class Term:
     gain_high: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
-    adjustment: Literal["holm", "bh", "lenth", ""] = ""
+    adjustment: Literal["holm", "bh", ""] = ""
     family: int = 0
     share: float | None = None
     aliases: tuple[str, ...] = ()
@@ -144,22 +144,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Lenth:
-    """Lenth's pseudo standard error of an unreplicated design's `contrasts`, in the unit of main effects.
-
-    An effect beyond `me` would be called alone, one beyond `sme` among all of them, each once in 20 where there is nothing. The
-    margins are simulated for this very design. `estimates` are all contrasts by label, for a half-normal (Daniel) plot: main effects and
-    interactions on one scale (twice the coefficient), those without a name ("") complete the design.
-    """
-
-    pse: float
-    me: float
-    sme: float
-    contrasts: int
-    estimates: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Effects:
     """All that is said of one observed design.
 
@@ -171,7 +155,6 @@ class Effects:
     mean, blocks: grand mean on the scale of the analysis, blocks taken off; number of blocks
     resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of an interaction of two in another
         key's main effect (Plackett-Burman); whether effects are independent
-    lenth: `pse`, `me`, `sme` and all contrasts, where nothing was replicated
     unestimable, notes: effects that were lost or never there, each with the reason; what a reader must know
     again, again_fails: the A/A check (stock-again against stock) in words, and whether it differs
     sentence, refusal: the answer: which key, how much, how sure; why there is none
@@ -189,7 +172,6 @@ class Effects:
     blocks: int = 0
     resolution: int | None = None
     orthogonal: bool = False
-    lenth: Lenth | None = None
     unestimable: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     mixed: float = 0.0

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,10 +17,9 @@ import numpy as np
 from analysis.stats.linear import DEPENDENT, FEWEST_CELLS, Basis, VariationSource, coded_levels, fit, pure_error
 from analysis.terms import NotComparable, Refused
 from control.names import first_few
-from control.t_test import ALPHA, POWER
 
-from .frame import Frame, aliases, column, defining_words, effects_up_to, frame_of, partly_mixed, resolution, with_interval
-from .terms import Effects, Lenth, Level, Observed, Term
+from .frame import Frame, aliases, column, defining_words, effects_up_to, frame_of, partly_mixed, resolution
+from .terms import Effects, Level, Observed, Term
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -63,10 +60,7 @@ def two_level(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
     fitted = fit(columns, frame.y)
     first = frame.base.shape[1]
     terms = [_term(frame, fitted, first + at, entry, defining) for at, entry in enumerate(estimable)]
-    lenth = None
-    if not frame.replicated:
-        lenth, terms = judge_by_each_other(frame, fitted, columns, terms)
-    elif min(min(frame.count(at).values()) for at in range(len(names)) if (at,) in estimable) < FEWEST_CELLS:
+    if frame.replicated and min(min(frame.count(at).values()) for at in range(len(names)) if (at,) in estimable) < FEWEST_CELLS:
         raise NotComparable(f"fewer than {FEWEST_CELLS} cells at one of the two levels of a factor.")
     shared = np.abs(columns[:, first:].T @ columns)
     np.fill_diagonal(shared[:, first:], 0)
@@ -76,14 +70,13 @@ def two_level(data: Observed, requested: Iterable[tuple[str, ...]] = ()) -> Effe
         anova=tuple(_anova(frame, terms, fitted)),
         levels=tuple(_levels(frame, fitted, estimable, first)),
         pairs=frame.pairs(),
-        error=_error(frame, lenth),
+        error=_error(frame),
         error_df=frame.error_df if frame.replicated else 0,
         error_ms=frame.error_ms,
         mean=frame.mean,
         blocks=first if first > 1 else 0,
         resolution=None if partly else resolution(defining),
         orthogonal=bool(shared.max() < 1e-6 * len(columns)),
-        lenth=lenth,
         unestimable=tuple(_unestimable(frame, estimable, defining, order)),
         notes=tuple(_mixed_notes(partly, order)),
         mixed=partly,
@@ -181,12 +174,10 @@ def _levels(frame: Frame, fitted: Fit, estimable: Sequence[Effect], first: int) 
     return result
 
 
-def _error(frame: Frame, lenth: Lenth | None) -> str:
+def _error(frame: Frame) -> str:
     if frame.replicated:
         return pure_error(frame)
     few = "one repeat is too few" if frame.error_df else "nothing was replicated"
-    if lenth is not None:
-        return f"none: {few}, so {lenth.contrasts} contrasts are judged by each other (Lenth)"
     return f"none: {few}"
 
 
@@ -214,116 +205,3 @@ def _mixed_notes(partly: float, order: int) -> list[str]:
         return []
     text = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
     return [f"{text} What is found is a suspect; its interactions are for a second, smaller design."]
-
-
-DRAWS = 100_000
-CHUNK = 10_000
-FEWEST = 3
-REAL = 1e9  # standard errors
-
-
-def pse(contrasts: Floats) -> Floats:
-    """Pseudo standard error of contrasts that scatter alike, along the last axis."""
-    size = np.abs(contrasts)
-    s0 = 1.5 * np.median(size, axis=-1, keepdims=True)
-    inner = np.where(size < 2.5 * s0, size, np.nan)
-    # All of them nought: nothing lies below 0, and the error is 0 as well.
-    inner[np.isnan(inner).all(axis=-1)] = 0
-    result: Floats = 1.5 * np.nanmedian(inner, axis=-1)
-    return result
-
-
-@dataclass(frozen=True)
-class Null:
-    """What designs in which nothing has an effect show, in pseudo standard errors.
-
-    `every` and `largest` are the ratios |c| / PSE of all contrasts, and of the largest of each design, sorted. Beyond `alone` one in 20 of
-    the former lies, beyond `together` one in 20 of the latter. An effect of `needed` goes beyond `together` 4 times in 5.
-    """
-
-    every: Singles
-    largest: Singles
-    alone: float
-    together: float
-    needed: float
-
-    def chances(self, result: float) -> tuple[float, float]:
-        """How often so large a ratio comes of nothing, for one contrast and for the largest of all: (1 + hits) / (1 + draws), never 0."""
-        alone, together = (
-            float((1 + len(ratios) - np.searchsorted(ratios, np.float32(result))) / (1 + len(ratios)))
-            for ratios in (self.every, self.largest)
-        )
-        return alone, together
-
-
-def null(correlation: Floats) -> Null:
-    """Simulate a design whose estimates hang together so (the identity where it is orthogonal).
-
-    Seeded: the same design has the same margins.
-    """
-    contrasts = len(correlation)
-    if np.allclose(correlation, np.eye(contrasts), atol=1e-9):
-        return _independent(contrasts)
-    return _draw(np.asarray(np.linalg.cholesky(correlation + 1e-12 * np.eye(contrasts)), np.float64))
-
-
-@lru_cache(maxsize=8)
-def _independent(contrasts: int) -> Null:
-    return _draw(np.eye(contrasts, dtype=np.float64))
-
-
-def _draw(root: Floats) -> Null:
-    rng = np.random.default_rng(1989)
-    parts, errors = [], []
-    for _ in range(DRAWS // CHUNK):
-        drawn = rng.standard_normal((CHUNK, len(root))) @ root.T
-        parts.append((np.abs(drawn) / pse(drawn)[:, None]).astype(np.float32))
-        # What one real effect leaves to judge it by: itself it is too large to count.
-        errors.append(np.stack([pse(np.column_stack([np.full(CHUNK, REAL), drawn[:, 1:]])), drawn[:, 0]]))
-    ratios = np.concatenate(parts)
-    every, largest = np.sort(ratios, axis=None), np.sort(ratios.max(axis=1))
-    alone, together = (float(np.quantile(block_column, 1 - ALPHA)) for block_column in (every, largest))
-    error, chance = np.concatenate(errors, axis=1)
-    return Null(every, largest, alone, together, float(np.quantile(together * error - chance, POWER)))
-
-
-def judge_by_each_other(frame: Frame, fitted: Fit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
-    first = frame.base.shape[1]
-    inverse = fitted.inverse[first:, first:]
-    scale = np.sqrt(np.diag(inverse))
-    ratios = np.asarray(fitted.beta[first:]) / scale
-    correlation = inverse / np.outer(scale, scale)
-    rest = _completing(columns)
-    spare = rest.T @ frame.y
-    every = np.concatenate([ratios, spare])
-    if len(every) < FEWEST:
-        return None, list(terms)
-    whole = np.eye(len(every))
-    whole[: len(ratios), : len(ratios)] = correlation
-    nothing = null(whole)
-    error = float(pse(every))
-    if error <= 0:
-        raise NotComparable("most contrasts are exactly nought: these are no measurements.")
-    # On the scale of main effects: twice the coefficient of an orthogonal contrast of all cells.
-    unit = 2 * float(np.median(scale))
-    result = []
-    for term, size, ratio in zip(terms, scale, ratios, strict=True):
-        p, p_adjusted = nothing.chances(abs(float(ratio)) / error)
-        times = 2.0 ** len(term.factors) * float(size) * error
-        judged = with_interval(term, nothing.alone * times, frame.data.scale == "log")
-        result.append(
-            replace(judged, se=times, p=p, p_adjusted=p_adjusted, adjustment="lenth", family=len(every), mde=nothing.needed * times)
-        )
-    labels = [*(term.label for term in terms), *[""] * len(spare)]
-    sizes = [*(2 * float(beta) for beta in fitted.beta[first:]), *(unit * float(block_column) for block_column in spare)]
-    return Lenth(
-        unit * error, unit * error * nothing.alone, unit * error * nothing.together, len(every), tuple(zip(labels, sizes, strict=True))
-    ), result
-
-
-def _completing(columns: Floats) -> Floats:
-    """Orthonormal contrasts that the columns leave over: shape (rows, rows - columns)."""
-    rows, used = columns.shape
-    q, _ = np.linalg.qr(np.column_stack([columns, np.eye(rows)]))
-    frame: Floats = q[:, used:rows]
-    return frame

@@ -42,4 +42,4 @@ def test_a_stall_is_neighbouring_steps_and_no_long_step_by_itself() -> None:
 def test_unlike_steps_have_stalls_by_chance_only() -> None:
     """Lognormal steps whose middle half spans a factor of four: in fewer than one run of twenty."""
     draws = np.random.default_rng(4).lognormal(0, 1, (400, 500))
-    assert sum(bool(stalls(one)) for one in draws) < 20
+    assert sum(bool(stalls(one.tolist())) for one in draws) < 20

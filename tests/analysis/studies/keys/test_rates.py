@@ -54,7 +54,7 @@ def tables(plan: Plan, count: int, seed: int = 11) -> list[Effects]:
 
 FACTORIAL = Plan("factorial", 3, factorial(3), 3)
 ABLATION = Plan("ablation", 6, ablation(6), 5)
-SCREENING = Plan("file", 12, TWELVE, 1)
+SCREENING = Plan("file", 12, TWELVE, 2)
 
 
 @pytest.mark.slow
@@ -63,19 +63,17 @@ SCREENING = Plan("file", 12, TWELVE, 1)
     [
         (FACTORIAL, True),
         (Plan("file", 11, plackett_burman_12(11), 2), True),
-        (SCREENING, False),
         (ABLATION, False),
         (replace(ABLATION, louder={PROFILE: 3}), False),
         (replace(ABLATION, louder={"stock": 3}), False),
         (replace(ABLATION, kind="matrix", louder={"stock": 3}), False),
     ],
-    ids=["factorial", "screening", "one block, Lenth", "ablation", "profile ×3", "stock ×3", "matrix, stock ×3"],
+    ids=["factorial", "screening", "ablation", "profile ×3", "stock ×3", "matrix, stock ×3"],
 )
 def test_where_nothing_has_an_effect_one_table_in_twenty_calls_a_key(plan: Plan, *, exact: bool) -> None:
     """400 tables with drift, in the binomial 99 % band of 5 %.
 
-    Below it where contrasts hang together (those of an ablation share stock and profile, for which Holm does not ask) and where only the
-    twelve that are keys of a design's fifteen contrasts can be called.
+    Below it where contrasts hang together (those of an ablation share stock and profile, for which Holm does not ask).
     """
     found = tables(plan, 400)
     low, high = scipy.stats.binom.interval(0.99, 400, 0.05)
@@ -89,7 +87,7 @@ def test_where_nothing_has_an_effect_one_table_in_twenty_calls_a_key(plan: Plan,
 @pytest.mark.slow
 def test_a_guilty_key_among_twelve_is_named_by_a_screening() -> None:
     """It costs 10 % of speed; 200 tables of 32 runs, sixteen a block: the standard error is about 2.4 % · 2/√32 = 0.9 %, drift included."""
-    found = tables(replace(SCREENING, blocks=2, does={7: np.log1p(-0.10)}), 200)
+    found = tables(replace(SCREENING, does={7: np.log1p(-0.10)}), 200)
     right = [one for one in found if named(one) == {"key7"}]
     assert len(right) >= scipy.stats.binom.interval(0.99, 200, 0.95)[0]
     assert all(one.sentence.startswith("Suspect: key7 = 1") for one in right)
@@ -105,22 +103,12 @@ def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None
 
 
 @pytest.mark.slow
-def test_sixteen_runs_do_where_the_machine_does_not_drift() -> None:
-    """One block has nothing to take drift off by: without it Lenth names the key, with 5 % of it (docs/effects_errors.md) in 3 of 4."""
-    quiet = tables(replace(SCREENING, does={7: np.log1p(-0.10)}, drift=0), 200)
-    assert sum(named(one) == {"key7"} for one in quiet) >= scipy.stats.binom.interval(0.99, 200, 0.95)[0]
-    moved = tables(replace(SCREENING, does={7: np.log1p(-0.10)}), 200)
-    assert 0.65 <= sum(named(one) == {"key7"} for one in moved) / 200 <= 0.90
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("plan", [FACTORIAL, SCREENING], ids=["factorial", "one block, Lenth"])
-def test_what_a_table_promises_to_see_it_sees_four_times_in_five(plan: Plan) -> None:
+def test_what_a_table_promises_to_see_it_sees_four_times_in_five() -> None:
     """An effect of the size that tables of this design, without any, promise at the median: 400 tables see it 7 to 9 times in 10.
 
     Not closer: each table promises by its own estimate of the noise, and Holm's later steps see a little more.
     """
-    still = replace(plan, drift=0)
+    still = replace(FACTORIAL, drift=0)
     promised = float(np.median([one.terms[0].mde for one in tables(still, 100) if one.terms[0].mde is not None]))
     found = tables(replace(still, does={0: np.log1p(promised)}), 400, seed=12)
     assert 0.70 <= sum("key0" in named(one) for one in found) / 400 <= 0.90
