@@ -21,7 +21,7 @@ GROUP = "study"
 HELP = "predict times from factors: fit, cross-validate, show, give back to the scheduler"
 EXAMPLE = f"`{JUDGE} predict STEP --help` says the rest."
 
-MODELS = "a white box: amdahl, usl, work, roofline"
+MODELS = "a white box: amdahl, work"
 BOTH: tuple[By, ...] = ("configuration", "run")
 FACTOR_RUNS = option("RUN|CSV", "saved runs; CSV with a column of the response and one a factor", nargs="+")
 RESPONSE = option("NAME", "what to predict: a metric, service_s, response_s, cpu_s, energy_j, a column of telemetry")
@@ -42,16 +42,15 @@ def cv(
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
     by: By | None = option("", "which groups are left out (both, one after the other)", choices=BOTH),
-    models: list[str] = option("NAME", "ridge, trees, gp, and white boxes by name (all there are)", nargs="+", default=[]),
+    models: list[str] = option("NAME", "ridge, trees, and white boxes by name (all there are)", nargs="+", default=[]),
     level: float = LEVEL,
 ) -> Answer:
     """Held-out errors of models that predict times from factors, beside the mean of the training set; and what their intervals cover.
 
-    `ridge` regression, boosted `trees` and a Gaussian process (`gp`) see coded factors: parameters of variants, tweak sets, monitors,
-    levels of designs; classes, sizes and resources of jobs. White boxes stand beside where rows have replicas (`amdahl`, `usl`), `work`,
-    or flop and bytes (`roofline`). Groups are left out whole: configurations (what does it say of one that nobody measured?) and runs
-    (blocks, streams: what does it say of another day?). In CSV the columns `configuration` and `run` name them. Fewer than five groups are
-    refused.
+    `ridge` regression and boosted `trees` see coded factors: parameters of variants, tweak sets, monitors, levels of designs; classes,
+    sizes and resources of jobs. White boxes stand beside where rows have replicas (`amdahl`) or `work`. Groups are left out whole:
+    configurations (what does it say of one that nobody measured?) and runs (blocks, streams: what does it say of another day?). In CSV the
+    columns `configuration` and `run` name them. Fewer than five groups are refused.
     """
     from analysis.studies.jobs.prediction.predictions import validated
     from analysis.studies.jobs.prediction.reading import read
@@ -83,7 +82,7 @@ def fit(
     *,
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
-    model: str = option("NAME", f"ridge (default), trees, gp, or {MODELS}", default="ridge"),
+    model: str = option("NAME", f"ridge (default), trees, or {MODELS}", default="ridge"),
 ) -> Answer:
     """Fit one model to all rows: which factors it leans on, and how far it may be trusted where nobody measured.
 
@@ -112,7 +111,7 @@ def show(
     *,
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
-    model: str = option("NAME", f"ridge (default), trees, gp, or {MODELS}", default="ridge"),
+    model: str = option("NAME", f"ridge (default), trees, or {MODELS}", default="ridge"),
     at: list[list[str]] = option("FACTOR=VALUE", "one point; may be given several times", nargs="+", action="append", default=[]),
     points: Path | None = option("CSV", "many points: a column a factor", type=Path),
     level: float = LEVEL,
@@ -138,14 +137,14 @@ def show(
     "predicted times by class, for the scheduler",
     f"""\
 examples:
-  {JUDGE} predict service .benchmarks/*/0001_cluster_scheduling.json --model gp
+  {JUDGE} predict service .benchmarks/*/0001_cluster_scheduling.json
 """,
 )
 def service(
     args: argparse.Namespace,
     runs: list[str] = option("RUN|CSV", "saved runs of streams of jobs; lists of jobs with class and work", nargs="+"),
     *,
-    model: str = option("NAME", f"gp (default), ridge, trees, or {MODELS}", default="gp"),
+    model: str = option("NAME", f"trees (default), ridge, or {MODELS}", default="trees"),
     classes: Path | None = option("FILE", "a file of classes, to be written with the predicted times", type=Path),
     output: Path | None = option(
         "FILE", "where to write it, a new file (default: printed instead of the page)", "-o", "--output", type=Path

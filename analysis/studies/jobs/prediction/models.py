@@ -1,14 +1,13 @@
 """Models by name. Each learns from a table and predicts points, as models see values (logarithms, where the table says so).
 
-Black boxes: ridge regression, boosted trees, a Gaussian process. White boxes: laws with parameters that mean something, fitted to the same
-rows. Amdahl's and Gunther's take `replicas` (and `work`), the law of work takes `work`, the roofline takes `flop` and `bytes`. Where rows
-have classes, each class has its own law; a class, or what else a law needs, that the training rows lack is not predicted (NaN). Two need no
-model: the mean of the training set, with which everything is compared, and the mean of what was measured under the very same factors.
+Black boxes: ridge regression, boosted trees. White boxes: laws with parameters that mean something, fitted to the same rows. Amdahl's takes
+`replicas` (and `work`), the law of work takes `work`. Where rows have classes, each class has its own law; a class, or what else a law
+needs, that the training rows lack is not predicted (NaN). One needs no model: the mean of the training set, with which everything is
+compared.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -16,9 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.ensemble import GradientBoostingRegressor
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern, WhiteKernel
 from sklearn.linear_model import Ridge
 
 from analysis.terms import Refused
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 BASELINE = "mean"
 ALPHAS = np.logspace(-4, 4, 17)
 TREES, RATE, DEPTH, LEAF, SHARE, SEED = 100, 0.1, 3, 2, 0.8, 0
-MOST_POINTS = 250  # of a Gaussian process, whose work grows with their cube
 
 
 class Learner(Protocol):
@@ -88,52 +83,15 @@ def trees(table: FactorTable, groups: Texts) -> Fitted:
     return lambda points: np.asarray(model.predict(code.coded(points)))
 
 
-def gp(table: FactorTable, groups: Texts) -> Fitted:
-    """A Gaussian process: a linear trend, a Matérn-5/2 surface over it, and noise; rows of equal factors are one point, their mean.
+BLACK: dict[str, Learner] = {"ridge": ridge, "trees": trees}
 
-    Where there are more than 250 points, so many of them are drawn.
-    """
-    del groups
-    code = tables.learn(table.points)
-    rows, place, count = np.unique(code.coded(table.points), axis=0, return_inverse=True, return_counts=True)
-    seen = np.bincount(place.ravel(), table.seen()) / count
-    if len(rows) > MOST_POINTS:
-        drawn = np.sort(np.random.default_rng(SEED).permutation(len(rows))[:MOST_POINTS])
-        rows, seen = rows[drawn], seen[drawn]
-    level, spread = float(seen.mean()), float(seen.std()) or 1.0
-    kernel = ConstantKernel(0.5, (1e-4, 1e4)) * DotProduct(1.0, (1e-3, 1e3))
-    kernel += ConstantKernel(0.5, (1e-4, 1e4)) * Matern(1.0, (5e-2, 1e2), nu=2.5)
-    kernel += WhiteKernel(0.1, (1e-6, 1e1))
-    model = GaussianProcessRegressor(kernel, alpha=1e-8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a hyper-parameter on its bound is an answer: no noise, or no surface
-        model.fit(rows, (seen - level) / spread)
-    return lambda points: np.asarray(level + spread * model.predict(code.coded(points)))
-
-
-def same(table: FactorTable, groups: Texts) -> Fitted:
-    """The mean of what was measured under the very same factors; NaN where there is none."""
-    del groups
-    factors = list(table.points)
-    means = table.points.assign(**{MEAN: table.seen()}).groupby(factors, dropna=False, as_index=False).mean()
-    return lambda points: points.merge(means, how="left", on=factors)[MEAN].to_numpy()
-
-
-BLACK: dict[str, Learner] = {"ridge": ridge, "trees": trees, "gp": gp}
-
-MEAN = "the mean of the same factors"
-CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes"
+CLASS, REPLICAS, WORK = "class", "replicas", "work"
 
 
 def white_boxes(table: FactorTable) -> dict[str, Learner]:
-    laws: dict[str, tuple[set[str], Callable[[FactorTable], Law]]] = {
-        "amdahl": ({REPLICAS}, partial(scaling, name="amdahl")),
-        "usl": ({REPLICAS}, partial(scaling, name="usl")),
-        WORK: ({WORK}, of_work),
-        "roofline": ({FLOP, BYTES}, roofline),
-    }
+    laws: dict[str, tuple[str, Callable[[FactorTable], Law]]] = {"amdahl": (REPLICAS, amdahl), WORK: (WORK, of_work)}
     known = set(tables.numbers_of(table.points)) if table.log else set()  # these are laws of times
-    return {name: partial(_by_class, law=law) for name, (needed, law) in laws.items() if needed <= known}
+    return {name: partial(_by_class, law=law) for name, (needed, law) in laws.items() if needed in known}
 
 
 def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], Law]) -> Fitted:
@@ -161,8 +119,8 @@ def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], La
     return predict
 
 
-def scaling(table: FactorTable, name: str) -> Law:
-    fitted = next((fit for fit in fits(_points(table)) if fit.name == name), None)
+def amdahl(table: FactorTable) -> Law:
+    fitted = next((fit for fit in fits(_points(table)) if fit.name == "amdahl"), None)
     if fitted is None:
         raise Refused("too few numbers of replicas for this law.")
     return lambda points: time_s(fitted.law, _column(points, WORK, 1.0), _column(points, REPLICAS, 1.0))
@@ -176,28 +134,6 @@ def of_work(table: FactorTable) -> Law:
     columns = np.column_stack([np.ones(int(known.sum())), work[known]]) / table.measured[known, None]
     (start, cost), _ = nnls(columns, np.ones(len(columns)))
     return lambda points: np.asarray(start + cost * points[WORK])
-
-
-def roofline(table: FactorTable) -> Law:
-    """Fit time = max(flop / peak, bytes / bandwidth) on logarithms (Williams, Waterman and Patterson 2009). Raises: Refused.
-
-    In order of their flop a byte, rows up to some place are bound by bandwidth and the others by the peak; every place is tried.
-    """
-    flop, bytes_ = (table.points[name].to_numpy() for name in (FLOP, BYTES))
-    known = (flop > 0) & (bytes_ > 0)
-    if known.sum() < 3:
-        raise Refused(f"{int(known.sum())} rows with flop and bytes above 0; a roofline takes 3.")
-    log_flop, log_bytes, seen = np.log(flop[known]), np.log(bytes_[known]), np.log(table.measured[known])
-    order = np.argsort(log_flop - log_bytes, kind="stable")
-    log_flop, log_bytes, seen = log_flop[order], log_bytes[order], seen[order]
-    best = (np.inf, 0.0, 0.0)
-    for place in range(len(seen) + 1):
-        bandwidth = np.mean((log_bytes - seen)[:place]) if place else np.inf
-        peak = np.mean((log_flop - seen)[place:]) if place < len(seen) else np.inf
-        off = float(((np.maximum(log_flop - peak, log_bytes - bandwidth) - seen) ** 2).sum())
-        best = min(best, (off, float(peak), float(bandwidth)))
-    _, peak, bandwidth = best
-    return lambda points: np.maximum(points[FLOP] / np.exp(peak), points[BYTES] / np.exp(bandwidth)).to_numpy()
 
 
 def _points(table: FactorTable) -> list[TimedJob]:

@@ -69,8 +69,8 @@ class Prediction:
     beyond: tuple[str, ...] = ()
 
 
-def learner(table: FactorTable, by: By, name: str) -> Learner:
-    known = validation.learners(table, by)
+def learner(table: FactorTable, name: str) -> Learner:
+    known = validation.learners(table)
     if name not in known:
         raise Refused(f"{one_line(name)}: is no model of these rows; there are {', '.join(known)}.")
     return known[name]
@@ -121,7 +121,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def predicted(table: FactorTable, choice: ModelChoice, wanted: Sequence[Point]) -> list[Prediction]:
     """Predict points that are filled, with intervals for a group that was never measured. Raises: Refused."""
-    chosen = learner(table, choice.by, choice.model)
+    chosen = learner(table, choice.model)
     points = tables.points(wanted, table)
     with threadpool_limits(1):
         seen = [chosen(table, table.units(choice.by))(points)]
@@ -146,7 +146,7 @@ def leans_on(table: FactorTable, name: str) -> list[tuple[str, float]]:
     by, rng, points = by_of(table), np.random.default_rng(SEED), table.points
     leans = []
     with threadpool_limits(1):
-        model = learner(table, by, name)(table, table.units(by))
+        model = learner(table, name)(table, table.units(by))
         usual = model(points)
         for factor in map(str, points):
             shuffled = points.assign(**{factor: points[factor].to_numpy()[rng.permutation(len(points))]})
@@ -189,7 +189,7 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
         raise Refused(f"{model}: {validated.scored[-1].why or 'it could predict none of the jobs left out'}.")
     raised = float(table.measured[known].sum() / predicted_s[known].sum())  # Duan's smearing (1983), as a ratio of sums
     with threadpool_limits(1):
-        fitted = learner(table, validated.by, model)(table, table.units(validated.by))(table.points)
+        fitted = learner(table, model)(table, table.units(validated.by))(table.points)
     times = (np.exp(fitted) if table.log else fitted) * raised
     names = np.array([str(row.factors[CLASS]) for row in kept])
     alone = np.array([_work_alone(row) for row in kept])
@@ -353,8 +353,6 @@ def _legend(validations: Sequence[CrossValidation]) -> Iterator[str]:
         "Bengio for training sets that overlap; p after Holm."
     )
     yield "A run is a block of cells, or one stream of jobs. A group is what is left out whole."
-    if validation.SAME in models:
-        yield f"{validation.SAME}: the mean of what was measured under the same factors before; a model that is not below it knows no more."
     if WORK in models:
         yield f"{WORK}: time = start + cost·work, of each class its own."
     yield METHOD

@@ -85,16 +85,9 @@ def _quantile(values: Floats, weight: Floats, level: float, groups: int) -> Floa
     return np.where(reached.any(axis=1), quantile, np.inf)
 
 
-SAME = "same"
-
-
-def learners(table: FactorTable, by: By) -> dict[str, Learner]:
-    """All models that can be asked: the black boxes, the white ones that have their factors here, and by run the mean of the same factors.
-
-    Jobs have sizes of their own: there the last would have nothing to go by.
-    """
-    again = by == "run" and models.WORK not in tables.numbers_of(table.points)
-    return {**models.BLACK, **({SAME: models.same} if again else {}), **models.white_boxes(table)}
+def learners(table: FactorTable) -> dict[str, Learner]:
+    """All models that can be asked: the black boxes, and the white ones that have their factors here."""
+    return {**models.BLACK, **models.white_boxes(table)}
 
 
 def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
@@ -107,7 +100,7 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
         splits = tables.each(tables.folds(units))
     except TooFew as error:
         raise TooFew(f"{table.response} by {by}: {error}.") from None
-    known = learners(table, by)
+    known = learners(table)
     for name in wanted:
         if name not in known:
             raise Refused(f"{name}: is no model of these rows; there are {', '.join(known)}.")
