@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import ctypes
-import os
 import json
+import os
 import random
 import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +28,7 @@ import fixtures.plugin
 import fixtures.studies
 import fixtures.targets.local
 import fixtures.telemetry.client
-import fixtures.workloads.idle  # noqa: F401
+import fixtures.workloads.idle
 from deeptweak.__main__ import main as deeptweak
 from fixtures.kernel.machine import Machine, Write
 from fixtures.kernel.signals import stop_like_ctrl_c
