@@ -60,7 +60,7 @@ def run(
     refused: list[str] = []
     loaded = list(load_each(runs, refused))
     if since is not None:
-        loaded = (run for run in loaded if not run.started_utc or run.started_utc >= since.isoformat())
+        loaded = [run for run in loaded if not run.started_utc or run.started_utc >= since.isoformat()]
     name = metric and COLUMNS.get(metric, metric)
     gathered = gather(in_order(loaded, order) if order else loaded, name, relative_to)
     if not gathered.runs:
