@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from fixtures.designs._factors import factors
 from fixtures.terms import TweakSet
 from fixtures.tweaks.manifest import parse
-
-if TYPE_CHECKING:
-    from fixtures.designs import Factor
 
 TYPES = "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
 
@@ -28,8 +22,3 @@ def manifest(sections: dict[str, str], annotations: dict[str, str] | None = None
 def sysctls(*keys: str, annotations: dict[str, str] | None = None) -> TweakSet:
     """A set of sysctls, each set to 1."""
     return parse(manifest({"sysctl.conf": "\n".join(f"{key}=1" for key in keys)}, annotations), "p")
-
-
-def keys(count: int) -> list[Factor]:
-    """So many settings of two levels."""
-    return list(factors(sysctls(*(f"vm.k{n:02d}" for n in range(count)))))
