@@ -113,6 +113,12 @@ def test_plain_writes_of_scripts_are_judged(text: str) -> None:
     assert all(words in warning for words, warning in zip(SCRIPTED[text], found, strict=True))
 
 
+def test_a_script_that_runs_another_is_said_to() -> None:
+    text = '. /opt/a.sh; bash -x /opt/b.sh\n. /etc/os-release; . "$SKYHOOK_DIR/configmaps/config.sh"; sudo /opt/d.sh now'
+    found = lint(TweakSet("x", scripts=(Script("p", "apply", text),)))
+    assert [warning.split(", ")[0] for warning in found] == [f"its scripts run /opt/{name}.sh" for name in "abd"]
+
+
 def test_an_unknown_machine_is_not_judged() -> None:
     assert lint(boot("isolcpus=2-999 hugepagesz=1G hugepages=9999")) == ()
 
