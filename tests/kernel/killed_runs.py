@@ -17,19 +17,19 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
-import numpy as np  # noqa: F401 with what else follows, so that no fork has to import it
-import pynvml  # noqa: F401
 import pytest
 
 import fixtures.__main__
-import fixtures.plugin
+import fixtures.plugin  # with what follows, so that no fork has to import it
 import fixtures.studies
 import fixtures.targets.local
 import fixtures.telemetry.client
 import fixtures.workloads.idle
 from deeptweak.__main__ import main as deeptweak
+from fixtures.kernel.lock import LENT
 from fixtures.kernel.machine import Machine, Write
 from fixtures.kernel.signals import stop_like_ctrl_c
 from fixtures.kernel.state_dirs import RUN_DIR
@@ -371,10 +371,10 @@ ROUNDS: dict[str, tuple[int, Round]] = {
     "commands": (8, at_some_moment(commands, 4)),
     "trials": (20, at_some_moment(trials)),
     "commands_of_another_user": (8, at_some_moment(of_another_user, 4)),
-    "restores": (30, restores),
+    "restores": (35, restores),
     "restores_by_a_stranger": (10, by_a_stranger),
-    "the_second_waits": (8, the_second_waits),
-    "the_second_is_killed": (8, the_second_is_killed),
+    "the_second_waits": (5, the_second_waits),
+    "the_second_is_killed": (6, the_second_is_killed),
     "namespaces_of_a_user": (40, Inside()),
 }
 
@@ -383,11 +383,13 @@ def kill_many(kind: str, folder: Path, times: int) -> None:
     """So many runs of a kind are killed; after each, `restore` leaves the machine as it was found."""
     needs.tier_now = "machine"  # it is the tier of who calls this
     os.chdir(HOUSE)
+    with contextlib.suppress(ImportError):
+        import_module("numpy")
     fixtures.studies.commands()  # another user may not be able to import them
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1)
     ground = Ground(folder, Place(folder), random.Random(f"{SEED} {kind}"))
     once, tries = ROUNDS[kind][1], 0
-    os.environ.update(ground.place.env() | {"DEEPTWEAK_LOCK_LENT_BY": os.environ.get("DEEPTWEAK_LOCK_LENT_BY", "")})
+    os.environ.update(ground.place.env() | {LENT: os.environ.get(LENT, "")})
     try:
         while ground.phases.total() < times and tries < TRIES * times:
             tries += 1
@@ -397,6 +399,8 @@ def kill_many(kind: str, folder: Path, times: int) -> None:
             ground.must_be_as_found(when)
             ground.output.unlink()
     finally:
+        for pid in descendants():
+            os.kill(pid, signal.SIGKILL)
         ground.restore()
     print(f"{kind}: {ground.phases.total()} kills in {tries} runs: {dict(ground.phases)}")
 
