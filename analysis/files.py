@@ -87,16 +87,13 @@ def damaged(origin: object, use: str) -> Iterator[None]:
 NAME = re.compile(r"[\w@+=-][\w.@+=-]{,200}")
 
 
-def must_be_new(path: Path, *, force: bool, sources: Iterable[Path] = ()) -> None:
-    """Check that nothing is lost by writing a file; with `force`, that what is there is a file and none of the sources.
-
-    Raises: Refused.
-    """
+def must_be_new(path: Path, sources: Iterable[Path]) -> None:
+    """Check that nothing is lost by writing a file. Raises: Refused."""
     place = resolved(path)
     if any(place == resolved(source) for source in sources):
         raise Refused(f"{path}: is what is read; a source is never overwritten, name another file.")
-    if place.exists() and (not force or not place.is_file()):
-        raise Refused(f"{path}: is there already; {'--force overwrites it' if place.is_file() else 'name a file'}.")
+    if place.exists():
+        raise Refused(f"{path}: is there already; name another file.")
 
 
 def must_be_a_name(name: str, what: str) -> str:

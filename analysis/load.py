@@ -146,18 +146,11 @@ def read_each(runs: Iterable[Run], read: Callable[[Run], Reading], refused: list
 
 
 def parsed(path: Path) -> object:
-    """Read the JSON of a file, whatever it says.
+    """Read the JSON of a file with the record beside it, whatever it says.
 
     Raises: Unreadable.
     """
-    return parsed_bytes(read_whole(path, "no such file; `pytest benchmarks/ --benchmark-save=NAME` writes one"), path)
-
-
-def parsed_bytes(content: bytes, path: Path) -> object:
-    """Read the JSON that a file held, with the record beside `path`, which is what messages call it.
-
-    Raises: Unreadable.
-    """
+    content = read_whole(path, "no such file; `pytest benchmarks/ --benchmark-save=NAME` writes one")
     try:
         saved, odd = _parsed(content)
         if odd and isinstance(saved, dict) and saved_run.recognises(saved):

@@ -1,7 +1,7 @@
 """Directories such as DeepTweak wrote, made from a seed: its columns, its habits and its traps, none of its data.
 
 A step takes as long as its sample's sequence does: about 25 narrow modes below a hard ceiling (samples cut to the longest length). On top
-come a run effect, drift and a stall, each as large as is asked for. It imports nothing of the house.
+come a run effect and drift, each as large as is asked for. It imports nothing of the house.
 """
 
 from __future__ import annotations
@@ -76,7 +76,6 @@ class Like:
     manifest: str | None = NO_TWEAKS
     run_effect: float = 0.0
     drift: float = 0.0
-    stalled_steps: int = 0
     batch: int = 1
     several_gpus: bool = False
     seed: int = 1
@@ -94,8 +93,6 @@ def step_times(made: Like) -> list[float]:
     seconds = rng.choice(modes_s, made.steps, p=weights / weights.sum()) * np.exp(rng.normal(0, 0.004, made.steps))
     seconds[rng.random(made.steps) < 0.013] = CEILING_S
     seconds *= (1 + made.run_effect) * (1 + made.drift * np.linspace(0, 1, made.steps))
-    at = made.steps // 2
-    seconds[at : at + made.stalled_steps] *= 8
     return [round(float(value), 3) for value in seconds]
 
 

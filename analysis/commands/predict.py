@@ -163,7 +163,7 @@ def service(
     if output and not classes:
         raise Refused("-o writes a file of classes anew; --classes says which.")
     if output and classes:
-        must_be_new(output, force=False, sources=[classes])
+        must_be_new(output, [classes])
     document = classes_of(classes) if classes else None  # before the models, which take a while
     rows, notes = rows_of(runs, "service_s")
     times, validation = class_times(rows, model)
