@@ -303,7 +303,12 @@ def restores(ground: Ground) -> bool:
     sets = ground.rng.choice([(asked, ()), (asked[:1], (script, undo))])
     machine = Machine(folder=ground.place.state)
     machine.tunables = ground.tunables
-    pid = ground.start(lambda: (machine.apply("killed", *sets), signal.pause()))
+
+    def apply() -> None:
+        machine.apply("killed", *sets)
+        signal.pause()
+
+    pid = ground.start(apply)
     waiting.until(lambda: ground.last_record() == "applied" or not runs(pid), every_s=0.001)
     os.kill(pid, signal.SIGKILL)
     ended(pid)
