@@ -18,8 +18,10 @@ import jsonschema
 import pytest
 
 from analysis.load import load
+from fixtures.kernel import lock
 from fixtures.kernel.tunables import Tunables, diff
 from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness
+from tests.waiting import until
 
 SCHEMA = json.loads((HOUSE / "data/run.schema.json").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
@@ -284,6 +286,16 @@ def test_stock_options_work_in_the_session(place: Place, session: Done, asked: i
     own = json.loads(where.read_text())
     jsonschema.Draft202012Validator(SCHEMA).validate(own)
     assert records(own, "typed")[0]["tweak"]["observed"] == {"vm.swappiness": str(asked)}
+
+
+def test_whoever_waits_for_the_machine_is_told(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.state.mkdir(exist_ok=True)
+    tweaks = place.manifest("reclaim", sysctl=f"vm.swappiness = {another_swappiness()}")
+    with lock.held(place.state):
+        process = place.start(f"--tweaks={tweaks}", "--blocks=1", "--steps=2", "--wait=5m")
+        until(lambda: "Waiting up to 300 s for process" in (tmp_path / "output").read_text())
+    assert place.ended(process).code == 0
 
 
 def test_a_run_of_which_nothing_could_be_measured_is_saved_too(tmp_path: Path) -> None:
