@@ -128,7 +128,7 @@ def test_what_is_busy_is_opened_first(fake: FakeRoot) -> None:
 
 
 def test_read_ahead_goes_back_after_whatever_resets_it(fake: FakeRoot) -> None:
-    """On a rotational disk any write to the files beside it sets it anew (block/blk-settings.c)."""
+    """Any write to the files beside it raises it (block/blk-settings.c)."""
     for name, value in {"iostats": "1", "rotational": "1", "max_sectors_kb": "1280", "stable_writes": "0"}.items():
         fake.put(f"{QUEUE}/{name}", value)
     machine, own = kernel(fake)
