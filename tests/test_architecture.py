@@ -16,10 +16,10 @@ HOUSE = Path(__file__).parents[1]
 ROOMS = ("analysis", "fixtures", "control", "benchmarks", "tests")
 LONGEST = 500
 # Kilobytes and files of Python. They may only fall: what raises them says why in its commit.
-BUDGETS = {"fixtures": (1_960, 214), "analysis": (2_349, 230), "control": (334, 44), "benchmarks": (55, 20), "tests": (3_890, 528)}
+BUDGETS = {"fixtures": (1_852, 209), "analysis": (1_744, 188), "control": (270, 37), "benchmarks": (40, 18), "tests": (3_410, 478)}
 # Names that say nothing to a stranger, and how many of them are left in each room. They may only fall, too.
 VAGUE = frozenset({"said", "asked", "told", "held", "found", "wanted", "given", "why", "ours", "theirs", "there", "kept", "mine", "whose"})
-VAGUE_NAMES = {"fixtures": 355, "analysis": 244, "control": 52}
+VAGUE_NAMES = {"fixtures": 346, "analysis": 192, "control": 50}
 MOST_FLOORS = 8
 MOST_FILES = 25  # of ours, in a session of pytest that runs no benchmark
 # Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
