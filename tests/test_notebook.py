@@ -133,12 +133,12 @@ def test_throughput_and_utilisation_are_one_measurement(ended: list[nbformat.Not
 
 
 def test_pictures_stand_in_it_and_what_was_not_varied_has_none(ended: list[nbformat.NotebookNode]) -> None:
-    """One epoch by itself; then utilisation, where the time goes, and tweak sets; not processes, of which there was one, nor formats."""
+    """One epoch by itself; then where the time goes; not processes, of which there was one, nor formats."""
     (steps,) = (cell for cell in ended if "axes.bar" in cell.source)
     (all_of_them,) = (cell for cell in ended if "picture.draw" in cell.source)
-    assert [len(images(cell)) for cell in (steps, all_of_them)] == [1, 3]
+    assert [len(images(cell)) for cell in (steps, all_of_them)] == [1, 1]
     assert said(ended, "picture.draw").count("not drawn: ") == 2
 
 
 def test_results_of_dlio_are_read_beside_it(ended: list[nbformat.NotebookNode]) -> None:
-    assert "3 result folders: 2 trained" in said(ended, '"io", DLIO')
+    assert "2 runs of 2 configurations" in said(ended, '"io", DLIO')

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -399,6 +400,23 @@ def test_a_run_may_wait_for_the_machine(tmp_path: Path, holder: subprocess.Popen
         pass
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(" (")[0] for line in lines] == [f"Waiting up to {s} s for process {holder.pid}" for s in ("0.3", "60")]
+
+
+def test_a_killed_run_s_children_that_have_its_lock_for_a_moment_are_waited_for(tmp_path: Path) -> None:
+    """Between fork and exec a child has all of its parent's files."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with lock.held(tmp_path):
+            if os.fork() == 0:
+                time.sleep(0.5)
+                os._exit(0)
+            os.write(writer, b"x")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.read(reader, 1)
+    os.waitpid(pid, 0)
+    with lock.held(tmp_path):
+        pass
 
 
 def _hold(folder: Path) -> None:
