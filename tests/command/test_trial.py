@@ -55,6 +55,15 @@ def test_the_training_bar_is_followed_and_the_others_are_named_with_a_reason() -
     assert one.step_s == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("step_s", [0.0403, 0.0397])
+def test_a_counter_that_is_looked_at_now_and_then_is_off_by_less_than_a_count(step_s: float) -> None:
+    """Every 0.5 s the last whole count is printed: 12 or 13 of 12.4, or of 12.6."""
+    counts = [int((0.013 + 0.5 * index) / step_s) for index in range(40)]
+    one = choosing.choose_steps(printed(*[(0.5 * index, f"step {count}") for index, count in enumerate(counts)]))
+    assert one
+    assert one.step_s == pytest.approx(step_s, rel=0.01)
+
+
 def test_of_nested_bars_the_finer_one_is_followed() -> None:
     inner = [line for epoch in range(3) for line in bar(f"Epoch {epoch}", 20, 0.1, 2.1 * epoch)]
     outer = [(2.1 * epoch, f"epochs:  40%|████      | {epoch}/3 [00:01<00:02,  3.98s/it]") for epoch in range(4)]
