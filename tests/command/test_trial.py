@@ -12,9 +12,9 @@ import pytest
 from fixtures.studies.command import choosing, trial
 from fixtures.studies.command import spec as command
 from fixtures.studies.command.choosing import Trial
-from fixtures.studies.command.figures import figure
+from fixtures.studies.command.figures import Figure, figure
 from fixtures.studies.command.formats import FIGURES, STEPS, Format
-from fixtures.studies.command.reading import compiled
+from fixtures.studies.command.reading import Value, compiled
 from fixtures.terms import Refused
 
 ASKED = argparse.Namespace(steps=None, warmup=None, runs=False, budget=None)
@@ -62,6 +62,42 @@ def test_a_counter_that_is_looked_at_now_and_then_is_off_by_less_than_a_count(st
     one = choosing.choose_steps(printed(*[(0.5 * index, f"step {count}") for index, count in enumerate(counts)]))
     assert one
     assert one.step_s == pytest.approx(step_s, rel=0.01)
+
+
+def test_of_counters_that_flood_a_step_is_long() -> None:
+    """Two thousand lines at once after each pause of 45 ms: the time from line to line is that of reading."""
+    lines = [(0.045 * burst + 1e-6 * line, f"step {2000 * burst + line}") for burst in range(90) for line in range(0, 2000, 40)]
+    one = choosing.choose_steps(printed(*lines))
+    assert one
+    assert one.step_s == pytest.approx(0.045 / 2000, rel=0.05)
+
+
+def test_a_long_line_without_a_number_is_read() -> None:
+    one = choosing.choose_steps(printed(*[(0.1 * step, f"{'x' * 1_000_000} step {step}") for step in range(12)]))
+    assert one
+    assert one.step_s == pytest.approx(0.1)
+
+
+def test_of_several_told_times_none_is_chosen() -> None:
+    one = choosing.choose_steps(printed(*every(0.02, "data 5.05 ms/step compute 15.00 ms/step")))
+    assert one
+    with pytest.raises(Refused, match=r"tells 2 times .*--step-regex='data \(\?P<ms>"):
+        choosing.refuse_several(one)
+
+
+@pytest.mark.parametrize(("told_ms", "share"), [(5, "25%"), (19, None)])
+def test_told_times_that_are_a_part_of_what_passed_are_called_so(told_ms: int, share: str | None) -> None:
+    one = choosing.choose_steps(printed(*every(0.02, f"compute {told_ms}.0 ms/step")))
+    assert one
+    words = choosing.told_part(one)
+    assert (words is None) == (share is None)
+    assert share is None or share in str(words)
+
+
+@pytest.mark.parametrize(("figure_s", "is_noted"), [(0.0009, True), (0.5, False)])
+def test_a_told_time_that_is_next_to_nothing_is_noted(figure_s: float, is_noted: bool) -> None:
+    observed = Figure(Value("time", figure_s, 0.0), "events 911")
+    assert (choosing.tiny_figure(observed, 2.0, "events ([0-9]+)") is not None) == is_noted
 
 
 def test_of_nested_bars_the_finer_one_is_followed() -> None:

@@ -162,6 +162,20 @@ def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: Fak
     assert fake.wrong() == {}
 
 
+@pytest.mark.parametrize("ends", ["", "sleep 60"])
+@pytest.mark.parametrize("undo", [[], ["true"]])
+def test_what_a_script_s_process_changes_after_the_script_goes_back(fake: FakeRoot, ends: str, undo: list[str]) -> None:
+    """Whether the process is still there or not, and whether the package has an undo of its own."""
+    late = f"sleep 0.3; echo 77 > $ROOT{SWAPPINESS}; touch $ROOT/done; {ends}"
+    text = f"(setsid env -i ROOT=$ROOT bash -c '{late}' > /dev/null 2>&1 &); echo 5 > $ROOT{RATIO}"
+    machine = fake.machine()
+    machine.apply("x", [], [fake.script("apply", text), *(fake.script("uninstall", one) for one in undo)])
+    waiting.until((fake.root / "done").exists)
+    fake.put("/done", None)
+    machine.restore()
+    fake.must_be_as_found()
+
+
 def test_a_script_that_has_not_begun_is_found_by_its_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between fork and exec its environment is still the harness's; it would start writing after everything was put back."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
