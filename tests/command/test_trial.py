@@ -95,7 +95,7 @@ def test_told_times_that_are_a_part_of_what_passed_are_called_so(told_ms: int, s
 
 
 @pytest.mark.parametrize(("figure_s", "is_noted"), [(0.0009, True), (0.5, False)])
-def test_a_told_time_that_is_next_to_nothing_is_noted(figure_s: float, is_noted: bool) -> None:
+def test_a_told_time_that_is_next_to_nothing_is_noted(figure_s: float, *, is_noted: bool) -> None:
     observed = Figure(Value("time", figure_s, 0.0), "events 911")
     assert (choosing.tiny_figure(observed, 2.0, "events ([0-9]+)") is not None) == is_noted
 
