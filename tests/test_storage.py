@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,14 @@ from tests.stored import stored
 from tests.synthetic import Made, saved_run
 
 Json = dict[str, Any]
-# A process that may not write files longer than a page: what a full disk is to a program, without any privilege.
-FULL = """
-import json, resource, signal, sys
+WITH_FULL_DISK = """
+import json, random, sys
 from pathlib import Path
-from typing import Any
+from pytest_benchmark.logger import Logger
 from fixtures.kernel.state_dirs import write_atomically
 from fixtures.storage import AtomicStorage
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+from tests.file_size import file_size_limit
+with file_size_limit(4096):
 """
 
 
@@ -41,7 +41,7 @@ def storage(tmp_path: Path) -> AtomicStorage:
 
 
 def with_full_disk(code: str, folder: Path) -> str:
-    done = python(FULL + code, str(folder))
+    done = python(WITH_FULL_DISK + textwrap.indent(code, "    "), str(folder))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -90,8 +90,6 @@ def test_runs_are_numbered_as_by_pytest_benchmark_itself(storage: AtomicStorage,
 def test_what_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: Path, save: str, name: str) -> None:
     """No exception: the verdicts are still worth printing."""
     out = with_full_disk(
-        "import random\n"
-        "from pytest_benchmark.logger import Logger\n"
         "storage = AtomicStorage(sys.argv[1], Logger(Logger.QUIET), 'machine')\n"
         f"print(json.dumps([storage.{save}, storage.saved, storage.error.filename]))",
         tmp_path,

@@ -233,7 +233,7 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster
         assert short(next(events)) == ("ADDED", "late", "1")
         patch(cluster, young, "same", {"data": {"x": "0"}})
         assert short(next(events)) == ("MODIFIED", "same", "0")
-        line.cut()
+        line.close()
         patch(cluster, young, "changed", {"data": {"x": "2"}})
         delete(cluster, young, "gone")
         delete(cluster, young, "late")
@@ -241,6 +241,7 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster
         create(cluster, young, config_map("made-anew", x="3"))
         create(cluster, young, config_map("new", x="4"))
         follower._watches[0].version = "1"  # from before there were any of that kind: the server answers 410
+        line.open()
         told = [short(event) for event in itertools.islice(events, 6)]
         assert told == [
             ("DELETED", "gone", "1"),

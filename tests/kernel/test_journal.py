@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from fixtures.kernel import probes, state_dirs
 from fixtures.kernel.journal import Damaged, Journal
 from fixtures.kernel.state_dirs import state_dir
 from fixtures.terms import Refused
+from tests.file_size import file_size_limit
 
 BEGIN: dict[str, Any] = {
     "record": "begin",
@@ -288,25 +288,15 @@ def test_begin_is_on_disk_before_it_returns(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("limit", [0, 1, 20])
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, limit: int) -> None:
     """A file-size limit stops a write where a full disk would: at once, or half-way."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
-    try:
-        with pytest.raises(OSError, match=r"too large|No space"):
-            Journal(tmp_path).begin(BEGIN)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with file_size_limit(limit), pytest.raises(OSError, match=r"too large|No space"):
+        Journal(tmp_path).begin(BEGIN)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_record_that_does_not_fit_leaves_the_others_readable(tmp_path: Path) -> None:
     journal = written(tmp_path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 10, hard))
-    try:
-        with pytest.raises(OSError, match="No space"):
-            journal.add(WROTE)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with file_size_limit(journal.path.stat().st_size + 10), pytest.raises(OSError, match="No space"):
+        journal.add(WROTE)
     journal.add(WROTE)
     assert Journal(tmp_path).read() == [*RECORDS, WROTE]
 

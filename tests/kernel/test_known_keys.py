@@ -177,7 +177,8 @@ tunables.write(default, "0")
 for value in ("1", "0", "1"):
     before = tunables.snapshot()
     tunables.write(default, value)
-    moved = diff(before, tunables.snapshot()).keys() - {default}
+    changed = diff(before, tunables.snapshot()).keys() - {default}
+    moved = {path for path in changed if path.startswith("/proc/sys/net/ipv4/conf/")}  # other tests change what all namespaces share
     print(own in moved, sorted(moved - neighbours([default], before)))
     if value == "0":
         tunables.write(own, "0")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from fixtures.kernel.tunables import Tunables, alike
 from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
+from tests.file_size import file_size_limit
 from tests.kernel.test_journal import DAMAGE
 from tests.sandbox import NOBODY
 
@@ -179,14 +179,10 @@ def test_a_full_disk_changes_nothing(fake: FakeRoot, room: int) -> None:
     lines = fake.journal.read_bytes().splitlines(keepends=True)
     machine.restore()
     fake_root.make(fake.path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(lines[0]) - 1 if room == 0 else len(lines[0]) + room, hard))
-    try:
-        assert len(lines[0]) + room < sum(map(len, lines))
-        with pytest.raises(TweakRefused, match=r"journal\.jsonl: (the journal cannot be written|No space left|File too large)"):
-            machine.apply("x", asked)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(lines[0]) + room < sum(map(len, lines))
+    says = r"journal\.jsonl: (the journal cannot be written|No space left|File too large)"
+    with file_size_limit(len(lines[0]) + (room or -1)), pytest.raises(TweakRefused, match=says):
+        machine.apply("x", asked)
     fake.must_be_as_found()
 
 

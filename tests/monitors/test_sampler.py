@@ -69,7 +69,9 @@ def test_an_answer_that_does_not_fit_is_an_error(tmp_path: Path, unbuffered: str
     """As on a full disk: a limit lets the first 64 KiB through, and Python ignores the signal for the rest."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {LONG}"
     with (tmp_path / "stdout").open("wb") as out:
-        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONPATH": str(REPOSITORY)}
+        # Without bytecode, as in tests/file_size.py; until the very end, where Python writes what is left.
+        ours = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": unbuffered, "PYTHONPATH": str(REPOSITORY)}
+        environment = {**os.environ, **ours}
         done = subprocess.run([sys.executable, "-c", limited], stdout=out, stderr=subprocess.PIPE, env=environment, check=False)
     assert (tmp_path / "stdout").stat().st_size == 65536
     assert done.returncode == 1

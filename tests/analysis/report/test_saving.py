@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from analysis.report.saving import MARK, must_be_replaceable, save
 from analysis.terms import Refused
+from tests.file_size import file_size_limit
 
-HOUSE = Path(__file__).parents[3]
 HTML = f"<!DOCTYPE html><html><head>{MARK}</head>äöü</html>"
-# A process that may not write files longer than a page: what a full disk is to a program, without any privilege.
-FULL = """
-import resource, signal, sys
-from pathlib import Path
-from analysis.report.saving import save
-from analysis.terms import Refused
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-try:
-    save("x" * 10000, Path(sys.argv[1]))
-except Refused as error:
-    print(error)
-"""
 
 
 def test_a_new_report_is_written_and_nothing_else(tmp_path: Path) -> None:
@@ -86,10 +71,8 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_full_disk_is_one_line_and_leaves_the_earlier_report(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(HTML, "utf-8")
-    done = subprocess.run([sys.executable, "-c", FULL, str(path)], cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{path}: ")
-    assert done.stdout.endswith("File too large.\n")
+    with file_size_limit(4096), pytest.raises(Refused, match=rf"^{path}: .*File too large\.$"):
+        save("x" * 10_000, path)
     assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [("report.html", HTML)]
 
 
