@@ -406,7 +406,7 @@ def test_what_a_killed_run_left_is_no_data_set(tmp_path: Path) -> None:
 def test_progress_is_said_while_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset, "_REPORT_EVERY_S", 0.0)
     # Else all of it may be written before anybody looks for the first time.
-    monkeypatch.setattr(dataset, "_sync", lambda _: time.sleep(0.02))
+    monkeypatch.setattr(dataset, "sync", lambda _: time.sleep(0.02))
     spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)
     assert sum(samples.total_bytes for samples in contents(spec)) == 30000
