@@ -5,7 +5,7 @@ like clockwork and in bursts; 300 to a stream, 50 streams, 38 minutes. Hypothese
 waits less and bursts wait more than that, by the models of G/G/c; Little's law holds to the last digit in every run. A step is a job, and
 its time that from submission to end. What the models say beside what was measured is `python -m analysis queue validate RUN`.
 
-Arrivals, load and slots are chosen with `--arrivals`, `--rate`, `--slots`, `--jobs` and their like.
+Arrivals, load and slots are chosen with `--arrivals`, `--rate`, `--slots`, `--vary jobs=N` and their like.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ policy meets the same arrivals. Hypotheses: the shortest job first waits less in
 is longer; least slack keeps more promises; fair share is fairest by Jain's index. That is judged, pair by pair, by
 `python -m analysis schedule report RUN`; the same streams played again in simulation are there too.
 
-Policies are chosen with `--policies`, the jobs with `--classes` and `--job-classes`.
+Policies are chosen with `--policies`, the jobs with `--classes`.
 """
 
 from __future__ import annotations

@@ -83,8 +83,9 @@ class Facts(TypedDict, total=False):
     cpu_s_covers: Annotated[str, "text: whose processor time `cpu_s` counts"]
     kaito: Annotated[
         dict[str, Any],
-        "–: what KAITO's own image said of its measurement (`--workspace`): `preset`, `metrics`, `missing` (why), `asked`, `window_s`, "
-        "`tokens`; then there is one step, the measurement, and what is not told (`cpu_s`, `loss`, `start_monotonic_s`) has no column",
+        "–: what KAITO's own image said of its measurement (`--workload-via=FILE`): `preset`, `metrics`, `missing` (why), "
+        "`asked`, `window_s`, `tokens`; then there is one step, the measurement, and what is not told (`cpu_s`, `loss`, "
+        "`start_monotonic_s`) has no column",
     ]
     gpu_uuids: Annotated[list[str], "names: the GPUs the process may use, as `nvidia-smi -L` calls them; absent on a CPU"]
     rate_unit: Annotated[str, "name: of what `extra_info.steps.rate_per_s` is so much per second: `B`, `requests`, `tokens`, …"]

@@ -52,6 +52,8 @@ def untouched(place: Place) -> bool:
         (("--target=kubernetes", "--design=turns"), "idle", r"--design=turns: on a cluster .* that takes --apply=agent .*--design=matrix"),
         (("--target=kubernetes", "--apply=agent", "--design=turns", "--gpus=1"), "idle", r"no --gpus \(each Job would have"),
         (("--target=kubernetes", "--apply=agent", "--design=turns", "--workload-via=kaito"), "idle", r"no --workload-via=kaito"),
+        (("--target=kubernetes", "--workload-via=pod"), "idle", r"--workload-via=pod: no such way\. There are: job, kaito, or FILE"),
+        (("--target=kubernetes", "--workload-via=/none.yaml"), "idle", r"--workload-via=/none\.yaml: .*No such file"),
         (("--target=kubernetes", "--apply=agent", "--design=turns", "-n", "2"), "idle", r"no --gpus .* and no -n\."),
         (("--target=kubernetes", "--apply=agent", "--design=switch"), "idle", r"--design=switch: settings take turns there between pods"),
         (("--target=cloud",), "idle", r"--target=cloud: no such target\. There are: kubernetes, local"),

@@ -11,6 +11,8 @@ from fixtures import options
 from fixtures.options import _values
 from tests.sessions import HOUSE
 
+MOST = 45
+
 
 def test_values_of_a_parameter_are_read_in_their_order() -> None:
     assert _values("format=raw, npz") == ("format", ("raw", "npz"))
@@ -40,6 +42,14 @@ def test_the_main_job_shows_few_options_and_what_is_named_shows_its_own() -> Non
     assert main_job == shown("benchmarks/") == shown("tests/")
     assert shown("benchmarks/bench_power_profile.py") - main_job == {"--profile-grid", "--power-images", "--allow-gpu-changes"}
     assert shown("benchmarks/", "--target", "local") - main_job == {"--fresh-process", "--wait"}
+
+
+def test_there_are_few_options_in_all() -> None:
+    """What is new goes into a parameter of a workload, a file or a name that there is already."""
+    known = get_config()._parser
+    before = set(map(id, known.optparser._actions))
+    options.add_options(known, ["benchmarks/"], HOUSE)
+    assert len([action for action in known.optparser._actions if id(action) not in before]) <= MOST
 
 
 def _visible(parser: pytest.Parser) -> list[argparse.Action]:

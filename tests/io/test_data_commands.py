@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import __main__ as commands
-from fixtures.studies.io.dataset import MANIFEST, Spec, ensure
+from fixtures.studies.io.dataset import Spec, ensure
 
 Command = Callable[..., tuple[int, str, str]]
 HOUSE = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Run one command over `tmp_path`. Returns: exit code, what it printed, what it complained of."""
 
     def command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", *arguments, "--data", str(tmp_path)])
+        monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", *arguments, "--io-data", str(tmp_path)])
         code = commands.main()
         said = capsys.readouterr()
         return code, said.out, said.err
@@ -31,47 +31,26 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return command
 
 
-def test_what_is_generated_is_verified_listed_and_removed(run: Command, tmp_path: Path) -> None:
+def test_what_is_generated_is_verified_and_listed(run: Command, tmp_path: Path) -> None:
     """7 files of 10 x 10 bytes."""
     code, out, _ = run("generate", ASKED)
     (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
     assert (code, out.splitlines()) == (0, [f"data sets: {folder.name} is there, 0.00 MB in 7 files"])
     assert sum(path.stat().st_size for path in folder.glob("train/*")) == 700
     assert run("generate", ASKED.removeprefix("io_train:"))[:2] == (0, f"{folder}: whole, 0.00 MB in 7 files of 1 sample\n")
-    assert run("verify")[:2] == (0, f"{folder.name}: whole, 0.00 MB in 7 files of 1 sample\n")
     listed = run("list")[1].splitlines()
-    assert listed[0].startswith(f"{folder.name}: 0.00 MB in 7 files of 1 sample, ")
+    assert listed[0].startswith(f"{folder.name}: whole, 0.00 MB in 7 files of 1 sample, ")
     assert listed[0].endswith("% in the page cache")
     assert listed[1].startswith("models: bert, bert_v100, ")
-    assert run("remove", folder.name)[:2] == (0, f"{folder.name}: removed\n")
-    assert not folder.exists()
 
 
 def test_what_is_damaged_ends_with_exit_code_2(run: Command, tmp_path: Path) -> None:
     whole, broken = (ensure([Spec("raw", n, 1, 100.0)], tmp_path, print).popitem()[1] for n in (1, 2))
     broken.files[1].unlink()
-    code, out, err = run("verify")
+    code, out, err = run("list")
     assert code == 2
     assert f"{whole.folder.name}: whole" in out
     assert err.startswith(f"error: {broken.files[1]}: missing")
-
-
-def test_only_what_carries_a_manifest_is_removed(run: Command, tmp_path: Path) -> None:
-    ensure([TINY], tmp_path, print)
-    (tmp_path / "holidays").mkdir()
-    for name in ("holidays", "..", f"../{tmp_path.name}", "nothing"):
-        code, _, err = run("remove", name)
-        assert (code, err) == (2, f"error: {tmp_path}: no data set {name!r} with a {MANIFEST}; there are: {TINY.folder_name}\n")
-    assert (tmp_path / "holidays").is_dir()
-
-
-def test_what_cannot_be_removed_does_not_keep_the_others(run: Command, tmp_path: Path) -> None:
-    one, two = (ensure([Spec("raw", n, 1, 100.0)], tmp_path, lambda _: None).popitem()[1].folder for n in (1, 2))
-    code, out, err = run("remove", one.name, "nothing", two.name)
-    assert (code, out) == (2, f"{one.name}: removed\n{two.name}: removed\n")
-    assert err.startswith(f"error: {tmp_path}: no data set 'nothing'")
-    assert not one.exists()
-    assert not two.exists()
 
 
 def test_the_option_is_the_one_that_its_errors_name_and_may_stand_before_the_names(
@@ -80,45 +59,17 @@ def test_the_option_is_the_one_that_its_errors_name_and_may_stand_before_the_nam
     monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "list", "--io-data", str(tmp_path / "nowhere")])
     assert commands.main() == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/nowhere: no such folder; --io-data names the one that holds the data sets\n"
-    monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "generate", f"--data={tmp_path}", ASKED])
+    monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "generate", f"--io-data={tmp_path}", ASKED])
     assert commands.main() == 0
     assert "7 files" in capsys.readouterr().out
 
 
-def test_a_data_set_with_something_else_in_it_is_not_removed(run: Command, tmp_path: Path) -> None:
-    folder = ensure([TINY], tmp_path, print)[TINY].folder
-    (folder / "thesis.tex").write_text("years of work")
-    code, _, err = run("remove", TINY.folder_name)
-    assert (code, err) == (2, f"error: {folder}/thesis.tex: no file of this data set (1 such); move it away, then it can be removed\n")
-    assert (folder / "thesis.tex").is_file()
-
-
-def test_a_link_to_a_data_set_is_not_removed(run: Command, tmp_path: Path) -> None:
-    folder = ensure([TINY], tmp_path / "elsewhere", print)[TINY].folder
-    (tmp_path / TINY.folder_name).symlink_to(folder)
-    code, _, err = run("remove", TINY.folder_name)
-    assert (code, len(err.splitlines())) == (2, 1)
-    assert err.startswith(f"error: {tmp_path / TINY.folder_name}: a link to {folder}, and no data set itself; ")
-    assert (tmp_path / TINY.folder_name).is_symlink()
-    assert not list(tmp_path.glob("*.part-*"))
-    assert (folder / MANIFEST).is_file()
-
-
-def test_a_folder_with_a_manifest_of_another_hand_is_not_removed(run: Command, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / MANIFEST).write_text('{"made_by": "somebody", "schema": 1}')
-    code, _, err = run("remove", "other")
-    assert (code, "made by 'somebody'" in err) == (2, True)
-    assert (tmp_path / "other" / MANIFEST).is_file()
-
-
 WRONG = {
-    ("remove",): "remove: name the data sets; python -m fixtures.studies.io list says which there are",
     ("generate", "fromat=raw"): "no parameter 'fromat'. Did you mean 'format'?",
     ("generate", "raw"): "'raw': 'raw' is no KEY=VALUE; write io_train:format=raw:sample_scale=4",
     ("generate", "format=npz:format=raw"): "'format=raw' is there twice",
     ("generate", "format=raw:num_files_train=99999:record_length_bytes=1e9"): "GB are free there; nothing was written.",
-    ("verify", "nothing"): "no data set 'nothing' with a manifest.json; there are: none",
+    ("list", "nothing"): "no data set 'nothing' with a manifest.json; there are: none",
 }
 
 

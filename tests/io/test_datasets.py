@@ -95,7 +95,7 @@ def manifest_with(pattern: str, text: str) -> Callable[[Path], object]:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (
         lambda folder: (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink(),
-        r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*fixtures\.studies\.io remove",
+        r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*rm -r ",
     ),
     "truncated": (
         lambda folder: os.truncate(folder / "train/img_2_of_3.indexed_binary", 100),
@@ -151,7 +151,7 @@ def test_one_that_is_not_there_is_said_to_be_missing_with_the_command_that_makes
         check(tmp_path / spec.folder_name, spec)
     *_, given_, option, where = str(refused.value).split()
     assert Spec.of(parameters.complete(dict(one.split("=") for one in given_.split(":")))) == spec
-    assert (option, where) == ("--data", f"{tmp_path}")
+    assert (option, where) == ("--io-data", f"{tmp_path}")
 
 
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
@@ -378,7 +378,7 @@ def generating(root: Path) -> subprocess.Popen[str]:
     """`python -m fixtures.studies.io generate` of more files than it can write in a minute, caught when it has begun."""
     many = "format=raw:num_files_train=20000:record_length_bytes=100"
     process = subprocess.Popen(
-        [sys.executable, "-m", "fixtures.studies.io", "generate", many, "--data", str(root)], cwd=HOUSE, text=True, stdout=-1, stderr=-1
+        [sys.executable, "-m", "fixtures.studies.io", "generate", many, "--io-data", str(root)], cwd=HOUSE, text=True, stdout=-1, stderr=-1
     )
     until(lambda: process.poll() is not None or any(root.glob("*.part-*/train/*.raw")))
     assert process.poll() is None
@@ -406,7 +406,7 @@ def test_what_a_killed_run_left_is_no_data_set(tmp_path: Path) -> None:
 def test_progress_is_said_while_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset, "_REPORT_EVERY_S", 0.0)
     # Else all of it may be written before anybody looks for the first time.
-    monkeypatch.setattr(dataset, "_sync", lambda _: time.sleep(0.02))
+    monkeypatch.setattr(dataset, "sync", lambda _: time.sleep(0.02))
     spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)
     assert sum(samples.total_bytes for samples in contents(spec)) == 30000

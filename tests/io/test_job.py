@@ -48,17 +48,19 @@ LARGE = {
 def test_batches_that_do_not_fit_into_memory_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     """2 ranks x 4 readers x (2 + 1) batches x 7 samples x 1 MB = 168 MB, of 167 MB."""
     params = parameters.complete(LARGE)
-    (tmp_path / "meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 163086 kB\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 163086 kB\n")
     assert "the batches of 2 ranks, ready and being read, take 0.168 GB, and 0.167 GB of memory" in str(
         job.unavailable_reason(params, tmp_path)
     )
-    (tmp_path / "meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 164063 kB\n")
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 164063 kB\n")
     assert job.unavailable_reason(params, tmp_path) is None
 
 
 @pytest.mark.parametrize(("files", "says"), [("25000", None), ("25001", "25001 steps an epoch, and at most 25000 can be told")])
 def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str | None, tmp_path: Path) -> None:
-    (tmp_path / "meminfo").write_text("MemAvailable: 99999999 kB\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemAvailable: 99999999 kB\n")
     found = job.unavailable_reason(parameters.complete({"num_files_train": files, "batch_size": "1"}), tmp_path)
     assert found is None if says is None else says in str(found)
 

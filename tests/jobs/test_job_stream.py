@@ -121,7 +121,7 @@ def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) ->
     """Its digest is in the name, and the process is given the file."""
     own = tmp_path / "own.yaml"
     own.write_text("description: one\nclasses:\n  - {name: a, kind: sleep, size: {law: constant, mean: 0.05}}\n")
-    given = {"job_classes": own, "slots": "2", "rate": "4"}
+    given = {"classes": str(own), "slots": "2", "rate": "4"}
     (name,) = under(**given)
     assert "classes_file=" in name
     assert studies.files(given, STUDY.name) == {"classes_file": own}
@@ -138,11 +138,11 @@ TRACE = "submit_s,replicas\n0,1\n0.5,2\n0.75,1\n"
 @pytest.mark.parametrize(
     ("option", "text", "why"),
     [
-        ("job_trace", "submit_s\n0\n2\n1\n", r"own: line 4: submit_s 1 is a gap of -1 s after line 3; sort the jobs"),
-        ("job_trace", "submit_s,class\n0,sleep\n1,slepe\n", "The trace has a job 1 of class 'slepe', which is none of sleep"),
-        ("job_trace", TRACE, "slots=1: a job of class sleep has 2 replicas, a slot each: it could never start. Give slots=2"),
-        ("job_classes", "description: one\nclasses: [", r"own:\d+:\d+: "),
-        ("job_classes", "description: one\nclasses:\n  - {name: a, kind: slep, size: {law: constant, mean: 1}}\n", "kind.*'slep'"),
+        ("arrivals", "submit_s\n0\n2\n1\n", r"own: line 4: submit_s 1 is a gap of -1 s after line 3; sort the jobs"),
+        ("arrivals", "submit_s,class\n0,sleep\n1,slepe\n", "The trace has a job 1 of class 'slepe', which is none of sleep"),
+        ("arrivals", TRACE, "slots=1: a job of class sleep has 2 replicas, a slot each: it could never start. Give slots=2"),
+        ("classes", "description: one\nclasses: [", r"own:\d+:\d+: "),
+        ("classes", "description: one\nclasses:\n  - {name: a, kind: slep, size: {law: constant, mean: 1}}\n", "kind.*'slep'"),
     ],
 )
 def test_a_file_that_is_no_stream_is_refused_before_anything_runs(tmp_path: Path, option: str, text: str, why: str) -> None:
@@ -150,28 +150,34 @@ def test_a_file_that_is_no_stream_is_refused_before_anything_runs(tmp_path: Path
     own = tmp_path / "own"
     own.write_text(text)
     with pytest.raises(BadInput, match=why):
-        under(slots="1", **{option: own})
+        under(slots="1", **{option: f"{own}"})
 
 
 def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> None:
     """The study's own 40 are not of it."""
     own = tmp_path / "own.csv"
     own.write_text(TRACE)
-    for given, many in (({}, 3), ({"jobs": "2"}, 2)):
-        (name,) = under(job_trace=own, slots="2", rate="4", **given)
-        assert workloads.load(name).params["jobs"] == many
+    (name,) = under(arrivals=f"{own}", slots="2", rate="4")
+    assert workloads.load(name).params["jobs"] == 3
+    assert workloads.load(name.replace("jobs=3", "jobs=2")).params["jobs"] == 2
     with pytest.raises(BadInput, match=r"own\.csv: it has 3 jobs, and 4 are asked for: jobs=3 takes them all"):
-        under(job_trace=own, slots="2", rate="4", jobs="4")
+        workloads.load(name.replace("jobs=3", "jobs=4"))
+
+
+@pytest.mark.parametrize(("option", "text"), [("arrivals", "poisson,own.csv"), ("classes", "own.yaml, ./other")])
+def test_a_file_of_arrivals_or_classes_stands_alone(option: str, text: str) -> None:
+    with pytest.raises(BadInput, match=rf"--{option}={text}: a file stands alone"):
+        under(**{option: text})
 
 
 def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path) -> None:
     """Not as fast as the study's own arrivals: three jobs, the last after 0.75 s."""
     own = tmp_path / "own.csv"
     own.write_text(TRACE)
-    assert [workloads.load(name).params["rate_per_s"] for name in under(job_trace=own, slots="2")] == [4]
-    assert [workloads.load(name).params["rate_per_s"] for name in under(job_trace=own, slots="2", rate="8")] == [8]
+    assert [workloads.load(name).params["rate_per_s"] for name in under(arrivals=f"{own}", slots="2")] == [4]
+    assert [workloads.load(name).params["rate_per_s"] for name in under(arrivals=f"{own}", slots="2", rate="8")] == [8]
     own.write_text("submit_s\n0\n0\n")
-    assert {workloads.load(name).params["arrivals"] for name in under(job_trace=own, slots="2")} == {"trace"}
+    assert {workloads.load(name).params["arrivals"] for name in under(arrivals=f"{own}", slots="2")} == {"trace"}
 
 
 def test_options_of_streams_are_those_of_all_their_studies() -> None:

@@ -101,19 +101,16 @@ def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: 
     assert "pip install kubernetes" in str(engines.unavailable_reason("jobs", ()))
 
 
-def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path: Path) -> None:
+def test_the_file_of_a_cluster_sends_the_jobs_there(tmp_path: Path) -> None:
     path = written(tmp_path, "namespace: team\n")
     study = Study("cluster_queueing", "Why?", ("job_stream",), ("stock",), Metric("step_time_mean_s", "lower"))
     given: dict[str, object] = {"job_cluster": path}
-    with pytest.raises(BadInput, match=r"nothing here runs on a cluster. Say --engine=jobs"):
-        studies.apply(given, study, workloads=None)
-    on_cluster = replace(study, workloads=("job_stream:engine=jobs",))
-    (stream,) = studies.apply(given, on_cluster, workloads=None).workloads
+    (stream,) = studies.apply(given, study, workloads=None).workloads
     assert load(stream).id == "job_stream:engine=jobs"
     assert studies.files(given, study.name) == {"job_cluster": path}
     path.write_text("nosuch: 1\n")
     with pytest.raises(BadInput, match="no key 'nosuch'"):
-        studies.apply(given, on_cluster, workloads=None)
+        studies.apply(given, study, workloads=None)
 
 
 def stream(**settings: Any) -> cluster.StreamJobs:

@@ -139,7 +139,7 @@ def test_without_parameters_the_cells_are_skipped_with_the_reason(place: Place) 
         ("--task-id=8", "--task-id=8: no task 8. There are: 7, 9."),
         ("--algorithms=fastest", "fastest: no such value."),
         ("--power-backend=gpu", "backend=gpu: no such value."),
-        ("--iterations=1", "from 2 on is needed"),
+        ("--vary=iterations=1", "from 2 on is needed"),
         ("--workloads=idle", "together with --workloads=idle it cannot be said what is measured"),
     ],
 )
@@ -155,10 +155,10 @@ def ids(study: Study) -> tuple[str, ...]:
 
 
 def test_options_make_the_workloads_of_a_study() -> None:
-    """Tasks from 28 on under what the study has, and pctodl with its optimiser as an arm of its own."""
-    found = studies.apply({"start_from": 30, "iterations": 9}, STUDY, workloads=None)
-    assert ids(found) == tuple(f"capped_inference:task=30:algorithm={name}:iterations=9" for name in ("powercap", "morak"))
-    shadowed = studies.apply({"algorithms": "pctodl,morak", "enable_shadow": True}, STUDY, workloads=None)
+    """Tasks from 30 on under what the study has, and pctodl with its optimiser as an arm of its own."""
+    found = studies.apply({"task_id": "30-"}, STUDY, workloads=None)
+    assert ids(found) == tuple(f"capped_inference:task=30:algorithm={name}" for name in ("powercap", "morak"))
+    shadowed = studies.apply({"algorithms": "pctodl,morak,pctodl:shadow=on"}, STUDY, workloads=None)
     assert ids(shadowed) == (
         "capped_inference:algorithm=pctodl",
         "capped_inference:algorithm=morak",
@@ -174,10 +174,8 @@ def test_all_algorithms_are_those_of_the_read_side() -> None:
     assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(algorithms.names())
 
 
-def test_no_privilege_and_allowed_changes_are_in_the_name() -> None:
+def test_allowed_changes_are_in_the_name() -> None:
     """What a cell may do is part of what it is, not of who called it."""
-    one, *_ = studies.apply({"power_backend": "cpu", "no_privilege": True}, STUDY, workloads=None).workloads
-    assert workloads.load(one).id.endswith(":backend=cpu:privilege=no")
     one, *_ = studies.apply({"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None).workloads
     assert workloads.load(one).id.endswith(":backend=gpu-full:gpu_changes=allowed")
 
@@ -185,7 +183,8 @@ def test_no_privilege_and_allowed_changes_are_in_the_name() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"enable_shadow": True}, "pctodl has a shadow optimiser, not powercap, morak"),
+        ({"algorithms": "morak:shadow=on"}, "morak has no shadow optimiser; pctodl has"),
+        ({"algorithms": "pctodl:noise_w=2"}, "--algorithms=pctodl:noise_w=2: no parameter 'noise_w'"),
         ({"algorithms": ","}, "--algorithms=,: names none"),
     ],
 )
@@ -202,7 +201,7 @@ def unavailable_reason(**given: str) -> str:
 
 def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
     assert "add --allow-gpu-changes if that is meant" in unavailable_reason(backend="gpu-full")
-    assert "leave --no-privilege out" in unavailable_reason(backend="gpu-full", gpu_changes="allowed", privilege="no")
+    assert "leave privilege=no out" in unavailable_reason(backend="gpu-full", gpu_changes="allowed", privilege="no")
 
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -39,28 +39,31 @@ def test_tasks_for_cpus_have_a_cap_on_activity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "start", "expected"),
-    [("6", None, [6]), ("1-3,29", None, [1, 2, 3, 29]), ("29, 6", None, [6, 29]), (None, 28, [28, 29, 30]), ("1-7", 6, [6, 7])],
+    ("ids", "expected"),
+    [("6", [6]), ("1-3,29", [1, 2, 3, 29]), ("29, 6", [6, 29]), ("28-", [28, 29, 30]), ("2,29-", [2, 29, 30]), (None, [*range(1, 31)])],
 )
-def test_ids_and_ranges_name_tasks(ids: str | None, start: int | None, expected: list[int]) -> None:
-    assert [task.id for task in chosen(shipped(), ids, start)] == expected
+def test_ids_and_ranges_name_tasks(ids: str | None, expected: list[int]) -> None:
+    assert [task.id for task in chosen(shipped(), ids)] == expected
+
+
+def test_an_open_range_names_the_tasks_that_exist() -> None:
+    assert [task.id for task in chosen({number: shipped()[number] for number in (9, 7)}, "7-")] == [7, 9]
 
 
 @pytest.mark.parametrize(
-    ("ids", "start", "said"),
+    ("ids", "said"),
     [
-        ("31", None, "no task 31. There are: 1-30."),
-        ("7-3", None, "'7-3' is no id and no range"),
-        ("six", None, "'six' is no id"),
-        (",", None, "names none"),
-        ("3", 4, "--start-from=4: no task of that id or a higher one"),
-        (None, 31, "no task of that id or a higher one is asked for. There are: 1-30."),
+        ("31", "no task 31. There are: 1-30."),
+        ("7-3", "'7-3' is no id and no range"),
+        ("six", "'six' is no id"),
+        (",", "names none"),
+        ("31-", "--task-id=31-: no task of id 31 or higher. There are: 1-30."),
     ],
 )
-def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str | None, start: int | None, said: str) -> None:
+def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str, said: str) -> None:
     """Never the whole matrix instead."""
     with pytest.raises(BadInput, match=said.replace(".", r"\.")):
-        chosen(shipped(), ids, start)
+        chosen(shipped(), ids)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,6 @@ from fixtures.kubernetes.ways import ByAgent, ByOperator, plan_of
 from fixtures.terms import BadInput, Order, TweakSet
 from fixtures.tweaks import process
 from fixtures.tweaks.derive import derived, parts
-from fixtures.tweaks.lint import lint
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
 from fixtures.tweaks.skyhook import packages
@@ -146,19 +144,6 @@ def test_a_setting_of_a_start_cannot_be_switched() -> None:
     tweakset = manifest(OURS)
     (why,) = run_time_only(tweakset, plan(of("environment.conf", "A=1"), Tunables())).cannot
     assert all(t.key in why for t in tweakset.tweaks)
-
-
-@pytest.mark.parametrize(
-    ("section", "line", "machine", "found"),
-    [
-        ("environment.conf", "OMP_NUM_THREADS=9", {"cpus_online": 8}, ["OMP_NUM_THREADS=9"]),
-        ("environment.conf", "OMP_NUM_THREADS=8", {"cpus_online": 8}, []),
-    ],
-)
-def test_lint_says_what_asks_in_vain(section: str, line: str, machine: dict[str, Any], found: list[str]) -> None:
-    warnings = lint(of(section, line), **machine)
-    assert len(warnings) == len(found)
-    assert all(word in warning for word, warning in zip(found, warnings, strict=True))
 
 
 def test_a_plan_needs_no_root_and_knows_what_is_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
