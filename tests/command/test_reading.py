@@ -211,6 +211,43 @@ def test_a_pattern_sees_one_line_at_a_time(pattern: str) -> None:
     assert walls(pattern, (1.0, "nothing\nstep 0.5\nstep\n0.7\nstep 0.25\n")) == [0.5, 0.25]
 
 
+TEXT = "\n\niter 5 took 0.5 s\nabc 1 def\nbc 2\nx{3}4 5\nAbc 6\nac 7\nacc 8\nITER 9\nd 10 e\n1bc 11\n]c 13"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^iter (\d+)",
+        r"(?i)iter (\d+)",
+        r"abc|bc (\d+)",
+        r"a?bc (\d+)",
+        r"ab{0,2}c+? (\d+)",
+        r"x\{3}4 (\d+)",
+        r"\x41bc (\d+)",
+        r"[)a]c (\d+)",
+        r"(\d+) ?[def]*e",
+        r"(?x) bc \ (\d+) # with (a note",
+        r"(\d+)$",
+        r"took ([\d.]+) s$",
+    ],
+)
+def test_a_pattern_finds_in_a_text_what_it_finds_in_its_lines(pattern: str) -> None:
+    """Lines without the text that it needs are passed over."""
+    one_by_one = [matched[0] for line in TEXT.split("\n") if (matched := re.search(pattern, line))]
+    assert one_by_one
+    assert [matched[0] for matched in matches(compiled(pattern), TEXT)] == one_by_one
+
+
+def test_each_line_with_a_needle_is_searched_once() -> None:
+    text = "a b\nnone\nb a a\n\nb"
+    assert [matched[0] for matched in matches(compiled("[ab]"), text, ("a", "b", "x"))] == ["a", "b", "b"]
+
+
+def test_a_character_that_comes_in_two_pieces_is_one() -> None:
+    bar = "\r50%|\u2588| 1/2 [".encode()
+    assert stamped((1.0, bar[:6]), (2.0, bar[6:] + b"\r"), (3.0, b""))[-1] == (2.0, bar.decode().strip())
+
+
 # -- figures
 
 

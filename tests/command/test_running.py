@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from fixtures.kernel import cgroups
 from fixtures.studies.command import spec as command
-from fixtures.studies.command.running import Running, Steps, whole
+from fixtures.studies.command.running import Running, Steps, watched, whole
 from fixtures.terms import Refused
 from tests.waiting import doomed, state, until
 
@@ -117,6 +118,46 @@ with watched() as variables:
     with doomed(script, str(tmp_path), f"{how} {line}; sleep 600"):
         until(lambda: b"sleep" in b"".join(_line(pid)[:5] for pid in alive(word)), "it does not start")
     until(lambda: not alive(word), "it goes on")
+
+
+@pytest.mark.needs("root", "cgroups")
+@pytest.mark.parametrize("goes_back", [True, False])
+def test_who_starts_commands_shares_their_group_and_outlives_it(
+    tmp_path: Path, *, goes_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watcher kills what is in it at its end, and not who started the command."""
+    own = Path("/proc/self/cgroup").read_text()
+    group = cgroups.below("mark")
+    assert group
+    with watched() as variables:
+        assert "/deeptweak-command-" in Path("/proc/self/cgroup").read_text()
+        whole(sh("cat /proc/self/cgroup > seen", folder=str(tmp_path)), tmp_path, variables)
+        assert (tmp_path / "seen").read_text() == Path("/proc/self/cgroup").read_text()
+        if not goes_back:
+            monkeypatch.setattr(cgroups, "enter", lambda _: None)
+    monkeypatch.undo()
+    cgroups.enter(group.parent)
+    assert Path("/proc/self/cgroup").read_text() == own
+    for left in group.parent.glob("deeptweak-command-*"):
+        left.rmdir()
+    assert not goes_back or not list(group.parent.glob("deeptweak-command-*"))
+
+
+def test_of_a_flood_nothing_is_lost(tmp_path: Path) -> None:
+    script = "for i in range(40_000): print(f'step {i // 100}', flush=i % 50 == 0)\nprint('the end'); raise SystemExit(3)"
+    wanted = python(script, kind=command.LINES, pattern=r"^step (\d+)")
+    with Running(wanted, os.environ, tmp_path) as running:
+        texts = "\n".join(event.text or "" for event in running.events(lambda: running.began_s + 60))
+        assert texts.split("\n") == [*(f"step {i // 100}" for i in range(40_000)), "the end"]
+        assert running.exit_problem() == f"{sys.executable} ended with exit code 3; its last line: 'the end'."
+
+
+def test_calls_beside_a_flood_of_output_all_arrive(tmp_path: Path) -> None:
+    script = "from deeptweak.steps import step\nfor i in range(400): print('x' * 50, flush=True); step(samples=i + 1)"
+    wanted = python(script, kind=command.CALLS)
+    with Running(wanted, os.environ, tmp_path) as running:
+        events = running.events(lambda: running.began_s + 60)
+        assert [event.samples for event in events if event.text is None] == [*range(1, 401)]
 
 
 def test_the_last_words_of_a_run_that_is_only_timed_are_known(tmp_path: Path) -> None:
