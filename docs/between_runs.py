@@ -1,6 +1,6 @@
 """Measure how often equal and unequal arms of runs are told apart, and how often any test could.
 
-`python -m docs.between_runs` prints the tables of docs/between_runs.md. The bounds take ten
+`python -m docs.between_runs` prints the tables of docs/between_runs.md. The bounds take
 minutes; `--without-bounds` leaves them out. `--take RUN.json…` makes docs/equal_runs.jsonl, the
 series behind the tables, from saved runs, so that tables can be made for another machine.
 
