@@ -258,7 +258,7 @@ class Run(TypedDict):
         "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands here too, with nothing requested",
     ]
     cells: Annotated[list[Cell], "–: in the order they ran; with `-n`, in plan order"]
-    telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null if none was written"]
+    telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null where there is none"]
     machine_check: Annotated[MachineCheck, "–: tunables of the machine before the first cell against after the last"]
     nodes: Annotated[
         NotRequired[dict[str, dict[str, Any]]],

@@ -172,8 +172,6 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Fields) -> None:
 
 
 def _machine_left_changed(ours: Fields) -> list[str]:
-    if not ours.has("machine_check"):
-        return []
     check = ours.fields("machine_check")
     changed = check.optional_mapping("changed")
     notes = [f"putting the machine back: {note}" for note in check.optional(Fields.texts, "notes", ())]
