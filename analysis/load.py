@@ -86,7 +86,7 @@ def _matches(name: str) -> list[Path]:
     if not path.exists() and GLOB & set(name):
         root = Path(path.anchor or ".")
         found = root.glob(str(path.relative_to(path.anchor)))
-        matches = sorted(one for one in found if one.suffix not in (".gz", ".xz") and not _stands_beside(one))
+        matches = sorted(one for one in found if one.suffix != ".xz" and not _stands_beside(one))
         if not matches:
             raise Refused(f"{name}: matches no file that can be seen; see `ls {path.parent}`.")
         return matches

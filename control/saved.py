@@ -3,19 +3,11 @@
 A field is its type, then `unit: meaning`; a dict beside it is JSON schema, as it stands. `python -m docs.generate` makes
 `data/run.schema.json` and docs/reference/run.md of this. A type is closed, so that nothing is written that is not explained here, unless
 it is `OPEN`; stock fields are pytest-benchmark's.
-
-Schema history: 1 - first. 2 - runs on a cluster: `nodes`, `place`. 3 - designs: `design.kind` and what follows it, `segments`.
-4 - `report`: what a workload tells beside its steps; names of workloads with parameters. 5 - monitors: `monitor` of an arm, `monitors` of a
-study, `monitor` and `usage` of a cell. 6 - `steps.overlap`. 7 - kinds `environment` and `process` of settings, and their keys in `tweak`.
-8 - `turns`; `baseline` of a study. 9 - `design.precision`; `step_time_round_adjusted_s` place by place.
-10 - what others' CPU time takes out of that is bounded; workloads of a budget have their own numbers of blocks.
-11 - cells in a file beside. 12 - `step_time_round_adjusted_s` leans to the faster steps. 13 - rates told by a program: `unit` of a metric;
-`command` of a workload.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 1
 
 
 def limits(**keywords: object) -> tuple[tuple[str, object], ...]:
@@ -140,19 +132,15 @@ class Design(TypedDict):
         NotRequired[Positive], "s: for how long whole blocks were measured (`--budget`); absent where their number was given"
     ]
     kind: Annotated[
-        NotRequired[Name],
-        "name: `matrix`, or what `--design` named; `file` where a design file was not what that design would have laid out; absent means "
-        "`matrix`",
+        Name, "name: `matrix`, or what `--design` named; `file` where a design file was not what that design would have laid out"
     ]
-    factors: Annotated[
-        NotRequired[list[Factor]], "–: what was varied: each setting of the tweak sets that were taken apart; none in a matrix"
-    ]
+    factors: Annotated[list[Factor], "–: what was varied: each setting of the tweak sets that were taken apart; none in a matrix"]
     points: Annotated[
-        NotRequired[dict[str, Point]],
+        dict[str, Point],
         "–: tweak set → what it stands for in the design; `stock` and `stock-again` have every factor as found and are not listed",
     ]
     notes: Annotated[
-        NotRequired[dict[str, dict[str, Any]]],
+        dict[str, dict[str, Any]],
         "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → factor), `runs` (stock among them), "
         "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → words it cannot be told from; `-` is the "
         "opposite)",
@@ -253,7 +241,7 @@ class MachineCheck(TypedDict):
 
 
 class Run(TypedDict):
-    schema_version: Annotated[Version, "count: version of this schema: 13"]
+    schema_version: Annotated[Version, "count: version of this schema"]
     run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
     started_utc: Annotated[Utc, "UTC: when the first cell was prepared"]
     ended_utc: Annotated[Utc, "UTC: when the last cell was over"]
@@ -270,7 +258,7 @@ class Run(TypedDict):
         "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands here too, with nothing requested",
     ]
     cells: Annotated[list[Cell], "–: in the order they ran; with `-n`, in plan order"]
-    telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null if none was written"]
+    telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null where there is none"]
     machine_check: Annotated[MachineCheck, "–: tunables of the machine before the first cell against after the last"]
     nodes: Annotated[
         NotRequired[dict[str, dict[str, Any]]],

@@ -41,33 +41,29 @@ FOLDER = Path(__file__).with_name("reference")
 PICTURES = Path(__file__).with_name("pictures")
 # The pictures of docs/pictures.md, by the saved runs (data/runs) that show them best.
 
-JOBS = "cluster-{}_2026-11-22_amd-epyc-2cpu"
-SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("turns_2026-11-25_amd-epyc-2cpu",): ("forest",),
-    ("2026-11-21_gate_amd-epyc-2cpu",): ("steps",),
-    ("gpu-training_2026-11-26_nvidia-h200",): ("telemetry",),
-    ("turns-aa_2026-11-25_amd-epyc-2cpu",): ("turns",),
-    ("switch_2026-11-21_amd-epyc-2cpu",): ("run_order",),
-    ("ablation_2026-11-21_amd-epyc-2cpu",): ("key_effects", "parameters"),
-    ("monitoring-all_2026-11-22_amd-epyc-2cpu",): ("overhead_forest",),
-    ("io_patterns_2026-11-22_amd-epyc-2cpu",): ("io_bottleneck", "io_format_cache"),
-    ("power-cap_2026-11-22_amd-epyc-2cpu",): ("power_forest", "power_trace", "power_predicted"),
-    **{
-        (JOBS.format(run),): tuple(f"jobs_{name}" for name in names.split())
-        for run, names in {
-            "faults": "faults",
-            "neighbours": "over_time",
-            "network": "network",
-            "poisoning": "poisoning",
-            "profile": "profile",
-            "queueing": "waits",
-            "scaling": "scaling",
-            "scheduling": "policies",
-        }.items()
-    },
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "turns_2026-11-25_amd-epyc-2cpu": ("forest", "parameters", "turns"),
+    "2026-11-21_gate_amd-epyc-2cpu": ("steps",),
+    "gpu-training_2026-11-26_nvidia-h200": ("telemetry",),
+    "switch_2026-11-21_amd-epyc-2cpu": ("run_order",),
+    "monitoring-sampler_2026-11-22_amd-epyc-2cpu": ("overhead_forest",),
+    "io_readahead_2026-11-22_amd-epyc-2cpu": ("io_bottleneck",),
+    "power-cap_2026-11-22_amd-epyc-2cpu": ("power_forest", "power_trace", "power_predicted"),
+    "cluster-kubernetes_2026-11-22_amd-epyc-2cpu": ("jobs_faults", "jobs_over_time"),
+    "cluster-scheduling_2026-11-22_amd-epyc-2cpu": ("jobs_policies", "jobs_waits"),
 }
 # Which no saved run has, or none that is small.
-MADE_UP = ("switching", "main_effects", "io_processes")
+MADE_UP = (
+    "key_effects",
+    "main_effects",
+    "switching",
+    "io_processes",
+    "io_format_cache",
+    "jobs_network",
+    "jobs_poisoning",
+    "jobs_profile",
+    "jobs_scaling",
+)
 RECORDS = {
     "A comparison, of `compare --json`": Comparison,
     "An effect of a comparison": Effect,
@@ -490,7 +486,7 @@ def draw() -> None:
     from analysis.plots.scene import scene_of
     from analysis.plots.style import written
 
-    scenes = {names: scene_of([load(ROOT / f"data/runs/{run}.json") for run in runs]) for runs, names in SHOWN.items()}
+    scenes = {names: scene_of([load(ROOT / f"data/runs/{run}.json")]) for run, names in SHOWN.items()}
     for names, scene in {**scenes, **made_up()}.items():
         for name in names:
             (PICTURES / f"{name}.svg").write_bytes(written(pictures()[name].draw(scene), "svg"))
@@ -501,18 +497,25 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     from analysis.load import from_json
     from analysis.plots.scene import scene_of
     from tests import made_designs as designs
+    from tests.analysis.plots import test_experiments as jobs
     from tests.analysis.plots import test_io_pictures as io
     from tests.analysis.plots import test_switching as switching
     from tests.made_io import saved_io
 
     gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}
     keys = designs.Keys(gains, together={("vm.dirty_ratio", "vm.swappiness"): 0.05})
+    processes = replace(io.MADE, factors={"format": ("raw", "png"), "processes": (1, 2, 4)})
+    caches = replace(io.MADE, factors={"format": ("raw", "png"), "cache": ("cold", "warm")})
+    factorial = designs.designed("factorial", keys, designs.factorial(len(gains)))
     return {
         ("switching",): switching.switched(arms=(switching.THP,), processes=2, pairs=6, stalled=0.0),
-        ("main_effects",): scene_of([from_json(designs.designed("factorial", keys, designs.factorial(len(gains))), "made up")]),
-        ("io_processes",): scene_of(
-            [from_json(saved_io(replace(io.MADE, factors={"format": ("raw", "png"), "processes": (1, 2, 4)})), "made up")]
-        ),
+        ("key_effects", "main_effects"): scene_of([from_json(factorial, "made up")]),
+        ("io_processes",): scene_of([from_json(saved_io(processes), "made up")]),
+        ("io_format_cache",): scene_of([from_json(saved_io(caches), "made up")]),
+        ("jobs_network",): jobs.lossy(),
+        ("jobs_poisoning",): jobs.poisoned(),
+        ("jobs_profile",): jobs.profiled(),
+        ("jobs_scaling",): jobs.scaled(),
     }
 
 

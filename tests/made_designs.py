@@ -100,7 +100,6 @@ def designed(kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE)
     stocks = [Arm(one.name, broken=_of(one.name, keys.broken), odd=_of(one.name, keys.odd)) for one in (STOCK, AGAIN)]
     saved = saved_run(replace(made, arms=(*stocks, *arms)))
     ours = saved["deeptweak"]
-    ours["schema_version"] = 3
     ours["design"] |= {
         "kind": kind,
         "factors": [{"tweakset": PROFILE, "name": name, "kind": "sysctl", "levels": [None, "1"]} for name in keys.names],

@@ -96,8 +96,6 @@ def monitored_run(made: MadeMonitoring = MadeMonitoring()) -> JSON:
         study["question"] = "What does watching cost?"
     for name in known:
         ours["tweaksets"][name]["monitor"] = name
-    for part in (ours, *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 5
     levels = rng.normal(0, made.block_sd, made.blocks + 1)
     width = len(arms) * len(made.workloads)
     for benchmark in saved["benchmarks"]:

@@ -6,9 +6,9 @@ counts from the beginning of the cell, as NVML's does.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ def sampled_file(folder: Path, made: Made, *, gpus: int = 1, power_w: float = 60
         columns = _columns(record["steps"], gpus, power_w)
         lines.append(json.dumps({"cell": record["id"], "columns": columns}))
         record["telemetry"] = _summarised(record["steps"], gpus, power_w)
-    packed = gzip.compress("\n".join(lines).encode(), mtime=0)
-    side = folder / f"telemetry-{saved['deeptweak']['run_id']}.jsonl.gz"
+    packed = lzma.compress("\n".join(lines).encode())
+    side = folder / f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
     side.write_bytes(packed)
     saved["deeptweak"]["telemetry_file"] = {"name": side.name, "sha256": hashlib.sha256(packed).hexdigest(), "bytes": len(packed)}
     path = folder / name

@@ -132,7 +132,7 @@ def in_turns(saved: JSON, slice_steps: int = 4) -> JSON:
 
 def _ours(made: Made, cells: list[JSON]) -> JSON:
     return {
-        "schema_version": 3,
+        "schema_version": 1,
         "run_id": f"made-up-{made.seed}",
         "started_utc": (START + timedelta(minutes=10 * made.seed)).isoformat(),
         "ended_utc": (START + timedelta(minutes=10 * made.seed + 10)).isoformat(),
@@ -146,7 +146,16 @@ def _ours(made: Made, cells: list[JSON]) -> JSON:
                 **({"baseline": list(made.baseline)} if made.baseline else {}),
             }
         },
-        "design": {"seed": made.seed, "blocks": made.blocks, "steps": made.steps, "order": [cell["id"] for cell in cells]},
+        "design": {
+            "seed": made.seed,
+            "blocks": made.blocks,
+            "steps": made.steps,
+            "order": [cell["id"] for cell in cells],
+            "kind": "matrix",
+            "factors": [],
+            "points": {},
+            "notes": {},
+        },
         "workloads": {name: _workload(name, made) for name in made.workloads},
         "tweaksets": {arm.name: _tweakset(arm) for arm in made.arms},
         "cells": cells,
@@ -184,7 +193,7 @@ def _benchmark(cell: JSON, arm: Arm, wall_s: list[float], made: Made) -> JSON:
     written = dict(arm.requested) if arm.kind == "sysctl" else {}
     params = {name: cell[name] for name in ("workload", "tweakset", "block")}
     record = {
-        "schema_version": 3,
+        "schema_version": 1,
         **cell,
         "seed": made.seed * 1000 + cell["block"],
         "target": "local",

@@ -155,9 +155,9 @@ def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> 
     "words",
     [
         ("io", "data/runs/io_readahead_2026-11-22_amd-epyc-2cpu.json"),
-        ("effects", "data/runs/ablation_2026-11-21_amd-epyc-2cpu.json"),
+        ("effects", "data/runs/2026-11-21_gate_amd-epyc-2cpu.json"),
         ("overhead", "data/runs/monitoring-sampler_2026-11-22_amd-epyc-2cpu.json"),
-        ("plot", "--picture=forest", "--output", "", "data/runs/whole-cells_2026-11-23.json"),
+        ("plot", "--picture=forest", "--output", "", "data/runs/2026-11-21_gate_amd-epyc-2cpu.json"),
     ],
     ids=lambda words: words[0],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,16 @@ def test_what_a_page_quotes_is_what_the_command_prints(
         lines = -int(count)
     assert main(command) == code
     assert capsys.readouterr().out.splitlines()[:lines] == said.splitlines()
+
+
+def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs/reading.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"<!-- \$ pytest-benchmark (.*?) \| head -(\d+) -->\n```text\n(.*?)```", page, flags=re.DOTALL)
+    words, count, said = shown
+    command = [sys.executable, "-m", "pytest_benchmark", *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[: int(count)] == said.splitlines()
 
 
 README_WORDS = 1200

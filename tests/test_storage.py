@@ -17,7 +17,7 @@ from pytest_benchmark.storage.file import FileStorage
 
 from analysis.load import parsed
 from fixtures.kernel.state_dirs import write_atomically
-from fixtures.storage import AtomicStorage, fold
+from fixtures.storage import AtomicStorage
 from tests.programs import python
 from tests.stored import stored
 from tests.synthetic import Made, saved_run
@@ -103,17 +103,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text("[],\n0 a", max_size=4), inner, max_size=4),
 )
 ROWS = st.lists(st.dictionaries(st.sampled_from(("job", "end_s")), JSON, max_size=2), max_size=4)
-
-
-@given(JSON)
-def test_folded_json_is_the_same_json(value: object) -> None:
-    """Whatever stands in texts."""
-    assert json.loads(fold(json.dumps(value, indent=1))) == value
-
-
-def test_what_is_innermost_is_one_line() -> None:
-    written = fold(json.dumps({"wall_s": [1.5, None, -2e-7], "stats": {"min": 1.0, "unit": "[s"}, "empty": []}, indent=1))
-    assert written == '{\n "wall_s": [1.5, null, -2e-07],\n "stats": {"min": 1.0, "unit": "[s"},\n "empty": []\n}'
 
 
 @given(report=st.dictionaries(st.sampled_from(("job", "attempt")), ROWS, max_size=2), facts=JSON)

@@ -75,7 +75,7 @@ for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
                 raise  # a framework that is not installed here is another matter
 print(*[workloads.load(name).id for name in workloads.names()])
 """
-MAIN_RUN = "data/runs/2026-11-21_amd-epyc-2cpu.json"
+MAIN_RUN = "data/runs/2026-11-21_gate_amd-epyc-2cpu.json"
 COMMANDS = (
     "-m fixtures list",
     "-m pytest benchmarks/bench_kernel_tweaks.py --plan -q -p no:cacheprovider",

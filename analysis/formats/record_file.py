@@ -1,11 +1,10 @@
 """The compressed file beside a saved run (`data/README.md`): our record of the run and of each cell, and telemetry in another.
 
-Both are lines of JSON; `complete` puts the record back into the JSON that pytest-benchmark reads. Runs of before have it all in the JSON.
+Both are lines of JSON; `complete` puts the record back into the JSON that pytest-benchmark reads.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import lzma
@@ -44,8 +43,7 @@ def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
     if hashlib.sha256(packed).hexdigest() != digest:
         raise Damaged(f"{name} is not the file this run wrote (other sha256); {REMEDY}")
     try:
-        opened = lzma.open if packed.startswith(b"\xfd7zXZ") else gzip.open
-        with opened(io.BytesIO(packed)) as source:
+        with lzma.open(io.BytesIO(packed)) as source:
             text = source.read(MOST_BYTES + 1)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise Damaged(f"{name} is damaged ({type(error).__name__}: {error}); {REMEDY}") from None
@@ -55,7 +53,7 @@ def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
 
 
 def complete(saved: object, path: Path, parse: Callable[[bytes], object]) -> object:
-    """Put the record of a run back into its JSON; JSON that names no record is answered as it is.
+    """Put the record of a run back into its JSON; JSON that names no record is answered as it is (`--benchmark-json` writes it whole).
 
     Raises: Unreadable, where the file is not beside it, or the two do not fit.
     """

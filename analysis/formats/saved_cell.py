@@ -5,7 +5,7 @@ Its steps may be divided into segments (settings alternated inside the process) 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple, get_args
@@ -18,8 +18,6 @@ from .fields import LONGEST_S, Fields
 
 CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"
-# Schema versions: monitors came; no arm always starts first any more; ADJUSTED is computed as it is here (of older files it is ignored).
-MONITORED, STARTS_IN_RANDOM_ORDER, ADJUSTED_AS_HERE = 5, 10, 12
 FOUND, SET = "found", "set"
 STOCK = "stock"  # whose values are those found
 UNTOUCHED = Applied({}, {}, {}, {})
@@ -77,7 +75,7 @@ def read(part: Fields, key: CellKey, record: Fields | None) -> Cell:
         telemetry=telemetry.known_numbers("summary"),
         telemetry_missing={column: str(why) for column, why in telemetry.optional_mapping("missing").items()},
         report={name: tuple(row.value for row in report.each(name)) for name in report.value},
-        monitor=_monitor(record),
+        monitor=record.optional_mapping("monitor"),
         usage=record.optional_mapping("usage"),
     )
     try:
@@ -132,13 +130,6 @@ def _applied(record: Fields) -> Applied:
     part = record.fields("tweak")
     values = {name: part.optional_mapping(name) for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")}
     return Applied(**values, already_in_force=frozenset(part.optional(Fields.texts, "already_in_force", ())))
-
-
-def _monitor(record: Fields) -> Mapping[str, object]:
-    result = record.optional_mapping("monitor")
-    if result and record.optional(Fields.whole, "schema_version", 0) < MONITORED:
-        record.refuse(f"tells of a monitor, which files do from schema_version {MONITORED} on, and says that it is older")
-    return result
 
 
 class Segment(NamedTuple):
@@ -233,7 +224,6 @@ def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict
         times_s = round_adjusted_s([cell.slices_s for cell in own], [cell.others_cpu_s for cell in own])
         for key, cell, time_s in zip(keys, own, times_s, strict=True):
             computed = {ADJUSTED: time_s}
-            comparable = records[key].whole("schema_version") >= ADJUSTED_AS_HERE
-            wrong = disagreements(records[key].known_numbers("metrics", computed), computed) if comparable else ()
+            wrong = disagreements(records[key].known_numbers("metrics", computed), computed)
             result[key] = replace(cell, metrics={**cell.metrics, **computed}, contradictions=(*cell.contradictions, *wrong))
     return result

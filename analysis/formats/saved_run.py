@@ -19,10 +19,6 @@ from .fields import Fields
 if TYPE_CHECKING:
     from .saved_cell import CellKey
 
-STOCKS_FIRST = (
-    "untouched arms were started first in each block (before schema version 10), and what is started later may be 5 % faster: a gain of "
-    "that size may be none."
-)
 OURS = "deeptweak"
 KINDS = (*get_args(Kind), "script")
 
@@ -72,8 +68,6 @@ def from_json(saved: object, origin: str) -> Run:
         *(f"{cell.id}: {line}" for cell in cells.values() for line in cell.contradictions),
         *_machine_left_changed(ours),
     ]
-    if design.kind == "turns" and ours.whole("schema_version") < saved_cell.STARTS_IN_RANDOM_ORDER:
-        warnings.append(STOCKS_FIRST)
     return Run(
         origin=origin,
         run_id=ours.text("run_id"),
@@ -178,8 +172,6 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Fields) -> None:
 
 
 def _machine_left_changed(ours: Fields) -> list[str]:
-    if not ours.has("machine_check"):
-        return []
     check = ours.fields("machine_check")
     changed = check.optional_mapping("changed")
     notes = [f"putting the machine back: {note}" for note in check.optional(Fields.texts, "notes", ())]
@@ -192,14 +184,14 @@ def _machine_left_changed(ours: Fields) -> list[str]:
 def _design(part: Fields, tweaksets: Mapping[str, TweakSet]) -> Design:
     """Read the design of a run that has these tweak sets. Raises: Unreadable."""
     factors: dict[str, dict[str, Factor]] = {}
-    for each in part.optional(Fields.each, "factors", []):
+    for each in part.each("factors"):
         factor = each.record(Factor, kind=each.one_of("kind", KINDS), levels=_levels(each))
         if factor.tweakset not in tweaksets:
             each.refuse(f"is of {factor.tweakset!r}, which the file does not describe")
         if factors.setdefault(factor.tweakset, {}).setdefault(factor.name, factor) is not factor:
             part.refuse(f"has the factor {factor.name!r} of {factor.tweakset!r} twice")
-    points = {name: _point(name, fields, factors, tweaksets) for name, fields in part.optional(Fields.items, "points", [])}
-    notes = {name: fields.value for name, fields in part.optional(Fields.items, "notes", [])}
+    points = {name: _point(name, fields, factors, tweaksets) for name, fields in part.items("points")}
+    notes = {name: fields.value for name, fields in part.items("notes")}
     for name in notes.keys() - factors.keys():
         part.refuse(f"has notes on {name!r}, of which it has no factor")
     return part.record(

@@ -144,22 +144,12 @@ def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.Capt
 
 # What a file's name begins with, and whose answer it is; all others are verdicts.
 SHOWN = {
-    "cluster-checkpoints": "depend report",
-    "cluster-faults": "depend report",
-    "cluster-hyper": "jobs hyper",
     "cluster-kubernetes": "depend report",
-    "cluster-neighbours": "depend report",
-    "cluster-network": "depend network",
-    "cluster-poisoning": "depend report",
-    "cluster-profile": "jobs profile",
-    "cluster-queueing": "queue validate",
-    "cluster-scaling": "scale report",
     "cluster-scheduling": "schedule report",
     "gpu-metrics": "gpu-metrics",
     "io_": "io",
     "monitoring": "overhead",
     "power-cap": "power report",
-    "ablation": "effects",
 }
 
 

@@ -17,10 +17,9 @@ USAGE = {"wall_s": 3.0, "cpu_s": 2.0, "missing": {}}
 @pytest.fixture
 def saved() -> dict[str, Any]:
     found = saved_run(Made(arms=(STOCK, AGAIN, Arm("placebo"))))
-    found["deeptweak"]["schema_version"] = 5
     found["deeptweak"]["tweaksets"]["placebo"]["monitor"] = "placebo"
     for one in found["benchmarks"]:
-        one["extra_info"] |= {"schema_version": 5, "usage": USAGE}
+        one["extra_info"] |= {"usage": USAGE}
         if one["extra_info"]["tweakset"] == "placebo":
             one["extra_info"]["monitor"] = MONITOR
     return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-REAL = Path(__file__).parents[2] / "data/runs/2026-11-21_amd-epyc-2cpu.json"
+REAL = Path(__file__).parents[2] / "data/runs/gpu-training_2026-11-26_nvidia-h200.json"
 SMALL = Made(blocks=1, steps=4, warmup=1)
 
 
@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def rewritten(run: Run, text: str) -> Run:
-    packed = gzip.compress(text.encode())
+    packed = lzma.compress(text.encode())
     name = str(run.telemetry_file["name"])
     Path(run.origin).with_name(name).write_bytes(packed)
     return replace(run, telemetry_file={"name": name, "sha256": hashlib.sha256(packed).hexdigest()})
@@ -53,7 +53,7 @@ def test_a_cell_has_its_samples_since_its_first_one(run: Run) -> None:
 
 
 def test_every_cell_of_the_real_run_was_sampled() -> None:
-    """168 cells at 10 Hz; the steps of each lie inside its samples."""
+    """65 cells at 10 Hz; the steps of each lie inside its samples."""
     run = load(REAL)
     found = series_of(run)
     assert found.keys() == {cell.id for cell in run.cells}
@@ -80,7 +80,7 @@ def test_telemetry_that_is_not_the_runs_own_is_refused(run: Run, snapshot: Snaps
     packed = side.read_bytes()
     side.write_bytes(packed[:-1] + bytes([packed[-1] ^ 1]))
     names = {
-        name: replace(run, telemetry_file=dict(run.telemetry_file) | {"name": name}) for name in ("../run.json", "/etc/passwd", "a/b.gz")
+        name: replace(run, telemetry_file=dict(run.telemetry_file) | {"name": name}) for name in ("../run.json", "/etc/passwd", "a/b.xz")
     }
     reasons = {}
     for what, asked in {"none": from_json(saved_run(SMALL), "run.json"), "another": run, "gone": run, **names}.items():
@@ -119,7 +119,7 @@ def test_no_text_in_the_file_gives_anything_but_samples_or_a_reason(text: str) -
 
 
 def test_lines_of_other_cells_are_passed_over(run: Run) -> None:
-    text = gzip.decompress(Path(run.origin).with_name(str(run.telemetry_file["name"])).read_bytes()).decode()
+    text = lzma.decompress(Path(run.origin).with_name(str(run.telemetry_file["name"])).read_bytes()).decode()
     stranger = json.dumps({"cell": "somebody-else", "columns": {"t_monotonic_s": [0.0]}})
     assert series_of(rewritten(run, f"{text}\n{stranger}")).keys() == {cell.id for cell in run.cells}
 

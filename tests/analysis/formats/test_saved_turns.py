@@ -17,7 +17,7 @@ from scipy import stats
 
 from analysis.formats.fields import LONGEST_S, Fields
 from analysis.formats.saved_cell import ADJUSTED, others_cpu_s, slices_of
-from analysis.load import from_json, load
+from analysis.load import from_json
 from analysis.terms import Design, Factor, Point, Steps, Unreadable
 from control.turns import round_adjusted_s
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -182,17 +182,13 @@ def test_what_no_cpu_can_use_is_refused(used_s: float) -> None:
         others_cpu_s(record)
 
 
-@pytest.mark.parametrize("version", [9, 11, 12])
-def test_a_value_that_is_not_that_of_the_steps_contradicts_them(version: int) -> None:
-    """Up to version 11 it was another one: what counts is made of the steps in any case."""
+def test_a_value_that_is_not_that_of_the_steps_contradicts_them() -> None:
+    """What counts is made of the steps in any case."""
     saved = in_turns(saved_run(Made(blocks=3)))
-    saved["deeptweak"]["schema_version"] = version
     for one in saved["benchmarks"]:
-        one["extra_info"] |= {"schema_version": version, "metrics": {ADJUSTED: 1.0}}
-    run = from_json(saved, "made up")
-    cells = [cell for cell in run.cells if cell.steps]
-    assert {bool(cell.contradictions) for cell in cells} == {version == 12}
-    assert any("started first" in line for line in run.warnings) == (version == 9)
+        one["extra_info"]["metrics"] = {ADJUSTED: 1.0}
+    cells = [cell for cell in from_json(saved, "made up").cells if cell.steps]
+    assert all(cell.contradictions for cell in cells)
     assert all(0.03 < cell.metrics[ADJUSTED] < 0.05 for cell in cells)
 
 
@@ -242,12 +238,6 @@ def test_a_design_is_read_as_it_was_written() -> None:
     )
     assert design.points["sysctls.no-vm.swappiness"] == Point("sysctls", {"vm.swappiness": None, "script:warm": "run"})
     assert design.notes == DESIGN["notes"]
-
-
-@pytest.mark.parametrize("path", sorted((DATA / "runs").glob("2026-11-21*.json")), ids=lambda path: path.name)
-def test_a_run_of_an_older_version_is_a_matrix(path: Path) -> None:
-    design = load(path).design
-    assert (design.kind, design.factors, design.points, design.notes) == ("matrix", (), {}, {})
 
 
 FACTOR, POINT = DESIGN["factors"][0], DESIGN["points"]["sysctls"]

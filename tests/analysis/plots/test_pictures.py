@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HOUSE = Path(__file__).parents[3]
-REAL = HOUSE / "data/runs/2026-11-21_amd-epyc-2cpu.json"
+REAL = HOUSE / "data/runs/gpu-training_2026-11-26_nvidia-h200.json"
 NAMES = list(fitting([from_json(saved_run(), "made.json")]))
 ALONE_REFUSED = {"forest", "parameters", "telemetry"}
 

@@ -55,7 +55,7 @@ def test_the_measured_steps_are_shaded(drawings: dict[str, Figure]) -> None:
 
 def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: Path) -> None:
     path = sampled_file(tmp_path, Made(blocks=1))
-    side = next(tmp_path.glob("telemetry-*.gz"))
+    side = next(tmp_path.glob("telemetry-*.xz"))
     side.write_bytes(side.read_bytes() + b"\0")
     with pytest.raises(NothingToDraw, match="not the file"):
         telemetry.draw(scene_of([load(path)]))

@@ -30,7 +30,7 @@ RUNS = Path(__file__).parents[3] / "data" / "runs"
 RUN = RUNS / "turns_2026-11-25_amd-epyc-2cpu.json"
 SAVED = {
     "main": RUN,
-    "input": RUNS / "io_patterns_2026-11-22_amd-epyc-2cpu.json",
+    "input": RUNS / "io_readahead_2026-11-22_amd-epyc-2cpu.json",
     "jobs": RUNS / "cluster-scheduling_2026-11-22_amd-epyc-2cpu.json",
     "power": RUNS / "power-cap_2026-11-22_amd-epyc-2cpu.json",
 }

@@ -131,11 +131,11 @@ def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(twea
 
 def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     """Two runs alone are undecided, since nothing tells the tweak from the day; each relative to its own stock they are comparable."""
-    stored = RUNS / "2026-11-21_aa_amd-epyc-2cpu.json"
-    slow = [f"{stored}:stock-again", f"{REAL}:tcp-buffers-tiny", "--max-regression", "10%", "--workloads", "ddp_train"]
+    stored, now = (RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json" for day in (25, 27))
+    slow = [f"{stored}:malloc-keep-memory", f"{now}:stock-again", "--max-regression", "10%", "--workloads", "cnn_train"]
     assert main(["gate", *slow]) == 3
     assert main(["gate", *slow, "--relative-to", "stock"]) == 1
-    equal = [f"{stored}:stock-again", f"{REAL}:stock-again", *slow[2:]]
+    equal = [f"{stored}:stock-again", f"{now}:stock-again", *slow[2:]]
     assert main(["gate", *equal, "--relative-to", "stock"]) == 0
 
 

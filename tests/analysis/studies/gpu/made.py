@@ -15,8 +15,6 @@ def saved_grid(sizes: Mapping[tuple[int, int], Mapping[str, Any]], *, blocks: in
     names = {f"gpu_grid:blocks={many}:threads={few}": (many, few) for many, few in sizes}
     saved = saved_run(Made(arms=[Arm(name) for name in arms], workloads=list(names), blocks=blocks, steps=4, warmup=0))
     ours = saved["deeptweak"]
-    for part in (ours, *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 4
     for name, (many, few) in names.items():
         ours["workloads"][name]["params"] = {"blocks": many, "threads": few}
     for benchmark in saved["benchmarks"]:

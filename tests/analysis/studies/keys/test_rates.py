@@ -118,9 +118,9 @@ def test_what_a_table_promises_to_see_it_sees_four_times_in_five() -> None:
 def test_the_rate_holds_on_the_real_noise_of_a_machine() -> None:
     """A saved run's cells with their labels shuffled inside each block: real noise and drift, heavy tails, and no effect left.
 
-    300 shuffles of 8 blocks; a table in twenty may call a set.
+    300 shuffles of 9 blocks; a table in twenty may call a set.
     """
-    run = load(ROOT / "data/runs/2026-11-21_amd-epyc-2cpu.json")
+    run = load(ROOT / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json")
     whole = next(one for one in observed(run) if one.workload == "lora_finetune")
     rng = np.random.default_rng(13)
     alarms = 0

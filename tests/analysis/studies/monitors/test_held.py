@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +11,6 @@ from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.monitors.answers import answer
 from analysis.studies.monitors.study import overheads
-from analysis.terms import Unreadable
 from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, monitored_run
 
 if TYPE_CHECKING:
@@ -57,10 +56,3 @@ def test_an_arm_of_two_kinds_is_not_comparable(field: str, other: str) -> None:
     (why,) = found.lost
     assert field in why
     assert other in why
-
-
-def test_a_monitor_in_a_file_older_than_monitors_is_refused() -> None:
-    saved: Any = monitored_run(MadeMonitoring(monitors=(PLACEBO,), blocks=3))
-    saved["benchmarks"][0]["extra_info"]["schema_version"] = 4
-    with pytest.raises(Unreadable, match="schema_version 5"):
-        from_json(saved, "made.json")

@@ -77,8 +77,6 @@ def capped_run(made: MadeCapped = MadeCapped()) -> JSON:
     ours = saved["deeptweak"]
     for study in ours["studies"].values():
         study["question"] = "Who holds the cap, and what is got out of it?"
-    for part in (ours, *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 5
     for name, (task, one, backend) in arms.items():
         shadow = "on" if one.shadow else "off"
         ours["workloads"][name]["params"] = {"task": str(task), "algorithm": one.name, "backend": backend, "shadow": shadow, "margin": "0"}

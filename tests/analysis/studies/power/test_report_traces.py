@@ -32,8 +32,6 @@ def profile(**other: str) -> JSON:
     names = [f"power_profile:{one}" for one in POINTS]
     saved = saved_run(Made(arms=(STOCK,), workloads=names, blocks=1, steps=3, warmup=0))
     ours = saved["deeptweak"]
-    for part in (ours, *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 5
     for name in names:
         params = {"backend": "cpu", "model": "mobilenet_v2", "shares": "50", "batches": "4", "throttle": "1", "sm_mhz": "", "mem_mhz": ""}
         ours["workloads"][name]["params"] = params

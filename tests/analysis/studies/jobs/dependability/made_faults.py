@@ -118,8 +118,6 @@ def faulty_run(arms: Sequence[Faulty], blocks: int = 5, seed: int = 1) -> JSON:
 def told_run(told: Mapping[tuple[str, int], Mapping[str, list[Row]]], seed: int = 1, steps_s: Mapping[str, float] | None = None) -> JSON:
     workloads = list(dict.fromkeys(name for name, _ in told))
     saved = saved_run(Made(arms=(STOCK,), workloads=workloads, blocks=max(block for _, block in told), seed=seed))
-    for part in (saved["deeptweak"], *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 5
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
         record["report"] = {name: list(rows) for name, rows in told[record["workload"], record["block"]].items()}

@@ -33,7 +33,7 @@ class MadeLine:
     rtt_s: float = RTT_S
 
 
-def saved(folder: Path, made: MadeLine, blocks: int = 5) -> str:
+def lossy_run(made: MadeLine, blocks: int = 5) -> dict[str, Any]:
     names = [f"ddp_network:loss_percent={loss:g}:delay_ms=10" for loss in made.losses]
     rows: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
     for name, loss in zip(names, made.losses, strict=True):
@@ -46,8 +46,12 @@ def saved(folder: Path, made: MadeLine, blocks: int = 5) -> str:
     for one in run["benchmarks"]:
         facts = {"rtt_s": made.rtt_s, "mss_bytes": MSS, "gradient_bytes": SENT, "compute_s": made.compute_s, "congestion": made.congestion}
         one["extra_info"]["workload_facts"] |= facts
+    return run
+
+
+def saved(folder: Path, made: MadeLine, blocks: int = 5) -> str:
     path = folder / "run.json"
-    path.write_text(json.dumps(run))
+    path.write_text(json.dumps(lossy_run(made, blocks)))
     return str(path)
 
 

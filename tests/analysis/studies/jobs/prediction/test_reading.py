@@ -14,6 +14,8 @@ from analysis.studies.jobs.prediction.reading import read, rows_of
 from analysis.studies.jobs.prediction.tables import names_of, numbers_of
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.prediction.made import as_csv, rows, streams
+from tests.made_designs import Keys, designed_file, factorial
+from tests.made_monitoring import MadeMonitoring, monitored_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -58,22 +60,23 @@ def test_a_cell_that_failed_is_left_out_and_said(tmp_path: Path) -> None:
     assert "1 of 6" in made.notes[0]
 
 
-def test_a_design_gives_the_levels_of_its_settings() -> None:
-    (path,) = RUNS.glob("ablation_*.json")
+def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
+    path = designed_file(tmp_path, "factorial", Keys({"vm.swappiness": 0.1, "vm.dirty_ratio": 0.0}), factorial(2))
     made = read([str(path)], None)
-    assert set(made.points["vm.swappiness"].tolist()) == {"as found", "10"}
+    assert set(made.points["vm.swappiness"].tolist()) == {"as found", "1"}
     assert "tweakset" not in made.points
 
 
-def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look() -> None:
-    (path,) = RUNS.glob("monitoring_2026*.json")
+def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look(tmp_path: Path) -> None:
+    path = tmp_path / "monitored.json"
+    path.write_text(json.dumps(monitored_run(MadeMonitoring(blocks=2))), encoding="utf-8")
     made = read([str(path)], "cpu_s")
     assert {"none", "sampler", "psutil_thread"} <= set(made.points["monitor"].tolist())
     assert np.nanmin(made.points["monitor.interval_s"]) == 0.01
 
 
 def test_what_no_cell_could_measure_is_refused_with_the_reason_that_was_recorded() -> None:
-    (path,) = RUNS.glob("monitoring_2026*.json")
+    (path,) = RUNS.glob("monitoring-sampler_*.json")
     with pytest.raises(Refused, match="RAPL"):
         read([str(path)], "energy_j")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,13 @@ from analysis.studies.jobs.profile import PARTS, parts_of
 from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
 from analysis.studies.jobs.scaling import points
 from tests.analysis.answers import data, width
+from tests.analysis.studies.jobs.dependability.made_faults import faulty_run
+from tests.analysis.studies.jobs.dependability.test_depend_command import ARMS
+from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root
+from tests.analysis.studies.jobs.dependability.test_network import saved as lossy
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
+from tests.analysis.studies.jobs.simulation.test_scale_report import PARAMS
+from tests.analysis.studies.jobs.simulation.test_scale_report import both as scaled
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -210,9 +217,8 @@ def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.Capture
     assert any("a copy" in line for line in found["refused"])
 
 
-RUNS = Path(__file__).parents[5] / "data" / "runs"
 COMMANDS = (
-    ("depend report", "checkpoints"),
+    ("depend report", "faults"),
     ("depend network", "network"),
     ("scale report", "scaling"),
     ("scale fit", "scaling"),
@@ -224,15 +230,33 @@ COMMANDS = (
 )
 
 
-def run_of(kind: str) -> Path:
-    (path,) = RUNS.glob(f"cluster-{kind}_*.json")
-    return path
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run for each question: faults, a lossy line, replicas for a target, and three systems."""
+    folder = tmp_path_factory.mktemp("made")
+    for name in ("network", "scaling"):
+        (folder / name).mkdir()
+    faults = folder / "faults.json"
+    faults.write_text(json.dumps(faulty_run(ARMS)), encoding="utf-8")
+    rng = np.random.default_rng(1)
+    cores = {HALF: 0.5, ONE: 1, "job_stream:cores=2": 2}
+    told = {
+        (name, "stock", block): report([job(number, runs=rng.uniform(0.9, 1.1) / many, cores=many) for number in range(12)])
+        for name, many in cores.items()
+        for block in range(1, 5)
+    }
+    return {
+        "faults": faults,
+        "network": Path(lossy(folder / "network", MadeLine(root))),
+        "scaling": saved(folder / "scaling", scaled(), params=PARAMS),
+        "profile": saved(folder, told, params={name: {"cores": many} for name, many in cores.items()}),
+    }
 
 
-def moved(folder: Path, kind: str, *, elsewhere: bool, renamed: bool = False) -> Path:
-    told: Any = parsed(run_of(kind))
+def moved(folder: Path, run: Path, *, elsewhere: bool, renamed: bool = False) -> Path:
+    told: Any = parsed(run)
     if elsewhere:
-        told["machine_info"]["deeptweak"]["mem_total_bytes"] *= 4
+        told["machine_info"]["deeptweak"]["mem_total_bytes"] = 2**40
     if elsewhere or renamed:
         told["deeptweak"]["run_id"] = "another"
         for one in told["benchmarks"]:
@@ -243,21 +267,25 @@ def moved(folder: Path, kind: str, *, elsewhere: bool, renamed: bool = False) ->
 
 
 @pytest.mark.parametrize(("command", "kind"), COMMANDS)
-def test_runs_of_two_machines_are_refused(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Four times the memory: of that no factor of `predict` tells."""
+def test_runs_of_two_machines_are_refused(
+    command: str, kind: str, made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """More memory: of that no factor of `predict` tells."""
     step, *options = command.split(" --")
     words = [word for option in options for word in f"--{option}".split()]
-    assert main([*step.split(), str(run_of(kind)), str(moved(tmp_path, kind, elsewhere=True)), *words]) == 2
+    assert main([*step.split(), str(made[kind]), str(moved(tmp_path, made[kind], elsewhere=True)), *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "other.json: is of another machine" in err
 
 
 @pytest.mark.parametrize(("command", "kind"), [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))])
-def test_a_copy_changes_nothing_and_is_said(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_changes_nothing_and_is_said(
+    command: str, kind: str, made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     renamed = command.endswith("report")
-    alone = data(capsys, *command.split(), run_of(kind))
-    assert main([*command.split(), str(run_of(kind)), str(moved(tmp_path, kind, elsewhere=False, renamed=renamed)), "--json"]) == 0
+    alone = data(capsys, *command.split(), made[kind])
+    assert main([*command.split(), str(made[kind]), str(moved(tmp_path, made[kind], elsewhere=False, renamed=renamed)), "--json"]) == 0
     out, err = capsys.readouterr()
     both = json.loads(out)
     assert "a copy" in err + str(both.pop("refused", []))
@@ -265,31 +293,31 @@ def test_a_copy_changes_nothing_and_is_said(command: str, kind: str, tmp_path: P
     assert both == alone
 
 
-def test_a_copy_is_no_further_row_to_learn_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = run_of("profile"), moved(tmp_path, "profile", elsewhere=False)
+def test_a_copy_is_no_further_row_to_learn_from(made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = made["profile"], moved(tmp_path, made["profile"], elsewhere=False)
     alone, both = (data(capsys, "predict", "cv", *names[:count], "--by=run", "--models", "ridge") for count in (1, 2))
     assert both["validations"] == alone["validations"]
     assert any("a copy" in line for line in both["table"]["notes"])
 
 
-def test_a_copy_gives_a_law_no_further_jobs(tmp_path: Path) -> None:
-    alone, _ = points([str(run_of("scaling"))])
-    both, left_out = points([str(run_of("scaling")), str(moved(tmp_path, "scaling", elsewhere=False))])
+def test_a_copy_gives_a_law_no_further_jobs(made: dict[str, Path], tmp_path: Path) -> None:
+    alone, _ = points([str(made["scaling"])])
+    both, left_out = points([str(made["scaling"]), str(moved(tmp_path, made["scaling"], elsewhere=False))])
     assert both == alone
     assert any("a copy" in line for line in left_out)
 
 
 @pytest.mark.parametrize("first", ["whole", "part"])
-def test_of_a_run_that_was_resumed_the_whole_counts(first: str, tmp_path: Path) -> None:
-    told: Any = parsed(run_of("faults"))
+def test_of_a_run_that_was_resumed_the_whole_counts(first: str, made: dict[str, Path], tmp_path: Path) -> None:
+    told: Any = parsed(made["faults"])
     told["benchmarks"] = [one for one in told["benchmarks"] if one["extra_info"]["block"] <= 2]
     told["deeptweak"]["cells"] = [one for one in told["deeptweak"]["cells"] if one["block"] <= 2]
     part = tmp_path / "part.json"
     part.write_text(json.dumps(told), encoding="utf-8")
     refused: list[str] = []
-    names = [str(run_of("faults")), str(part)]
+    names = [str(made["faults"]), str(part)]
     (kept,) = of_one_machine(load_each(names if first == "whole" else names[::-1], refused), refused)
-    assert len(kept.cells) == 30
+    assert len(kept.cells) == 5 * len(ARMS)
     (line,) = refused
     assert line.startswith(f"{part}: ")
-    assert str(run_of("faults")) in line
+    assert str(made["faults"]) in line

@@ -103,8 +103,6 @@ def streamed_run(made: MadeStream = MadeStream(), runs: int = 4, seed: int = 1, 
     name = f"job_stream:arrivals=poisson:rate_per_s={made.rate_per_s:g}:slots={made.slots}"
     stocks = (STOCK, AGAIN) if again else (STOCK,)
     saved = saved_run(Made(arms=stocks, workloads=(name,), blocks=runs, seed=seed))
-    for part in (saved["deeptweak"], *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 5
     for at, benchmark in enumerate(saved["benchmarks"]):
         benchmark["extra_info"]["report"] = {"job": rows(made, 1000 * seed + at), "stream": [stream_row(made, at)]}
     return saved

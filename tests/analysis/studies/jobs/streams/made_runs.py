@@ -22,8 +22,6 @@ def run_of(reports: Mapping[str, Callable[[int], Report]], blocks: int = 5, seed
     primary = ("step_time_mean_s", "lower")
     made = Made(arms=(STOCK,), workloads=tuple(reports), primaries=dict.fromkeys(reports, primary), blocks=blocks, seed=seed)
     saved = saved_run(made)
-    for part in (saved["deeptweak"], *(one["extra_info"] for one in saved["benchmarks"])):
-        part["schema_version"] = 5
     for one in saved["benchmarks"]:
         one["extra_info"]["report"] = reports[one["extra_info"]["workload"]](one["extra_info"]["block"])
     return from_json(saved, f"made-{seed}.json")
