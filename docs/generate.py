@@ -43,9 +43,8 @@ PICTURES = Path(__file__).with_name("pictures")
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "turns_2026-11-25_amd-epyc-2cpu": ("forest", "parameters", "turns"),
-    "2026-11-21_gate_amd-epyc-2cpu": ("steps",),
+    "2026-11-21_gate_amd-epyc-2cpu": ("steps", "run_order"),
     "gpu-training_2026-11-26_nvidia-h200": ("telemetry",),
-    "switch_2026-11-21_amd-epyc-2cpu": ("run_order",),
     "monitoring-sampler_2026-11-22_amd-epyc-2cpu": ("overhead_forest",),
     "io_readahead_2026-11-22_amd-epyc-2cpu": ("io_bottleneck",),
     "power-cap_2026-11-22_amd-epyc-2cpu": ("power_forest", "power_trace", "power_predicted"),
