@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fixtures.kernel import cgroups
+from fixtures.process.proc import disband
 from fixtures.studies.command import spec as command
 from fixtures.studies.command.running import Running, Steps, watched, whole
 from fixtures.terms import Refused
@@ -115,9 +116,11 @@ with watched() as variables:
     print(flush=True)
     whole(sh(sys.argv[2]), Path(sys.argv[1]), variables)
 """
-    with doomed(script, str(tmp_path), f"{how} {line}; sleep 600"):
+    with doomed(script, str(tmp_path), f"{how} {line}; sleep 600") as (pid,):
         until(lambda: b"sleep" in b"".join(_line(pid)[:5] for pid in alive(word)), "it does not start")
+        entered = Path(f"/proc/{pid}/cgroup").read_text().partition("/deeptweak-command-")[2].split()[0]
     until(lambda: not alive(word), "it goes on")
+    until(lambda: not list(Path("/sys/fs/cgroup").rglob(f"*{entered}")), "its group stays")
 
 
 @pytest.mark.needs("root", "cgroups")
@@ -136,11 +139,11 @@ def test_who_starts_commands_shares_their_group_and_outlives_it(
         if not goes_back:
             monkeypatch.setattr(cgroups, "enter", lambda _: None)
     monkeypatch.undo()
+    entered = Path("/proc/self/cgroup").read_text()
+    assert (entered == own) is goes_back
     cgroups.enter(group.parent)
-    assert Path("/proc/self/cgroup").read_text() == own
-    for left in group.parent.glob("deeptweak-command-*"):
-        left.rmdir()
-    assert not goes_back or not list(group.parent.glob("deeptweak-command-*"))
+    if not goes_back:
+        disband(group.with_name("deeptweak-command-" + entered.partition("/deeptweak-command-")[2].split()[0]))
 
 
 def test_of_a_flood_nothing_is_lost(tmp_path: Path) -> None:
