@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fixtures.studies.command import choosing
-from fixtures.studies.command.choosing import Trial
+from fixtures.studies.command.bars import Trial
 from fixtures.studies.command.formats import FORMATS, ROWS
 from fixtures.studies.command.reading import Lines
 from fixtures.terms import Refused

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fixtures.studies.command import choosing, trial
+from fixtures.studies.command import bars, choosing, judging, trial
 from fixtures.studies.command import spec as command
-from fixtures.studies.command.choosing import Trial
+from fixtures.studies.command.bars import Trial
 from fixtures.studies.command.figures import Figure, figure
 from fixtures.studies.command.formats import FIGURES, STEPS, Format
 from fixtures.studies.command.reading import Value, compiled
@@ -82,14 +82,14 @@ def test_of_several_told_times_none_is_chosen() -> None:
     one = choosing.choose_steps(printed(*every(0.02, "data 5.05 ms/step compute 15.00 ms/step")))
     assert one
     with pytest.raises(Refused, match=r"tells 2 times .*--step-regex='data \(\?P<ms>"):
-        choosing.refuse_several(one)
+        judging.refuse_several(one)
 
 
 @pytest.mark.parametrize(("told_ms", "share"), [(5, "25%"), (19, None)])
 def test_told_times_that_are_a_part_of_what_passed_are_called_so(told_ms: int, share: str | None) -> None:
     one = choosing.choose_steps(printed(*every(0.02, f"compute {told_ms}.0 ms/step")))
     assert one
-    words = choosing.told_part(one)
+    words = judging.told_part(one)
     assert (words is None) == (share is None)
     assert share is None or share in str(words)
 
@@ -97,7 +97,7 @@ def test_told_times_that_are_a_part_of_what_passed_are_called_so(told_ms: int, s
 @pytest.mark.parametrize(("figure_s", "is_noted"), [(0.0009, True), (0.5, False)])
 def test_a_told_time_that_is_next_to_nothing_is_noted(figure_s: float, *, is_noted: bool) -> None:
     observed = Figure(Value("time", figure_s, 0.0), "events 911")
-    assert (choosing.tiny_figure(observed, 2.0, "events ([0-9]+)") is not None) == is_noted
+    assert (judging.tiny_figure(observed, 2.0, "events ([0-9]+)") is not None) == is_noted
 
 
 def test_of_nested_bars_the_finer_one_is_followed() -> None:
@@ -243,10 +243,10 @@ def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
 def test_a_coarse_figure_is_said_to_be_coarse() -> None:
     one = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.51 s/it")))
     assert one
-    assert "2 %" in str(choosing.coarse(one))
+    assert "2 %" in str(judging.coarse(one))
     exact = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.5103 s/it")))
     assert exact
-    assert choosing.coarse(exact) is None
+    assert judging.coarse(exact) is None
 
 
 # -- our clock judges
@@ -255,8 +255,8 @@ def test_a_coarse_figure_is_said_to_be_coarse() -> None:
 def judged(pattern: str, *lines: tuple[float, str]) -> None:
     row = Format("", "", STEPS, pattern)
     match = compiled(pattern).search(lines[0][1])
-    (one,) = choosing.seen(row, printed(*lines))
-    choosing.judge_steps(one, "--step-regex", match)
+    (one,) = bars.seen(row, printed(*lines))
+    judging.judge_steps(one, "--step-regex", match)
 
 
 @pytest.mark.parametrize(
@@ -294,14 +294,14 @@ def test_a_figure_that_is_no_duration_is_refused(pattern: str, line: str, cure: 
     told = figure(Format("", "", FIGURES, pattern), line)
     assert told
     with pytest.raises(Refused) as refused:
-        choosing.judge_figure(told, 2.0, "--result-regex", pattern, compiled(pattern).search(line))
+        judging.judge_figure(told, 2.0, "--result-regex", pattern, compiled(pattern).search(line))
     assert cure in str(refused.value)
 
 
 def test_a_duration_below_that_of_its_run_is_believed() -> None:
     told = figure(Format("", "", FIGURES, "done in ([0-9.]+) s"), "done in 1.7 s")
     assert told
-    choosing.judge_figure(told, 2.0, "--result-regex", "done in ([0-9.]+) s", compiled("done in ([0-9.]+) s").search("done in 1.7 s"))
+    judging.judge_figure(told, 2.0, "--result-regex", "done in ([0-9.]+) s", compiled("done in ([0-9.]+) s").search("done in 1.7 s"))
 
 
 # -- programs that run for a set time
@@ -323,7 +323,7 @@ def test_a_duration_below_that_of_its_run_is_believed() -> None:
     ],
 )
 def test_a_wall_time_that_the_command_line_sets_is_recognised(program: tuple[str, ...], took_s: float, word: str | None) -> None:
-    assert choosing.set_time(program, took_s) == word
+    assert judging.set_time(program, took_s) == word
 
 
 def test_a_run_that_takes_no_longer_for_standing_still_is_of_a_set_time() -> None:
@@ -332,9 +332,9 @@ def test_a_run_that_takes_no_longer_for_standing_still_is_of_a_set_time() -> Non
 
 
 def test_a_run_that_works_takes_longer_for_standing_still() -> None:
-    assert not choosing.was_absorbed(took_s=2.0, again_s=2.28, paused_s=0.3)
-    assert choosing.was_absorbed(took_s=2.0, again_s=2.01, paused_s=0.3)
-    assert choosing.was_absorbed(took_s=2.0, again_s=1.9, paused_s=0.3)
+    assert not judging.was_absorbed(took_s=2.0, again_s=2.28, paused_s=0.3)
+    assert judging.was_absorbed(took_s=2.0, again_s=2.01, paused_s=0.3)
+    assert judging.was_absorbed(took_s=2.0, again_s=1.9, paused_s=0.3)
 
 
 def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None:
@@ -357,11 +357,11 @@ def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None
     ],
 )
 def test_an_option_is_proposed_for_lines_that_nobody_knows(lines: list[tuple[float, str]], option: str) -> None:
-    assert next(iter(choosing.proposals(printed(*lines)))) == option
+    assert next(iter(judging.proposals(printed(*lines)))) == option
 
 
 def test_nothing_is_proposed_for_what_says_nothing() -> None:
-    assert not list(choosing.proposals(printed((1.0, "hello"), (2.0, "done"))))
+    assert not list(judging.proposals(printed((1.0, "hello"), (2.0, "done"))))
 
 
 # -- whole trials
