@@ -77,6 +77,19 @@ def test_neither_throughput_nor_power_ever_falls_with_the_clock(model: Own, part
         assert (np.diff(values) >= -1e-9 * values[:-1]).all()
 
 
+def test_where_measurements_fall_with_the_clock_the_curve_does_not() -> None:
+    """A third less at the full clock than at half of it: the curve stays level instead."""
+    rows = [
+        replace(row, throughput_images_per_s=0.3 * (row.throughput_images_per_s or 0.0)) if row.extra["throttle"] == 1.0 else row
+        for row in made_cpu.rows()
+    ]
+    fallen = fit_own.fit(gather(rows, "resnet50", 0.0, "cpu"))
+    clocks = np.linspace(0.25, 1.0, 50)
+    images = fallen.throughput_images_per_s(fallen.anchor([Partition((50.0, 50.0), (8, 8))]), clocks)
+    assert (np.diff(images) >= 0.0).all()
+    assert images[-1] >= 0.98 * 50.0 * 8 / 10 * 2 * 0.5
+
+
 @given(partition=ANY_PARTITION)
 def test_no_mix_is_promised_much_more_than_anything_that_was_measured(model: Own, partition: Partition) -> None:
     """At most twice the largest row: for made traces 1,900 images/s and 260 W."""
