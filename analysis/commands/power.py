@@ -194,7 +194,8 @@ def partition(  # what goes with what
 ) -> Answer:
     """The partition, batches and clocks that are predicted to give most images/s under a cap, out of a model's parameters.
 
-    Our own search by default: everything that was profiled and mixes of it, at every supported clock, never above the cap in prediction.
+    Our own search by default: every profiled partition at every supported clock, never above the cap in prediction. A model with a guard
+    band is held to the cap with its predicted power times the band.
     With --greedy the original's search, defects included. Curves of the models that fall with the clock are named below.
     """
     from analysis.studies.power import partition as partitions

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 class PartitionAnswer:
     """A setting and what the model predicts of it.
 
-    `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the partitions that the model was asked for,
-    one a memory clock. `profiled`: all processes are alike and that was on the profiling grid; elsewhere the model extrapolates.
-    `best_profiled` is the best answer of that kind, where one that was not profiled is predicted to be better still.
+    `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the partitions that the
+    model was asked for, one a memory clock. `guard` is the factor on `power_w` that the cap must hold.
     """
 
     setting: Setting
@@ -37,13 +36,12 @@ class PartitionAnswer:
     mem_util_percent: float
     cap_w: float
     evaluations: int
-    profiled: bool
-    best_profiled: PartitionAnswer | None = None
+    guard: float = 1.0
 
     @property
     def feasible(self) -> bool:
-        """Whether the predicted power is within the cap. Our own search answers nothing else; the original's does."""
-        return self.power_w <= self.cap_w
+        """Whether the guarded power is within the cap. Our own search answers nothing else; the original's does."""
+        return self.guard * self.power_w <= self.cap_w
 
 
 def rounded_up(cap_w: float) -> str:
@@ -51,7 +49,7 @@ def rounded_up(cap_w: float) -> str:
     return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
-def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, profiled: bool) -> PartitionAnswer:
+def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, guard: float = 1.0) -> PartitionAnswer:
     model = models[setting.mem_mhz]
     anchor = model.anchor([setting.partition])
     clock = np.array([setting.sm_mhz])
@@ -63,7 +61,7 @@ def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, eva
         mem_util_percent=float(anchor.mem_util_percent[0]),
         cap_w=cap_w,
         evaluations=evaluations,
-        profiled=profiled,
+        guard=guard,
     )
 
 
@@ -209,7 +207,7 @@ def greedy(
     if free > 0:
         _hand_out(search, shares, batches, free, fast=fast)
     setting = Setting(_partition(shares, batches), search.sm_mhz, search.mem_mhz)
-    return answer_of(models, setting, search.cap_w, search.evaluations, profiled=False)
+    return answer_of(models, setting, search.cap_w, search.evaluations)
 
 
 def _hand_out(search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool) -> None:

@@ -18,10 +18,10 @@ from control.called import JUDGE
 from .catalog import platforms
 from .greedy import PartitionAnswer, greedy
 from .search import best, profiled
-from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings, Unsupported, must_be_in, tenants_of
+from .terms import Partition, Platform, Predicted, Settings, Unsupported, must_be_in, tenants_of
 
 if TYPE_CHECKING:
-    from .terms import Anchor, Floats, Knobs, Model, Question, Speed, Tenant
+    from .terms import Anchor, Floats, Knobs, Model, Question, Setting, Speed, Tenant
 
 
 def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
@@ -94,36 +94,6 @@ def partition_of(tenants: Sequence[Tenant]) -> Partition:
     return Partition(tuple(tenant.share_percent for tenant in tenants), tuple(tenant.batch for tenant in tenants))
 
 
-def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo_ms: float) -> Setting:
-    """The setting of most images per second at most `cap` and with every tenant's batch done in `slo_ms`.
-
-    A tenant is taken to get images in proportion to its share. Raises: Infeasible, with the smallest cap that has a setting in time.
-    """
-    clocks = np.array(tables.platform.sm_mhz)
-    slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
-    result: list[tuple[float, Setting]] = []
-    least = np.inf
-    for mem_mhz, model in tables.models.items():
-        anchor = model.anchor(partitions).column()
-        power, speed = model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks)
-        in_time = 1000 * slowest <= slo_ms * speed
-        least = min(least, float(np.min(np.where(in_time, power, np.inf))))
-        worth = np.where(in_time & (power <= cap), speed, -np.inf)
-        row, at = divmod(int(np.argmax(worth)), len(clocks))
-        if worth[row, at] > 0:
-            result.append((float(worth[row, at]), Setting(partitions[row], float(clocks[at]), mem_mhz)))
-    if not result:
-        within = "at any cap" if least == np.inf else f"within {cap:g}; the smallest cap for it is {least:.1f}"
-        raise Infeasible(f"no measured partition has every batch done in {slo_ms:g} ms {within}.", least if least < np.inf else None)
-    return max(result, key=lambda entry: entry[0])[1]
-
-
-def waited_for(partition: Partition) -> float:
-    """How many images all tenants together finish while the one that waits longest finishes a batch."""
-    whole = sum(partition.shares)
-    return max(batch * whole / share for share, batch in zip(partition.shares, partition.batches, strict=True))
-
-
 def tables_of(question: Question) -> Tables:
     """The question's models, those at a memory clock that can be set here.
 
@@ -139,26 +109,27 @@ def tables_of(question: Question) -> Tables:
     return tables
 
 
-def searched(question: Question, cap: float, *, compatible: bool = False) -> PartitionAnswer:
-    """The best setting under a cap, the question's margin kept; `compatible` is the study's greedy search.
+def searched(question: Question, cap: float, *, compatible: bool = False, guard: float | None = None) -> PartitionAnswer:
+    """The best setting under a cap, the question's margin and latency bound kept; see `search.best` for `guard`.
 
+    `compatible` is the study's greedy search, which knows no latency.
     Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
     """
-    tables = tables_of(question)
-    if compatible and not (question.knobs.shares and question.knobs.sm_mhz):
+    tables, knobs = tables_of(question), question.knobs
+    if compatible and not (knobs.shares and knobs.sm_mhz):
         raise Unsupported("the greedy search is over shares and clocks, which cannot both be set here.")
-    return _found(tables, question.model, question.knobs, cap, question.margin, compatible)
-
-
-def best_in_time(question: Question, cap: float) -> Setting:
-    """The best setting under a cap: the whole search, or, where latency is bounded, among the partitions that were measured.
-
-    Raises: Unsupported; Infeasible; Refused.
-    """
-    if question.slo_ms is None:
-        return searched(question, cap).setting
-    tables = tables_of(question)
-    return best_within(tables, _settable(tables, question.knobs), cap - question.margin, question.slo_ms)
+    if compatible:
+        return _greedy(tables, question.model, knobs, cap, question.margin)
+    return best(
+        tables.models,
+        tables.platform,
+        cap,
+        network=question.model,
+        margin_w=question.margin,
+        only=_settable(tables, knobs),
+        slo_ms=question.slo_ms,
+        guard=guard,
+    )
 
 
 def settings_of(at: Setting, knobs: Knobs) -> Settings:
@@ -190,15 +161,9 @@ def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -
 
 
 @cache
-def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> PartitionAnswer:  # noqa: FBT001
-    models, platform = tables.models, tables.platform
-    if compatible:
-        return _if_settable(greedy(models, platform, cap, network=network, margin_w=margin), knobs)
-    return best(models, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes, only=_settable(tables, knobs))
-
-
-def _if_settable(answer: PartitionAnswer, knobs: Knobs) -> PartitionAnswer:
-    """The greedy search knows nothing of what can be set. Raises: Unsupported."""
+def _greedy(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float) -> PartitionAnswer:
+    """The greedy search knows nothing of what can be set. Raises: Unsupported; Infeasible."""
+    answer = greedy(tables.models, tables.platform, cap, network=network, margin_w=margin)
     partition = answer.setting.partition
     strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
     if strange:

@@ -12,6 +12,7 @@ from analysis.answer import Answer, Line, Part, marked, of_parts, text_table
 from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused
+from control.power.algorithms.steady import PROMISED
 from control.power.models.own import Own
 
 from . import fit_original, fit_own, held_out, parameters, quality
@@ -80,6 +81,7 @@ def document(fitted: Fitted) -> dict[str, Any]:
         "static": len(material.static),
         "left_out": dict(material.left_out),
         "findings": list(fitted.findings),
+        "guard": fitted.model.guard if isinstance(fitted.model, Own) else None,
         "held_out": dict(fitted.model.held_out) if isinstance(fitted.model, Own) else None,
         "held_out_given_mem_util": dict(fitted.given_mem_util) or None,
     }
@@ -116,8 +118,8 @@ def _decoded(content: bytes, file: Path) -> str:
         raise Refused(f"{file}: is no text in UTF-8; a file of traces is CSV.") from None
 
 
-QUANTITY_NAMES = {"throughput_images_per_s": "throughput", "dynamic_power_w": "dynamic power", "power_w": "power"}
-HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "in 90 %")
+QUANTITY_NAMES = {"throughput_images_per_s": "throughput", "power_w": "power"}
+HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "guarded")
 GIVEN = "throughput, given the measured memory utilisation, as the original's stage has it: of partitions that ran, no prediction"
 
 
@@ -133,6 +135,8 @@ def parts(fitted: Fitted) -> Iterator[Part]:
     yield from marked(("finding:", f"{result}") for result in fitted.findings)
     if isinstance(fitted.model, Own):
         yield _errors(fitted.model.held_out)
+        if fitted.model.guard is not None:
+            yield f"guard band: predicted power times {fitted.model.guard:.3f}, for {PROMISED:.0%} of rows held out by partition or clock"
         if fitted.given_mem_util:
             yield f"{GIVEN}:"
             yield _errors(fitted.given_mem_util)
@@ -147,7 +151,7 @@ def _errors(held_out: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Part:
     rows = []
     for grouping, result in held_out.items():
         for quantity, its in result.items():
-            shown = [its["mape"], its["inside"], its["median"], its["p95"], its["bias"], its["within_90"]]
+            shown = [its["mape"], its["inside"], its["median"], its["p95"], its["bias"], its["guarded"]]
             worst = f"{its['worst_group']} ({_percent(its['worst_group_mape'])})"
             rows.append([grouping, QUANTITY_NAMES[quantity], *map(_percent, shown), worst])
     return text_table(["held out by", "", *HEADS, "worst group"], rows, left=2)

@@ -107,11 +107,7 @@ def answer(request: PartitionRequest, *, greedy_mode: str | None, margin_w: floa
 def parts(request: PartitionRequest, result: Sequence[PartitionAnswer]) -> Iterator[Part]:
     """Return the table of settings, and what must be known of it."""
     unit = SPOKEN.get(request.unit, request.unit)
-    rows: list[list[str]] = []
-    for each in result:
-        rows.append(_row(each, f"{each.cap_w:g}", request.unit))
-        if each.best_profiled is not None:
-            rows.append(_row(each.best_profiled, "as profiled", request.unit))
+    rows = [_row(each, f"{each.cap_w:g}", request.unit) for each in result]
     yield Line(f"{request.network} on {request.platform.name}, predicted", tone="strong")
     yield text_table((f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %"), rows, left=2)
     yield from marked(("•", note) for note in _notes(result, unit))
@@ -134,8 +130,8 @@ def _notes(result: Sequence[PartitionAnswer], unit: str) -> Iterator[str]:
                 f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}: the original stops within 1 W of it, and keeps "
                 "its clock where handing out the share that is left leaves none under the cap."
             )
-    if any(each.best_profiled is not None for each in result):
+    for guard in dict.fromkeys(each.guard for each in result if each.guard != 1.0):
         yield (
-            "Where a row says `as profiled` below it, the partition above was never profiled: there the model extrapolates. "
-            "Measure it before you rely on the difference."
+            f"The search kept the predicted {unit} times {guard:.3f} below the cap: the guard band, "
+            "by what the model was off on held-out rows."
         )

@@ -90,9 +90,13 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
     spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
     if spans is not None:
         result += _outside(partition, spans)
-    if isinstance(model, Reference) and len(set(zip(partition.shares, partition.batches, strict=True))) > 1:
+    if _is_mixed(partition) and not any(map(_is_mixed, getattr(model, "partitions", ()))):
         result.append("processes differ; only equal ones were measured")
     return tuple(result)
+
+
+def _is_mixed(partition: Partition) -> bool:
+    return len(set(zip(partition.shares, partition.batches, strict=True))) > 1
 
 
 @cache

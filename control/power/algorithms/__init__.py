@@ -32,7 +32,7 @@ ALGORITHMS = {
     "morak": Algorithm("two processes; batch by latency, clock by the cap, in steps of 1 to 10 states", "ladder"),
     "pctodl": Algorithm("greedy partition, then the clock by the model's slope; no dead band", "pctodl", shadow=True),
     "powercap": Algorithm("the driver's power limit alone, over an even split", "limited"),
-    "steady": Algorithm("best partition, then the fastest state below the cap; the margin is learnt; no move without a reason", "steady"),
+    "steady": Algorithm("best partition, then the fastest state below the cap; a guard band is learnt; no move without a reason", "steady"),
 }
 
 

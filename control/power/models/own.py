@@ -1,216 +1,97 @@
-"""The project's own model of a network on a GPU: bounded, never falling with the clock, and it says how sure it is.
+"""The project's own model of a network on a GPU: a Gaussian process for each quantity, over partition and clock.
 
-What partitions give at the anchor clock is one `Surface` a quantity; what the clock makes of it is one monotone `Response` each for
-throughput and power, on top of the static power. Where clocks were not measured it errs on the safe side: below the lowest, throughput
-falls in proportion and power does not; above the highest, throughput stays and power rises with the cube.
+Throughput and power never fall with the clock. Where clocks were not measured the model errs on the safe side: below
+the lowest, throughput falls in proportion and power does not; above the highest, throughput stays and power rises with
+the cube.
 
-On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is said, and CPU seconds per second where watts are said;
-`clock` and `cap_unit` tell.
+On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is said, and CPU seconds per second where
+watts are said; `clock` and `cap_unit` tell.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from control.errors import Refused
 from control.power.terms import Anchor, Partition
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from control.power.terms import Floats
 
-COLUMNS = 5
+COLUMNS = 4
+MOST_STEPS = 8  # of the search for the kernel's scales: more fits the noise of small profiles
+MOST_TIMES = 2.0  # the largest measured value: nothing is predicted to be more
+CLOCKS = 32  # between which a curve over the clock is straight
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """Tenants of many partitions, flat: shape (tenants,), the first tenant of each partition in `first` (partitions,).
+def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Floats:
+    """What a process sees of partitions at clocks, each a part of the anchor's. Shape (partitions, 4).
 
-    `columns` (partitions, 5): means of ln share and ln batch, ln of the number of tenants, and the spreads (sd) of the first two,
-    which are 0 wherever all tenants are alike.
+    Mean ln share, ln of all shares together, batch (saturating: 3 at most between 1 image and many), ln clock.
     """
-
-    shares: Floats
-    batches: Floats
-    first: NDArray[np.intp]
-    columns: Floats
-
-    def total(self, of_tenants: Floats) -> Floats:
-        """Sum over each partition's tenants. Shape: (tenants,) to (partitions,)."""
-        return np.add.reduceat(of_tenants, self.first)
+    rows = [(np.mean(np.log(one.shares)), np.log(sum(one.shares)), -3.0 * np.mean(np.array(one.batches) ** -0.5)) for one in partitions]
+    return np.column_stack([np.array(rows, dtype=np.float64), np.log(part_of_anchor)])
 
 
-def features_of(partitions: Sequence[Partition]) -> Features:
-    """Take the partitions apart; there must be at least one, with at least one tenant each."""
-    counts = np.array([len(partition.shares) for partition in partitions], dtype=np.intp)
-    shares = np.fromiter(chain.from_iterable(partition.shares for partition in partitions), dtype=np.float64)
-    batches = np.fromiter(chain.from_iterable(partition.batches for partition in partitions), dtype=np.float64)
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
-    share_mean, share_sd = _moments(np.log(shares), first, counts)
-    batch_mean, batch_sd = _moments(np.log(batches), first, counts)
-    columns = np.column_stack([share_mean, np.log(counts), batch_mean, share_sd, batch_sd])
-    return Features(shares, batches, first, columns)
+def kernel() -> Any:
+    """A wide trend that reaches beyond what was measured, what departs from it nearby, and noise; of logarithms."""
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-
-def _moments(values: Floats, first: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Mean and population sd of each partition's tenants."""
-    mean = np.add.reduceat(values, first) / counts
-    spread = np.add.reduceat((values - np.repeat(mean, counts)) ** 2, first) / counts
-    return mean, np.sqrt(spread)
-
-
-@dataclass(frozen=True)
-class Response:
-    """Ratio to the value at the anchor clock: floor + (1 - floor) · rise(clock).
-
-    `rise` runs from 0 at the lowest of `clocks` through 1 at `anchor` and never falls, PCHIP between. A partition's floor, its ratio at the
-    lowest clock, is logistic(`level` - `slope` · ln(reference value / `unit`)): what does more at the anchor clock loses more below it. One
-    clock alone has rise (1,). `log_sd` is the sd of the logarithm between rows and this curve.
-    """
-
-    clocks: tuple[float, ...]
-    rise: tuple[float, ...]
-    anchor: float
-    level: float
-    slope: float
-    unit: float
-    log_sd: float
-
-    @cached_property
-    def _curve(self) -> PchipInterpolator:
-        return PchipInterpolator(self.clocks, self.rise)
-
-    def ratio(self, reference: Floats, clock: Floats) -> Floats:
-        """Ratio at `clock`; outside the measured clocks that of the nearest. Shape: that of both, broadcast."""
-        if len(self.clocks) == 1:
-            return np.ones(np.broadcast_shapes(np.shape(reference), np.shape(clock)))
-        floor = floor_of(self.level, self.slope, np.log(np.clip(reference, 1e-9, None) / self.unit))
-        risen: Floats = self._curve(np.clip(clock, self.clocks[0], self.clocks[-1]))
-        return floor + (1.0 - floor) * risen
-
-
-def floor_of(level: float, slope: float, log_reference: Floats) -> Floats:
-    """Ratio at the lowest clock, between 0 and 1."""
-    return 1.0 / (1.0 + np.exp(np.clip(slope * log_reference - level, -30.0, 30.0)))
-
-
-def one_clock(anchor: float) -> Response:
-    """What is known where only one clock was measured: nothing of others."""
-    return Response((anchor,), (1.0,), anchor, 0.0, 0.0, 1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Static:
-    """Static power at clocks, ascending, PCHIP between; outside them that of the nearest. `sd_w` is the spread of rows about it."""
-
-    clocks: tuple[float, ...]
-    power_w: tuple[float, ...]
-    sd_w: float
-
-    @cached_property
-    def _curve(self) -> PchipInterpolator:
-        return PchipInterpolator(self.clocks, self.power_w)
-
-    def at(self, clock: Floats) -> Floats:
-        """Watts, shape of `clock`."""
-        if len(self.clocks) == 1:
-            return np.full(np.shape(clock), self.power_w[0])
-        watts: Floats = self._curve(np.clip(clock, self.clocks[0], self.clocks[-1]))
-        return watts
-
-
-NONE = Static((0.0,), (0.0,), 0.0)
+    trend = ConstantKernel(10.0, (1.0, 1e3)) * RBF([3.0] * COLUMNS, (1.0, 30.0))
+    nearby = ConstantKernel(0.05, (1e-3, 1.0)) * Matern([1.0] * COLUMNS, (0.1, 10.0), nu=1.5)
+    return trend + nearby + WhiteKernel(1e-3, (1e-5, 0.1))
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A fitted quantity. `law`: see `law_of`. `scales` are one a column of `Features.columns`; `amplitude` and `noise` are sds of logs.
+    """A quantity over partitions and clocks: its logarithm at the model's points `rows`, and the kernel's parameters."""
 
-    `at` (points, columns) and `left` (points,) are where it was measured and what the law left over there, as logs; `rows` say which of the
-    model's partitions these points are. `inflation` makes the uncertainty that of rows held out. `limits` bound what the process may add.
-    """
-
-    law: tuple[float, ...]
-    scales: tuple[float, ...]
-    amplitude: float
-    noise: float
-    inflation: float
-    limits: tuple[float, float]
     rows: tuple[int, ...]
-    at: Floats
-    left: Floats
-
-    @cached_property
-    def _factor(self) -> tuple[Floats, bool]:
-        covariance = self.amplitude**2 * matern(self.at, self.at, np.array(self.scales))
-        covariance[np.diag_indices_from(covariance)] += self.noise**2
-        factor: tuple[Floats, bool] = cho_factor(covariance, lower=True)
-        return factor
-
-    @cached_property
-    def _weights(self) -> Floats:
-        weights: Floats = cho_solve(self._factor, self.left)
-        return weights
-
-    def beyond_law(self, columns: Floats) -> tuple[Floats, Floats]:
-        """What the process adds to the law's logarithm at `columns` (points, columns), and the sd of the sum. Shapes (points,)."""
-        cross = self.amplitude**2 * matern(columns, self.at, np.array(self.scales))
-        explained = solve_triangular(self._factor[0], cross.T, lower=True)
-        variance = self.amplitude**2 - np.einsum("ij,ij->j", explained, explained)
-        sd = self.inflation * np.sqrt(np.clip(variance, 0.0, None) + self.noise**2)
-        return np.clip(cross @ self._weights, *self.limits), sd
-
-    def predict(self, seen: Features) -> tuple[Floats, Floats]:
-        """Value, and the sd of its logarithm. Shapes (partitions,)."""
-        added, sd = self.beyond_law(seen.columns)
-        return np.exp(law_of(np.array(self.law), seen) + added), sd
+    logs: tuple[float, ...]
+    theta: tuple[float, ...]
 
 
-def law_of(law: Floats, seen: Features) -> Floats:
-    """Logarithm of the law. Shape (partitions,).
+def process_of(kernel: Any, at: Floats, logs: Floats, *, search: bool = False) -> Any:
+    """Scikit-learn's process of logarithms (rows,) at columns (rows, columns); with `search`, its scales are the likeliest."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from threadpoolctl import threadpool_limits
 
-    `law`: ln of the unit of D, a itself, ln of what one image of a batch that starts allows, of the sharpness between the two, of h, c, the
-    unit of F, g and q.
-    """
-    unit, share_power, start, corner, half, shrink, full_unit, full_half, sharpness = law
-    share = share_power * np.log(seen.shares / 100.0) + np.log(seen.batches / (seen.batches + np.exp(half)))
-    alone = least(share, start - unit + np.log(seen.batches), np.exp(corner))
-    demand = unit + np.exp(shrink) * np.log(seen.total(np.exp(alone)))
-    batch = np.exp(seen.columns[:, 2])
-    return least(demand, full_unit + np.log(batch / (batch + np.exp(full_half))), np.exp(sharpness))
-
-
-def least(a: Floats, b: Floats, sharpness: float) -> Floats:
-    """Logarithm of (A^-s + B^-s)^(-1/s), of the logarithms a and b: below the smaller of them, and close to it where they differ."""
-    joined: Floats = -np.logaddexp(-sharpness * a, -sharpness * b) / sharpness
-    return joined
+    process = GaussianProcessRegressor(kernel, optimizer=_few_steps if search else None)
+    # Matrices of a few hundred rows: further threads only wait for each other. A scale on its bound is meant to be there.
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return process.fit(at, logs)
 
 
-def matern(a: Floats, b: Floats, scales: Floats) -> Floats:
-    """Matérn 5/2 correlation of rows of a with rows of b. Shape (rows of a, rows of b)."""
-    far = distance(a, b, scales)
-    correlation: Floats = (1.0 + far + far**2 / 3.0) * np.exp(-far)
-    return correlation
+def fit_surface(rows: Sequence[int], at: Floats, values: Floats, theta: Sequence[float] | None = None) -> Surface:
+    """Fit a surface to positive values (rows,) at columns (rows, columns); with `theta`, the kernel's parameters are these."""
+    logs = np.log(values)
+    if theta is None:
+        theta = process_of(kernel(), at, _normal(logs), search=True).kernel_.theta
+    return Surface(tuple(map(int, rows)), tuple(map(float, logs)), tuple(map(float, theta)))
 
 
-def distance(a: Floats, b: Floats, scales: Floats) -> Floats:
-    """√5 times the distance, each column in its own scale. Shape as above."""
-    left, right = a / scales, b / scales
-    squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2.0 * left @ right.T
-    far: Floats = np.sqrt(5.0 * np.clip(squared, 0.0, None))
-    return far
+def _normal(logs: Floats) -> Floats:
+    """Logarithms of mean 0 and sd 1, which the kernel's amplitudes are of."""
+    normal: Floats = (logs - logs.mean()) / (logs.std() or 1.0)
+    return normal
 
 
-SURFACES = ("throughput_images_per_s", "dynamic_power_w", "sm_util_percent", "mem_util_percent")
+def _few_steps(unlikely: Any, start: Floats, bounds: Floats) -> tuple[Floats, float]:
+    from scipy.optimize import minimize
+
+    found = minimize(unlikely, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
+    return found.x, float(found.fun)
+
+
+SURFACES = ("throughput_images_per_s", "power_w", "sm_util_percent", "mem_util_percent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +110,19 @@ def spans_of(partitions: Sequence[Partition]) -> Spans:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated(Anchor):
-    """An anchor that knows how sure it is: sds of the logarithms of throughput and dynamic power, shape (partitions,)."""
+class Curves(Anchor):
+    """An anchor with throughput and power over the model's `clocks`. Shape (partitions, clocks)."""
 
-    throughput_log_sd: Floats
-    dynamic_power_log_sd: Floats
+    images: Floats
+    power: Floats
 
 
 @dataclass(frozen=True)
 class Own:
     """A fitted model; see `terms.Model`. `held_out` and `sources` are what is known of its making, and change no answer.
 
+    `points` are the partitions that were measured, each with its clock. `guard` is the guard band on power, `promised`
+    the part of rows that it is to hold for (see `control.power.algorithms.steady`); None where no row was held out.
     Quantities that the traces did not have are missing from `surfaces` and NaN in answers.
     """
 
@@ -248,68 +131,93 @@ class Own:
     mem_mhz: float
     clock: str
     cap_unit: str
-    sm_range_mhz: tuple[float, float]
-    partitions: tuple[Partition, ...]
+    anchor_clock: float
+    points: tuple[tuple[Partition, float], ...]
     surfaces: Mapping[str, Surface]
-    throughput_response: Response
-    power_response: Response
-    static: Static
+    guard: float | None
     held_out: Mapping[str, Any]
     sources: Mapping[str, Any]
+
+    @cached_property
+    def partitions(self) -> tuple[Partition, ...]:
+        return tuple(dict.fromkeys(partition for partition, _ in self.points))
 
     @cached_property
     def spans(self) -> Spans:
         return spans_of(self.partitions)
 
-    def anchor(self, partitions: Sequence[Partition]) -> Estimated:
-        """What each partition gives at the anchor clock, and how sure that is."""
+    @cached_property
+    def sm_range_mhz(self) -> tuple[float, float]:
+        clocks = [clock for _, clock in self.points]
+        return min(clocks), max(clocks)
+
+    @cached_property
+    def clocks(self) -> Floats:
+        low, high = self.sm_range_mhz
+        return np.linspace(low, high, CLOCKS) if low < high else np.array([low])
+
+    @cached_property
+    def _processes(self) -> dict[str, Any]:
+        partitions, clocks = zip(*self.points, strict=True)
+        at = columns_of(partitions, np.array(clocks) / self.anchor_clock)
+        return {
+            name: process_of(kernel().clone_with_theta(np.array(its.theta)), at[list(its.rows)], _normal(np.array(its.logs)))
+            for name, its in self.surfaces.items()
+        }
+
+    def anchor(self, partitions: Sequence[Partition]) -> Curves:
+        """What each partition gives at the anchor clock and over all clocks."""
         if not partitions:
-            return Estimated(*(np.empty(0) for _ in fields(Estimated)))
-        seen = features_of(partitions)
-        result = {name: self._at_anchor(name, seen) for name in SURFACES}
-        (throughput, throughput_sd), (power, power_sd) = result[SURFACES[0]], result[SURFACES[1]]
-        sm, mem = (np.minimum(result[name][0], 100.0) for name in SURFACES[2:])
-        return Estimated(sm, mem, throughput, power, throughput_sd, power_sd)
+            none, curves = np.empty(0), np.empty((0, len(self.clocks)))
+            return Curves(none, none, none, none, curves, curves)
+        top = np.array([self.anchor_clock])
+        images, power = (self._over(name, partitions, self.clocks) for name in SURFACES[:2])
+        sm, mem = (np.minimum(self._over(name, partitions, top)[:, 0], 100.0) for name in SURFACES[2:])
+        images_at_top, power_at_top = (_between(curves, self.clocks, top) for curves in (images, power))
+        return Curves(sm, mem, images_at_top, power_at_top, images, power)
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """All processes together; never falls with the clock."""
-        clock = np.asarray(sm_mhz, dtype=np.float64)
-        below = np.minimum(1.0, clock / self.sm_range_mhz[0])
-        return anchor.throughput_images_per_s * self.throughput_response.ratio(anchor.throughput_images_per_s, clock) * below
+        below = np.minimum(1.0, np.asarray(sm_mhz) / self.sm_range_mhz[0])
+        images: Floats = _between(_curves(anchor).images, self.clocks, sm_mhz) * below
+        return images
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """The whole board, in `cap_unit`; never falls with the clock."""
-        clock = np.asarray(sm_mhz, dtype=np.float64)
-        watts: Floats = self.static.at(clock) + self._dynamic(anchor, clock)
-        return watts
+        above = np.maximum(1.0, np.asarray(sm_mhz) / self.sm_range_mhz[1])
+        power: Floats = _between(_curves(anchor).power, self.clocks, sm_mhz) * above**3
+        return power
 
-    def power_sd_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """How far the real power may be from `power_w`, one sd, in `cap_unit`: anchor, clock and static together."""
-        clock = np.asarray(sm_mhz, dtype=np.float64)
-        unsure = np.hypot(_estimated(anchor).dynamic_power_log_sd, self.power_response.log_sd)
-        return np.hypot(self._dynamic(anchor, clock) * unsure, self.static.sd_w)
-
-    def throughput_sd_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """How far the real throughput may be from the predicted, one sd."""
-        unsure = np.hypot(_estimated(anchor).throughput_log_sd, self.throughput_response.log_sd)
-        return self.throughput_images_per_s(anchor, sm_mhz) * unsure
-
-    def _at_anchor(self, name: str, seen: Features) -> tuple[Floats, Floats]:
-        if name in self.surfaces:
-            return self.surfaces[name].predict(seen)
-        missing = np.full(len(seen.first), np.nan)
-        return missing, missing
-
-    def _dynamic(self, anchor: Anchor, clock: Floats) -> Floats:
-        above = np.maximum(1.0, clock / self.sm_range_mhz[1]) ** 3
-        watts: Floats = anchor.dynamic_power_w * self.power_response.ratio(anchor.dynamic_power_w, clock) * above
-        return watts
+    def _over(self, name: str, partitions: Sequence[Partition], clocks: Floats) -> Floats:
+        """Predict a quantity, made never to fall with the clock. Shape (partitions, clocks)."""
+        if name not in self.surfaces:
+            return np.full((len(partitions), len(clocks)), np.nan)
+        columns = columns_of(partitions, np.ones(len(partitions)))
+        at = np.repeat(columns, len(clocks), axis=0)
+        at[:, -1] = np.tile(np.log(clocks / self.anchor_clock), len(partitions))
+        known = np.array(self.surfaces[name].logs)
+        logs = known.mean() + (known.std() or 1.0) * self._processes[name].predict(at).reshape(len(partitions), len(clocks))
+        curves: Floats = np.maximum.accumulate(np.exp(np.minimum(logs, known.max() + np.log(MOST_TIMES))), axis=1)
+        return curves
 
 
-def _estimated(anchor: Anchor) -> Estimated:
-    if isinstance(anchor, Estimated):
+def _curves(anchor: Anchor) -> Curves:
+    if isinstance(anchor, Curves):
         return anchor
-    raise Refused("This model's uncertainty belongs to its own anchors: ask its `anchor` for them, not another model's.")
+    raise Refused("This model's curves belong to its own anchors: ask its `anchor` for them, not another model's.")
+
+
+def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
+    """Curves (…, clocks) at `at`, which is broadcast with their other axes; outside the clocks that of the nearest."""
+    shape = np.broadcast_shapes(curves.shape[:-1], np.shape(at))
+    if len(clocks) == 1:
+        return np.broadcast_to(curves[..., 0], shape).copy()
+    above = np.clip(np.searchsorted(clocks, at), 1, len(clocks) - 1)
+    weight = np.clip((at - clocks[above - 1]) / (clocks[above] - clocks[above - 1]), 0.0, 1.0)
+    every = np.broadcast_to(curves, (*shape, len(clocks)))
+    low, high = (np.take_along_axis(every, np.broadcast_to(one, shape)[..., None], -1)[..., 0] for one in (above - 1, above))
+    between: Floats = low + weight * (high - low)
+    return between
 
 
 def as_json(model: Own) -> dict[str, Any]:
@@ -317,12 +225,14 @@ def as_json(model: Own) -> dict[str, Any]:
     return {
         "clock": model.clock,
         "cap_unit": model.cap_unit,
-        "clock_range": list(model.sm_range_mhz),
-        "partitions": [{"shares": list(partition.shares), "batches": list(partition.batches)} for partition in model.partitions],
-        "surfaces": {name: _plain(surface) for name, surface in model.surfaces.items()},
-        "throughput_response": _plain(model.throughput_response),
-        "power_response": _plain(model.power_response),
-        "static": None if model.static == NONE else _plain(model.static),
+        "anchor_clock": model.anchor_clock,
+        "points": [
+            {"shares": list(partition.shares), "batches": list(partition.batches), "clock": clock} for partition, clock in model.points
+        ],
+        "surfaces": {
+            name: {one.name: list(getattr(surface, one.name)) for one in fields(Surface)} for name, surface in model.surfaces.items()
+        },
+        "guard": model.guard,
         "held_out": dict(model.held_out),
         "sources": dict(model.sources),
     }
@@ -330,23 +240,22 @@ def as_json(model: Own) -> dict[str, Any]:
 
 def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -> Own:
     """Read a model. Raises: KeyError, TypeError, ValueError, for what is none."""
-    partitions = tuple(_partition(one) for one in said["partitions"])
-    low, high = map(float, said["clock_range"])
-    if not 0.0 < low <= high:
-        raise ValueError(f"clock_range runs from {low:g} to {high:g}")
-    columns = features_of(partitions).columns
+    guard, anchor_clock = said["guard"], float(said["anchor_clock"])
+    points = tuple((_partition(one), float(one["clock"])) for one in said["points"])
+    if not points or not all(0.0 < clock < np.inf for clock in (anchor_clock, *(clock for _, clock in points))):
+        raise ValueError("it has no points, or a clock that is none")
+    if guard is not None and not 1.0 <= guard < np.inf:
+        raise ValueError(f"its guard band is {guard:g}; it is 1 or more")
     return Own(
         network=network,
         gpu=gpu,
         mem_mhz=mem_mhz,
         clock=str(said["clock"]),
         cap_unit=str(said["cap_unit"]),
-        sm_range_mhz=(low, high),
-        partitions=partitions,
-        surfaces={name: _surface(said["surfaces"][name], columns) for name in SURFACES if name in said["surfaces"]},
-        throughput_response=Response(**_tuples(said["throughput_response"])),
-        power_response=Response(**_tuples(said["power_response"])),
-        static=NONE if said["static"] is None else Static(**_tuples(said["static"])),
+        anchor_clock=anchor_clock,
+        points=points,
+        surfaces={name: _surface(said["surfaces"][name], len(points)) for name in SURFACES if name in said["surfaces"]},
+        guard=guard,
         held_out=said["held_out"],
         sources=said["sources"],
     )
@@ -354,24 +263,15 @@ def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -
 
 def _partition(said: Mapping[str, Any]) -> Partition:
     shares, batches = tuple(map(float, said["shares"])), tuple(map(int, said["batches"]))
-    if not shares or len(shares) != len(batches) or min(*shares, *batches) <= 0:
+    if not 0 < len(shares) == len(batches) or min(shares) <= 0 or min(batches) < 1:
         raise ValueError(f"a partition with shares {shares} and batches {batches}")
     return Partition(shares, batches)
 
 
-def _surface(said: Mapping[str, Any], columns: Floats) -> Surface:
-    rows, left = tuple(map(int, said["rows"])), np.array(said["left"], dtype=np.float64)
-    if len(rows) != len(left) or not set(rows) <= set(range(len(columns))) or not np.isfinite(left).all():
-        raise ValueError("what the law left over does not fit the partitions")
-    rest = {name: value for name, value in said.items() if name not in {"rows", "left"}}
-    return Surface(**_tuples(rest), rows=rows, left=left, at=columns[list(rows)])
-
-
-def _plain(record: Response | Static | Surface) -> dict[str, Any]:
-    """A record's fields as JSON knows them."""
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return {name: list(value) if isinstance(value, tuple | np.ndarray) else value for name, value in values.items() if name != "at"}
-
-
-def _tuples(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(map(float, value)) if isinstance(value, list) else float(value) for name, value in said.items()}
+def _surface(said: Mapping[str, Any], points: int) -> Surface:
+    rows, logs, theta = (tuple(said[one.name]) for one in fields(Surface))
+    if not 0 < len(rows) == len(logs) or not set(rows) <= set(range(points)):
+        raise ValueError("a surface that does not fit the points")
+    if len(theta) != len(kernel().theta) or not np.isfinite([*logs, *theta]).all():
+        raise ValueError("a surface whose numbers are none, or too few")
+    return Surface(rows, tuple(map(float, logs)), tuple(map(float, theta)))

@@ -15,7 +15,7 @@ from analysis.studies.power import fit_own, held_out, material, parameters
 from analysis.studies.power.material import gather
 from analysis.studies.power.traces import PartitionRow
 from analysis.terms import Refused
-from control.power.models.own import Estimated, Own, Surface, features_of, law_of
+from control.power.models.own import SURFACES, Curves, Own, columns_of, kernel, process_of
 from control.power.terms import Anchor, Partition
 from tests.analysis.studies.power import made_cpu, made_traces
 from tests.analysis.studies.power.command import model_at
@@ -77,38 +77,43 @@ def test_neither_throughput_nor_power_ever_falls_with_the_clock(model: Own, part
         assert (np.diff(values) >= -1e-9 * values[:-1]).all()
 
 
+def test_where_measurements_fall_with_the_clock_the_curve_does_not() -> None:
+    """A third less at the full clock than at half of it: the curve stays level instead."""
+    rows = [
+        replace(row, throughput_images_per_s=0.3 * (row.throughput_images_per_s or 0.0)) if row.extra["throttle"] == 1.0 else row
+        for row in made_cpu.rows()
+    ]
+    fallen = fit_own.fit(gather(rows, "resnet50", 0.0, "cpu"))
+    clocks = np.linspace(0.25, 1.0, 50)
+    images = fallen.throughput_images_per_s(fallen.anchor([Partition((50.0, 50.0), (8, 8))]), clocks)
+    assert (np.diff(images) >= 0.0).all()
+    assert images[-1] >= 0.98 * 50.0 * 8 / 10 * 2 * 0.5
+
+
 @given(partition=ANY_PARTITION)
 def test_no_mix_is_promised_much_more_than_anything_that_was_measured(model: Own, partition: Partition) -> None:
-    """The GPU is full at F·exp(what the process may add): for made traces that is below twice the best row, 1,900 images/s."""
+    """At most twice the largest row: for made traces 1,900 images/s and 260 W."""
     said = model.anchor([partition])
-    assert 0.0 < said.throughput_images_per_s[0] < 4000.0
-    assert 0.0 < said.dynamic_power_w[0] < 500.0
+    most = [2.0 * np.exp(max(model.surfaces[name].logs)) for name in SURFACES[:2]]
+    assert 0.0 < said.throughput_images_per_s[0] <= most[0] * (1 + 1e-9)
+    assert 0.0 < model.power_w(said, np.array([1950.0]))[0] <= most[1] * (1 + 1e-9)
     assert 0.0 <= said.sm_util_percent[0] <= 100.0
 
 
-def test_a_surface_adds_what_the_law_left_over_within_its_limits() -> None:
-    """e^0.2 times the law where that was measured, and no more than the limit allows; the sd there is that of noise alone."""
-    features = features_of([Partition((25.0, 25.0), (16, 16))])
-    law = fit_own.BEFORE
-    for limit, added in ((1.0, 0.2), (0.1, 0.1)):
-        surface = Surface(tuple(law), (1.0,) * 5, 0.5, 1e-3, 1.0, (-limit, limit), (0,), features.columns, np.array([0.2]))
-        value, log_sd = surface.predict(features)
-        assert np.log(value) - law_of(law, features) == pytest.approx(added, abs=1e-4)
-        assert 1e-3 < log_sd[0] < 2e-3
-
-
-def test_it_is_surer_of_what_was_measured_than_of_mixes_and_of_what_is_far(model: Own) -> None:
-    measured, mix, far = Partition((20.0, 20.0), (16, 16)), Partition((10.0, 40.0), (4, 64)), Partition((5.0,) * 20, (256,) * 20)
-    sure = model.anchor([measured, mix, far]).throughput_log_sd
-    assert sure[0] < sure[1]
-    assert sure[0] < sure[2]
+def test_a_surface_is_scikit_learns_process_of_these_rows_and_this_kernel() -> None:
+    """Two equal rows of logarithms 0 and 2, between which the noise decides: nearly their mean."""
+    at = columns_of([Partition((25.0, 25.0), (16, 16))] * 2, np.ones(2))
+    assert at[0] == pytest.approx([np.log(25.0), np.log(50.0), -0.75, 0.0])
+    process = process_of(kernel(), at, np.array([0.0, 2.0]))
+    assert process.predict(at[:1])[0] == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_partition_is_answered_alike_alone_and_among_others(model: Own) -> None:
     partitions = [Partition((10.0,), (4,)), Partition((20.0, 30.0), (8, 16)), Partition((40.0, 40.0), (64, 64))]
     together = model.anchor(partitions)
     for place, partition in enumerate(partitions):
-        assert model.anchor([partition]).dynamic_power_w[0] == pytest.approx(together.dynamic_power_w[place], rel=1e-9)
+        alone = model.anchor([partition]).throughput_images_per_s[0]
+        assert alone == pytest.approx(together.throughput_images_per_s[place], rel=1e-9)
     assert len(model.anchor([]).throughput_images_per_s) == 0
 
 
@@ -119,37 +124,40 @@ def test_rows_that_were_fitted_come_back_and_clocks_between_them_too(model: Own)
     assert said[0] == pytest.approx(x / (1.0 + x / 2500.0), rel=0.1)
 
 
-def test_held_out_errors_are_small_where_the_law_is_nearly_right_and_intervals_hold_what_they_promise() -> None:
-    material = gather(gpu_rows(), "net", 5001.0, "3080Ti")
-    judged = held_out.judge(material, fit_own.fit(material))
+@pytest.fixture(scope="module")
+def judged(model: Own) -> Own:
+    return held_out.judge(gather(gpu_rows(), "net", 5001.0, "3080Ti"), model)
+
+
+def test_held_out_errors_are_small_where_the_law_is_smooth(judged: Own) -> None:
     by_batch, by_clock = judged.held_out["batch"]["throughput_images_per_s"], judged.held_out["clock"]["throughput_images_per_s"]
     assert by_batch["rows"] == 27
     assert by_batch["groups"] == 3
-    assert by_batch["mape"] < 0.15
+    assert by_batch["mape"] < 0.2
     assert by_clock["groups"] == 3
-    assert judged.held_out["partition"]["throughput_images_per_s"]["within_90"] >= 0.85
     assert "mixed" not in judged.held_out
 
 
-def test_uncertainty_covers_static_dynamic_and_clock(model: Own) -> None:
-    anchor = model.anchor([Partition((20.0, 20.0), (16, 16))])
-    top, low = model.power_sd_w(anchor, np.array([1950.0, 300.0]))
-    assert 0.0 < low < top < 0.5 * model.power_w(anchor, np.array([1950.0]))[0]
-    assert (model.throughput_sd_images_per_s(anchor, np.array([900.0])) > 0.0).all()
+def test_the_guard_band_holds_what_it_promises_on_the_rows_it_is_learnt_from(judged: Own) -> None:
+    """27 rows by partition and 27 by clock: of the 54, 53 at least (the rank of 95 % of 55)."""
+    assert judged.guard is not None
+    assert 1.0 <= judged.guard < 1.5
+    held = [judged.held_out[name]["power_w"] for name in held_out.GUARDED]
+    assert sum(its["rows"] * its["guarded"] for its in held) >= 53 - 1e-9
+    assert judged.held_out["partition"]["throughput_images_per_s"]["guarded"] is None
 
 
-def test_another_models_anchor_has_no_uncertainty_of_this_one(model: Own) -> None:
+def test_another_models_anchor_has_no_curves_of_this_one(model: Own) -> None:
     plain = Anchor(*(np.array([50.0]) for _ in range(4)))
-    assert model.power_w(plain, np.array([1950.0])).shape == (1,)
     with pytest.raises(Refused, match="its own anchors"):
-        model.power_sd_w(plain, np.array([1950.0]))
+        model.power_w(plain, np.array([1950.0]))
 
 
 def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> None:
     parameters.write(model, tmp_path / parameters.file_name(model), "own")
     again = model_at(tmp_path)
     partitions = [Partition((10.0, 40.0), (4, 64)), Partition((25.0,), (32,))]
-    for name in Estimated.__dataclass_fields__:
+    for name in Curves.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(again.anchor(partitions), name), getattr(model.anchor(partitions), name))
     clocks = np.array([210.0, 777.0, 1950.0])
     np.testing.assert_array_equal(again.power_w(again.anchor(partitions[:1]), clocks), model.power_w(model.anchor(partitions[:1]), clocks))
@@ -158,10 +166,13 @@ def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("clock_range",), [0.0, 1950.0], "clock_range"),
-        (("partitions", 0, "shares"), [10.0, 10.0], "a partition with shares"),
-        (("surfaces", "throughput_images_per_s", "left"), [0.0], "does not fit the partitions"),
-        (("surfaces", "throughput_images_per_s", "law"), "drop table", "damaged"),
+        (("anchor_clock",), 0.0, "a clock that is none"),
+        (("points", 0, "clock"), -1.0, "a clock that is none"),
+        (("points", 0, "shares"), [10.0, 10.0], "a partition with shares"),
+        (("guard",), 0.5, "guard band is 0.5"),
+        (("surfaces", "throughput_images_per_s", "logs"), [0.0], "does not fit the points"),
+        (("surfaces", "throughput_images_per_s", "theta"), [0.0], "too few"),
+        (("surfaces", "throughput_images_per_s", "theta"), "drop table", "damaged"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(model: Own, tmp_path: Path, path: tuple[str, ...], value: object, said: str) -> None:
@@ -184,7 +195,7 @@ def test_without_power_only_power_is_missing() -> None:
     model = fit_own.fit(material)
     said = model.anchor([Partition((20.0,), (16,))])
     assert material.cap_unit == "none"
-    assert np.isnan(said.dynamic_power_w).all()
+    assert np.isnan(model.power_w(said, np.array([900.0, 1950.0]))).all()
     assert np.isfinite(said.throughput_images_per_s).all()
 
 
@@ -195,8 +206,8 @@ def test_with_one_clock_alone_it_errs_on_the_safe_side_at_others() -> None:
     anchor = model.anchor([Partition((20.0,), (16,))])
     half, full, above = model.throughput_images_per_s(anchor, np.array([975.0, 1950.0, 2100.0]))
     assert (half, above) == pytest.approx((full / 2.0, full))
-    dynamic = model.power_w(anchor, np.array([975.0, 1950.0])) - model.static.at(np.array([975.0, 1950.0]))
-    assert dynamic[0] == dynamic[1]
+    power = model.power_w(anchor, np.array([975.0, 1950.0, 2100.0]))
+    assert power == pytest.approx([power[1], power[1], power[1] * (2100.0 / 1950.0) ** 3])
 
 
 def test_cpu_traces_have_throttle_for_the_clock_and_cpu_seconds_for_watts() -> None:

@@ -136,7 +136,8 @@ def test_what_lies_outside_the_fit_or_was_never_measured_is_said(snapshot: Snaps
     """By the original's grid, or what an own model was fitted to: batches of 1 and 8, shares from 25 %, two processes at most."""
     one, other = reference(), made_cpu.model()
     assert beyond(one, Setting(equal(25, 4, 16), 1950.0, 5001.0)) == ()
-    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == ()
+    assert beyond(other, Setting(Partition((25.0, 25.0), (8, 8)), 1.0, 0.0)) == ()
+    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == ("processes differ; only equal ones were measured",)
     outside = [
         beyond(one, Setting(Partition((50.0, 25.0), (16, 16)), 2107.0, 5001.0)),
         beyond(one, Setting(Partition((1e-300,), (10**30,)), 1950.0, 5001.0)),

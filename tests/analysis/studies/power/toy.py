@@ -50,15 +50,6 @@ class Toy:
         return self.idle_w + self.mem_mhz / 500 + anchor.dynamic_power_w * (sm_mhz / 1950) ** (-0.3 if self.falling else 1.3)
 
 
-@dataclass(frozen=True, slots=True)
-class UnsureToy(Toy):
-    """The same, unsure by a tenth of what it predicts."""
-
-    def throughput_sd_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """One standard deviation."""
-        return self.throughput_images_per_s(anchor, sm_mhz) / 10
-
-
 def by_memory(*models: Toy) -> dict[float, Toy]:
     """The models as a search takes them."""
     return {one.mem_mhz: one for one in models}
