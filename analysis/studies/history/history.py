@@ -236,6 +236,9 @@ class _Gatherer:
         return logs
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
+        if cell.workload in run.by_place:
+            self._leave_out("benchmarks of one name that only their place in the file tells apart", f"{run.origin}: {cell.workload}")
+            return False
         what = "cells that contradict their own steps"
         try:
             must_not_contradict([cell])
