@@ -69,17 +69,27 @@ def read_arm(text: str, refused: list[str]) -> Arm:
     """
     path, tweakset = split(text)
     own: list[str] = []
-    runs = tuple(load_each([path], own))
+    runs = _distinct(load_each([path], own), own)
     if not runs:
         raise Refused(own[0] if len(own) == 1 else f"{path}: none of {len(own)} files can be read; the first: {own[0]}")
     refused += own
-    seen: dict[str, str] = {}
     for run in runs:
         must_have(run, "tweak set", filter(None, [tweakset]), run.tweaksets)
-        first = seen.setdefault(run.run_id, run.origin)
-        if first != run.origin:
-            raise Refused(f"{run.origin}: is the same run as {first} ({run.run_id}): a copy is no second measurement; name one of them.")
     return Arm(f"{path}:{tweakset}" if tweakset else text, runs, tweakset)
+
+
+def _distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
+    """Leave out copies, one line each in `refused`: of the files of one run, the one with most cells is kept."""
+    known: dict[str, Run] = {}
+    for run in runs:
+        other = known.get(run.run_id)
+        if other is None:
+            known[run.run_id] = run
+            continue
+        less, more = (run, other) if len(run.cells) <= len(other.cells) else (other, run)
+        known[run.run_id] = more
+        refused.append(f"{less.origin}: is the same run as {more.origin} ({run.run_id}): a copy is no second measurement.")
+    return tuple(known.values())
 
 
 def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:

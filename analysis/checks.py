@@ -58,6 +58,17 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
         raise NotComparable(f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was damaged or edited.")
 
 
+def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
+    """Check that two arms of one run have a machine in common: else what the machines differ in would count as the arm's.
+
+    Raises: NotComparable, naming the machines.
+    """
+    nodes = [{cell.node for cell in cells} for cells in (baseline, candidate)]
+    if all(nodes) and not nodes[0] & nodes[1]:
+        first, second = (first_few(sorted(node or "unknown" for node in own), 2) for own in nodes)
+        raise NotComparable(f"the arms ran on different machines: {first} against {second}, so the machine is part of any difference.")
+
+
 def means(key: str, requested: object, observed: object) -> bool:
     """Whether what the kernel answered means what was asked for, in its own words or rounded."""
     path = f"/proc/sys/{key.translate(str.maketrans('./', '/.'))}"

@@ -28,7 +28,7 @@ from .arms import (
     studies,
     without_candidate,
 )
-from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
+from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, must_share_machines, same_machine
 from .labels import TOLD_RATE, label_of
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, odd_notes, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
@@ -200,6 +200,8 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         for own, cells in zip((base, candidate), pairing.cells, strict=True):
             must_be_in_force(own.tweakset, cells)
             must_have_done_its_jobs(cells)
+        if base.runs & candidate.runs:
+            must_share_machines(*pairing.cells)
         must_not_contradict([*pairing.cells[0], *pairing.cells[1]])
         if pairing.samples is not None:
             must_be_same_work(*pairing.cells)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from analysis import studies
 
+from .checks import warnings_of
 from .compare import compare
 from .compare_answer import answer_of
 from .load import from_json
@@ -53,5 +54,5 @@ def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), 
             return replace(result, refused=[*refused, *result.refused])
     comparisons = compare(run)
     if not comparisons and not brief:
-        return replace(answer(rows_of([run], [])), refused=refused)
+        return replace(answer(rows_of([run], [])), refused=refused, warnings=warnings_of(run, ()))
     return answer_of(comparisons, [run], refused=refused, source=source)

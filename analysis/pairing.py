@@ -126,12 +126,18 @@ class Reader:
 
 
 def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
-    """Check what must be equal between runs before any of their cells are looked at: hardware, primary metric, the workload's parameters.
+    """Check what must be equal between runs before their cells are looked at: the benchmark itself, hardware, primary metric, parameters.
 
     Raises: NotComparable.
     """
     if same_runs(*arms):
         return
+    for run in (run for arm in arms for run in arm.runs):
+        if draft.workload in run.by_place:
+            raise NotComparable(
+                f"{run.origin} has several benchmarks of this name, told apart by nothing but their place in the file: none is known to be "
+                "that of another file. Give each a name."
+            )
     if other := other_hardware(arms[0].runs, arms[1].runs):
         raise NotComparable(other)
     for run in arms[1].runs:

@@ -218,7 +218,8 @@ class Run:
     false for formats of other tools that know no blocks: a run of theirs is one cell an arm and never carries a verdict alone.
     `commit` is the source revision that was measured, `+dirty` where it was edited, None where unknown. `place` says where cells ran if
     that was not the harness's own machine: target, nodes, and by whom and as what (`apply`, `workload_via`, `image`). `left_out` has a
-    sentence for each benchmark of another tool's file that holds no usable times; the warnings have it too.
+    sentence for each benchmark of another tool's file that holds no usable times; the warnings have it too. `by_place` are the workloads
+    that only their place in the file tells from others of their name: no other file's can be known to be the same.
     """
 
     origin: str
@@ -239,6 +240,7 @@ class Run:
     telemetry_file: Mapping[str, object] = field(default_factory=dict)
     place: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    by_place: frozenset[str] = frozenset()
 
     @property
     def is_monitored(self) -> bool:

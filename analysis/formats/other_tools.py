@@ -1,7 +1,8 @@
 """Files of hyperfine, google-benchmark, asv and AIPerf: each becomes what pytest-benchmark would have saved, and is read as that.
 
 A file is one run, and each of its benchmarks one cell. Whole lists of times are kept where the tool has them. A benchmark that failed,
-was skipped or took no time is left out with its reason; two of one name are told apart by their parameters, else by a number. Sources:
+was skipped or took no time is left out with its reason; two of one name are told apart by their parameters or labels, else by a number.
+Sources:
 hyperfine 1.15, `--export-json`; google-benchmark 1.4 to 1.8, `--benchmark_format=json` (docs/user_guide.md); asv 0.6,
 `results/MACHINE/*.json`; AIPerf, `profile_export_aiperf.json`.
 """
@@ -20,7 +21,7 @@ from typing import Any
 from analysis.metrics import quantile
 
 from .fields import Fault, Foreign
-from .pytest_benchmark import ARM, FAULTS
+from .pytest_benchmark import ARM, BY_PLACE, FAULTS, THROUGHPUT
 
 JSON = dict[str, Any]
 SCALES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
@@ -40,7 +41,8 @@ def read(saved: Mapping[str, object], origin: str) -> JSON | None:
     if "context" in saved and "benchmarks" in saved:
         return _google(top)
     if "request_latency" in saved and "request_throughput" in saved:
-        return _document([("request_latency", "", lambda: _summary(top.fields("request_latency")))])
+        when = top.optional_text("start_time") or top.optional_text("end_time")  # of the machine's own clock, without a zone
+        return _document([("request_latency", "", lambda: _aiperf_stats(top))], datetime=when)
     return None
 
 
@@ -48,24 +50,28 @@ def _document(entries: Iterable[Entry], **known: object) -> JSON:
     """Make the file; an entry whose statistics are no times becomes a fault with its reason."""
     entries = list(entries)
     benchmarks, faults = [], {}
-    for name, (_, _, stats) in zip(_told_apart([(name, params) for name, params, _ in entries]), entries, strict=True):
+    names, by_place = _told_apart([(name, params) for name, params, _ in entries])
+    for name, (_, _, stats) in zip(names, entries, strict=True):
         try:
             benchmarks.append(_benchmark(name, stats()))
         except Fault as fault:
             faults[name] = fault.reason
-    return {"machine_info": {}, "commit_info": {}, "datetime": None, **known, "benchmarks": benchmarks, FAULTS: faults}
+    return {"machine_info": {}, "commit_info": {}, "datetime": None, **known, "benchmarks": benchmarks, FAULTS: faults, BY_PLACE: by_place}
 
 
-def _told_apart(names: Sequence[tuple[str, str]]) -> list[str]:
-    """Give names that stand there twice their parameters; what is then still there twice gets a number from the second on."""
+def _told_apart(names: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Give names that stand there twice their parameters; what is then still there twice gets a number from the second on.
+
+    Returns: the names, and those of them that nothing but their place in the file tells apart.
+    """
     counts = Counter(name for name, _ in names)
     full = [f"{name} ({params})" if counts[name] > 1 and params else name for name, params in names]
-    seen: Counter[str] = Counter()
+    counts, seen = Counter(full), Counter[str]()
     result = []
     for name in full:
         seen[name] += 1
         result.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return result
+    return result, [own for own, name in zip(result, full, strict=True) if counts[name] > 1]
 
 
 def _benchmark(name: str, stats: JSON) -> JSON:
@@ -118,7 +124,9 @@ def _google(top: Foreign) -> JSON:
     context = top.fields("context")
     cpus = context.value.get("num_cpus")
     machine = {"node": context.optional_text("host_name"), "cpu": {"count": cpus}}
-    entries = [(str(name), "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()]
+    entries = [
+        (str(name), own[0].optional_text("label") or "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()
+    ]
     return _document(entries, machine_info=machine, datetime=context.optional_text("date"))
 
 
@@ -155,10 +163,27 @@ def _scaled(part: Foreign, name: str, scale_s: float) -> float:
     return Foreign({name: number * scale_s}, part.origin).time(name)
 
 
-def _summary(part: Foreign) -> JSON:
+def _aiperf_stats(top: Foreign) -> JSON:
+    """Read latencies, and the requests that were answered per second: with several in flight, not one over a latency."""
+    if top.value.get("was_cancelled"):
+        top.refuse("was cancelled before it ended")
+    failed = _failed_requests(top)
+    if failed:
+        top.refuse(f"has {failed:g} failed requests, and its latencies are those of the others alone")
+    part = top.fields("request_latency")
     scale_s = _scale_s(part, "unit")
-    names = {"min": "min", "q1": "p25", "median": "p50", "mean": "avg"}
-    return {ours: _scaled(part, theirs, scale_s) for ours, theirs in names.items()}
+    names = {"min": "min", "q1": "p25", "median": "p50", "q3": "p75", "max": "max", "mean": "avg"}
+    stats: JSON = {ours: _scaled(part, theirs, scale_s) for ours, theirs in names.items() if part.has(theirs)}
+    told = top.fields("request_throughput")
+    if told.text("unit") != "requests/sec":
+        told.refuse(f"has unit {told.text('unit')!r}, where requests/sec belongs")
+    return {**stats, THROUGHPUT: told.positive("avg")}
+
+
+def _failed_requests(top: Foreign) -> float:
+    counted = top.optional_fields("error_request_count")
+    listed = top.each("error_summary") if top.has("error_summary") else []
+    return max(counted.number("avg") if counted.has("avg") else 0, sum(part.number("count") for part in listed))
 
 
 def _asv(top: Foreign) -> JSON:

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import pairwise
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.plain import moment
@@ -39,6 +40,10 @@ SECONDS = frozenset({"s", "sec", "second", "seconds"})
 UNIT_FIELDS = ("unit", "units", "time_unit")
 # What a reader of another tool's file left out: name → what is wrong with it.
 FAULTS = "faults"
+# Benchmarks of one name that only their place in such a file tells apart.
+BY_PLACE = "by_place"
+# Calls per second where the file says how many, as where several were in flight; elsewhere it is 1 / mean.
+THROUGHPUT = "told_throughput_per_s"
 # And what that file calls the environment it was measured in, which then is the name of the only tweak set.
 ARM = "environment"
 INDEX = re.compile(r"\[\d+\]")
@@ -95,6 +100,7 @@ def from_json(saved: Mapping[str, object], origin: str) -> Run:
         design=Design(seed=0, blocks=1, steps=None, order=tuple(cells)),
         warnings=(*left_out, *warnings),
         left_out=left_out,
+        by_place=frozenset(top.optional(Fields.texts, BY_PLACE, ())) & cells.keys(),
         format="pytest-benchmark",
         baseline=arm,
         replicated=False,
@@ -146,8 +152,7 @@ def _cell(name: str, order: int, part: Fields, arm: str) -> Cell:
         return Cell(name, "pytest-benchmark", name, arm, 1, order, "skipped", reason)
     metrics = {ours: stats.time(theirs) for theirs, ours in STATISTICS.items()}
     least, median, mean = metrics["step_time_min_s"], metrics["step_time_median_s"], metrics["step_time_mean_s"]
-    if least > min(metrics["step_time_q1_s"], median, mean) * SLACK or metrics["step_time_q1_s"] > median * SLACK:
-        stats.refuse("contradicts itself: the minimum is not the least, or the lower quartile is above the median")
+    _in_order(stats, [least, metrics["step_time_q1_s"], median], mean)
     facts = {name: stats.whole(name) for name in ("rounds", "iterations") if stats.has(name)}
     steps = None
     contradictions: tuple[str, ...] = ()
@@ -158,7 +163,7 @@ def _cell(name: str, order: int, part: Fields, arm: str) -> Cell:
             contradictions += (f"the file says rounds = {facts['rounds']}, and holds {len(steps.wall_s)}; those it holds are believed.",)
         metrics |= computed
     else:
-        metrics["throughput_samples_per_s"] = 1 / mean
+        metrics["throughput_samples_per_s"] = stats.positive(THROUGHPUT) if stats.has(THROUGHPUT) else 1 / mean
     return Cell(
         id=name,
         study="pytest-benchmark",
@@ -172,6 +177,16 @@ def _cell(name: str, order: int, part: Fields, arm: str) -> Cell:
         facts=facts,
         contradictions=contradictions,
     )
+
+
+def _in_order(stats: Fields, low: list[float], mean: float) -> None:
+    """Refuse statistics that no list of times has. `low` are the minimum, the lower quartile and the median."""
+    upper = [stats.time(name) for name in ("q3", "max") if stats.has(name)]
+    ordered = [*low, *upper]
+    if any(one > next_one * SLACK for one, next_one in pairwise(ordered)):
+        stats.refuse("contradicts itself: minimum, quartiles and maximum are not in order")
+    if ordered[0] > mean * SLACK or (stats.has("max") and mean > upper[-1] * SLACK):
+        stats.refuse("contradicts itself: the mean does not lie between the minimum and the maximum")
 
 
 def _no_times(stats: Fields) -> str | None:

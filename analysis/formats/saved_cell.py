@@ -19,17 +19,22 @@ from .fields import LONGEST_S, Fields
 CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"
 FOUND, SET = "found", "set"
+# The CPU time of others is read a little before and after a slice: so many times the slice, and so many seconds, may lie between.
+AROUND, AROUND_S = 2.0, 0.5
 STOCK = "stock"  # whose values are those found
 UNTOUCHED = Applied({}, {}, {}, {})
 
 
-def read(part: Fields, key: CellKey, record: Fields | None) -> Cell:
-    """Read a cell by its line and, where it was measured, its record.
+def read(part: Fields, key: CellKey, record: Fields | None, cpu_count: object = None) -> Cell:
+    """Read a cell by its line and, where it was measured, its record. `cpu_count` is that of the machine, as far as it is known.
 
     Raises: Unreadable.
     """
     outcome = part.one_of("outcome", get_args(Outcome))
     name, reason, order = part.text("id"), part.optional_text("reason"), part.whole("order")
+    own_name = "{1}-{2}-b{3}".format(*key)
+    if name.removeprefix(f"{key[0]}/") != own_name:
+        part.refuse(f"has the id {name!r}, where that of {own_name!r} belongs")
     if outcome != "measured":
         if record is not None:
             record.refuse(f"was saved as measured, but the list of cells says {outcome}: {described(key)}")
@@ -46,6 +51,7 @@ def read(part: Fields, key: CellKey, record: Fields | None) -> Cell:
         steps = _part(whole, whole.warmup, slice(whole.warmup), *under_set)
     if record.has("turns"):
         slices_s = slices_of(record, whole)
+        _must_fit(record, slices_s, cpu_count)
     try:
         computed = metrics_of(steps)
     except ArithmeticError:
@@ -199,6 +205,16 @@ def slices_of(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
 def others_cpu_s(record: Fields) -> tuple[float | None, ...]:
     """Return the CPU time that others used in each round, seconds; None where that was not seen. Raises: Unreadable."""
     return tuple(part.up_to("others_cpu_s", LONGEST_S) for part in record.each("turns"))
+
+
+def _must_fit(record: Fields, slices_s: Sequence[Sequence[float]], cpu_count: object) -> None:
+    """Refuse more CPU time of others than the machine's CPUs have in a slice. Of another machine, a node, their number is not known."""
+    if not isinstance(cpu_count, int) or cpu_count < 1 or record.has("place"):
+        return
+    for part, slice_s, used_s in zip(record.each("turns"), slices_s, others_cpu_s(record), strict=True):
+        most_s = cpu_count * (AROUND * sum(slice_s) + AROUND_S)
+        if used_s is not None and used_s > most_s:
+            part.refuse(f"has others_cpu_s = {used_s:g}, where {cpu_count} CPUs have {cpu_count * sum(slice_s):.3g} s in the slice")
 
 
 def _slice_starts_s(part: Fields, steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:

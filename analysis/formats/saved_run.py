@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from analysis import studies as studies_of_runs
+from analysis.plain import moment
 from analysis.terms import Cell, Design, Factor, Outcome, Point, Run, Study, TweakSet, Workload
 from control.saved import SCHEMA_VERSION, Kind
 
@@ -35,14 +36,16 @@ def from_json(saved: object, origin: str) -> Run:
     top = Fields(saved, origin)
     ours = top.fields(OURS)
     _check_version(ours)
+    _check_times(ours)
     workloads = {name: part.record(Workload, name=name) for name, part in ours.items("workloads")}
     tweaksets = {name: _tweakset(name, part) for name, part in ours.items("tweaksets")}
     studies = {name: _study(name, part, tweaksets) for name, part in ours.items("studies")}
     records = _measured_records(top)
     design = _design(ours.fields("design"), tweaksets)
     known_names = ({*studies}, {*workloads}, {*tweaksets})
+    machine = top.fields("machine_info").optional_mapping(OURS)
     cells: dict[CellKey, Cell] = {}
-    ids: set[str] = set()
+    orders: set[int] = set()
     for part in ours.each("cells"):
         key = _key(part)
         undescribed = [name for name, known in zip(key, known_names, strict=False) if name not in known]
@@ -52,10 +55,10 @@ def from_json(saved: object, origin: str) -> Run:
             part.refuse(f"is there twice: {saved_cell.described(key)}")
         if not 1 <= key[3] <= studies[key[0]].blocks:
             part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}")
-        cell = saved_cell.read(part, key, records.get(key))
-        if cell.id in ids:
-            part.refuse(f"has the id {cell.id!r} of another cell")
-        ids.add(cell.id)
+        cell = saved_cell.read(part, key, records.get(key), machine.get("cpu_count"))
+        if cell.order in orders:
+            part.refuse(f"has the order {cell.order} of another cell")
+        orders.add(cell.order)
         for figures in studies_of_runs.hooks("with_figures"):
             cell = figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
         cells[key] = cell
@@ -77,7 +80,7 @@ def from_json(saved: object, origin: str) -> Run:
         workloads=workloads,
         tweaksets=tweaksets,
         cells=tuple(sorted(cells.values(), key=lambda cell: cell.order)),
-        machine=top.fields("machine_info").optional_mapping(OURS),
+        machine=machine,
         design=design,
         warnings=tuple(warnings),
         baseline="stock",
@@ -113,6 +116,12 @@ def _check_version(part: Fields) -> None:
         part.refuse(f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest known here", "update DeepTweak")
     if version < 1:
         part.refuse(f"has schema_version {version}, which never existed")
+
+
+def _check_times(ours: Fields) -> None:
+    started, ended = (moment(ours.value.get(name)) for name in ("started_utc", "ended_utc"))
+    if started and ended and ended < started:
+        ours.refuse(f"ended at {ours.text('ended_utc')}, before it started at {ours.text('started_utc')}")
 
 
 def _key(part: Fields) -> CellKey:

@@ -1,6 +1,7 @@
 """Change points of a series with one value a run: where its level changed to stay, and by how much.
 
-Three steps. Isolated outliers are pulled in, since one bad run is no new level. Then the series is asked whether steps explain it better
+Three steps. Isolated outliers are pulled in, since one bad run is no new level; three or more at an end of the series, all on one side,
+are no outliers but may be a level, and keep their values. Then the series is asked whether steps explain it better
 than noise (`step_evidence`); where they do it is cut at them and the parts are asked again (binary segmentation). Last, each change is
 placed anew between its neighbours and dropped where it no longer convinces.
 
@@ -19,6 +20,7 @@ the Bayes factor grows, so that 1/(2·BF) serves as a p-value. The measured rate
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -227,10 +229,10 @@ ROUNDING = 1e-12
 class ChangePoint:
     """A lasting change of level at `index`, the first point of the new level.
 
-    `before` and `after` are the mean levels up to the neighbouring changes, outliers pulled in; `shift` is their difference with its
-    95 % interval, widened for the memory of the noise. What other tools go by stands beside it, from the values as they are: `energy`,
-    the divergence Q of Matteson and James (alpha 1), and the plain t-test (None where neither side varies), whose p-value knows neither of
-    the search nor of memory and is far too small.
+    `before` and `after` are the mean levels up to the neighbouring changes. Outliers are pulled in towards their own level only, so that
+    no level is drawn towards its neighbour. `shift` is their difference with its 95 % interval, widened for the memory of the noise.
+    What other tools go by stands beside it, from the values as they are: `energy`, the divergence Q of Matteson and James (alpha 1), and
+    the plain t-test (None where neither side varies), whose p-value knows neither of the search nor of memory and is far too small.
     """
 
     index: int
@@ -266,28 +268,63 @@ def change_points(values: ArrayLike) -> Changes:
         raise ValueError(f"{n} values, at least {SHORTEST} are needed")
     if not np.isfinite(series).all():
         raise ValueError("a value is not a finite number")
-    tame = without_outliers(series)
+    first, last = odd_start(series), odd_end(series)
+    kept = [first] * (first >= SHORTEST_LEVEL) + [n - last] * (last >= SHORTEST_LEVEL)
+    tame = without_outliers(series, kept)
     if _constant(tame):
         return Changes((), 1.0)
     evidence = step_evidence(tame).log_bayes_factor
     settled = _settled(tame, _segmented(tame)) if evidence > CONVINCING else []
     edges = [0, *(step.splits[0] for step in settled), n]
-    points = (_described(series, tame, edges[at : at + 3], step.memory) for at, step in enumerate(settled))
+    levels = without_outliers(series, edges[1:-1])
+    points = (_described(series, levels, edges[at : at + 3], step.memory) for at, step in enumerate(settled))
     return Changes(tuple(points), min(1.0, 0.5 * math.exp(-max(evidence, -1.0))))
 
 
-def without_outliers(series: Floats) -> Floats:
-    """Pull outliers in towards the median of the points around them; steps stay, as do the last three of a new level.
+def without_outliers(series: Floats, splits: Sequence[int] = ()) -> Floats:
+    """Pull outliers in towards the median of the points around them; a step of six points or more stays.
 
-    Takes and returns: shape (points,), at least `SHORTEST` of them.
+    `splits`: the first point of each level but the first. The points around are then those of the same level alone.
+    Takes and returns: shape (points,).
     """
-    n, width = len(series), 2 * REACH + 1
-    ends = [np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in (*range(REACH), *range(n - REACH, n))]
-    inside = np.median(sliding_window_view(series, width), axis=1) if n >= width else np.empty(0)
-    local = np.concatenate([ends[:REACH], inside, ends[REACH:]])
+    local = np.concatenate([_medians_around(part) for part in np.split(series, splits)])
     off = series - local
-    typical = np.sort(np.abs(off))[: math.ceil(TYPICAL * len(series))].mean()
-    return np.asarray(local + np.clip(off, -LIMIT * typical, LIMIT * typical))
+    limit = LIMIT * _typical(off)
+    return np.asarray(local + np.clip(off, -limit, limit))
+
+
+def odd_end(series: Floats) -> int:
+    """Count the last points (up to five) that all lie as far as outliers on one side of the level before them.
+
+    One or two are outliers so far; from three on they may be a new level. Takes: shape (points,), at least `SHORTEST` of them.
+    """
+    for count in range(REACH, 0, -1):
+        head = series[:-count]
+        limit = LIMIT * _typical(head - _medians_around(head))
+        off = series[-count - 1 :] - np.median(head[-(2 * REACH + 1) :])
+        for beyond in (off > limit, off < -limit):
+            if beyond[1:].all() and not beyond[0]:  # if the point before is odd too, they are more than `count`
+                return count
+    return 0
+
+
+def odd_start(series: Floats) -> int:
+    """Count the first points that are odd as the last of `odd_end` are."""
+    return odd_end(series[::-1])
+
+
+def _typical(off: Floats) -> float:
+    """The mean distance from the local median, without the fifth of the points that lie farthest off."""
+    return float(np.sort(np.abs(off))[: math.ceil(TYPICAL * len(off))].mean())
+
+
+def _medians_around(series: Floats) -> Floats:
+    n, width = len(series), 2 * REACH + 1
+    if n < width:
+        return np.array([np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in range(n)])
+    ends = [np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in (*range(REACH), *range(n - REACH, n))]
+    inside = np.median(sliding_window_view(series, width), axis=1)
+    return np.concatenate([ends[:REACH], inside, ends[REACH:]])
 
 
 def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[int]:
@@ -331,9 +368,9 @@ def _between(series: Floats, splits: list[int]) -> list[Evidence]:
     return result
 
 
-def _described(series: Floats, tame: Floats, edges: list[int], memory: Floats) -> ChangePoint:
+def _described(series: Floats, levels: Floats, edges: list[int], memory: Floats) -> ChangePoint:
     start, split, stop = edges
-    before, after = tame[start:split], tame[split:stop]
+    before, after = levels[start:split], levels[split:stop]
     shift = float(after.mean() - before.mean())
     df = stop - start - 2
     spread = math.sqrt((((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()) / df)

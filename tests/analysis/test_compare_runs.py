@@ -94,9 +94,8 @@ def test_what_differs_in_more_than_the_tweak_is_no_comparison(name: str, snapsho
 
 def test_arms_that_cannot_be_had_are_refused(tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("runs/one.json", "copies/one.json", "copies/other.json"):
-        Path(name).parent.mkdir(exist_ok=True)
-        saved_file(tmp_path, BOTH, name)
+    Path("runs").mkdir()
+    saved_file(tmp_path, BOTH, "runs/one.json")
     saved_file(tmp_path, replace(BOTH, seed=2), "runs/two.json")
     renamed = arm(2, change=lambda saved: saved["deeptweak"].update(run_id="another"))
     refused: list[str] = []
@@ -105,7 +104,6 @@ def test_arms_that_cannot_be_had_are_refused(tmp_path: Path, snapshot: SnapshotA
     cases: dict[str, Callable[[], object]] = {
         "unknown tweak set": lambda: read_arm("runs/one.json:slow", refused),
         "no file": lambda: read_arm("runs/new-*.json", refused),
-        "a copy": lambda: read_arm("copies", refused),
         "a copy of another name": lambda: compare_arms(Side("base", (*arm(1, 2).runs, *renamed.runs)), [arm(3)]),
         "nothing in common": lambda: compare_arms(arm(1), [arm(2, made=Made(workloads=("lora_finetune",)))]),
     }
@@ -116,6 +114,21 @@ def test_arms_that_cannot_be_had_are_refused(tmp_path: Path, snapshot: SnapshotA
         complaints[name] = str(refusal.value)
     assert refused == []
     assert complaints == snapshot
+
+
+def on_nodes(nodes: Callable[[JSON], str]) -> Run:
+    saved = saved_run(Made())
+    for part in saved["benchmarks"]:
+        part["extra_info"]["node"] = nodes(part["extra_info"])
+    return from_json(saved, "run.json")
+
+
+def test_an_arm_on_a_machine_of_its_own_is_not_compared() -> None:
+    (one,) = compare(on_nodes(lambda cell: "other" if cell["tweakset"] == "stock-again" else "made-up"))
+    assert one.verdict == "not comparable"
+    assert one.reason == "the arms ran on different machines: made-up against other, so the machine is part of any difference."
+    (several,) = compare(on_nodes(lambda cell: f"node-{cell['block'] % 2}"))
+    assert several.primary is not None
 
 
 def test_other_settings_of_a_tweak_set_are_a_note() -> None:

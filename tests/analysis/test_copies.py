@@ -15,6 +15,7 @@ from analysis.load import from_json
 from analysis.studies.history.history import gather
 from analysis.terms import Refused
 from tests.stock_files import benchmark, document, session, stock_file
+from tests.synthetic import saved_run
 
 OTHERS = Path(__file__).parent / "formats" / "other_tools"
 
@@ -29,11 +30,30 @@ def test_two_files_of_one_second_are_two_runs(tmp_path: Path) -> None:
     assert gather(runs).runs == 2
 
 
-def test_a_copy_of_such_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_copy_of_such_a_file_is_refused_and_the_other_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         shutil.copy(OTHERS / "google_odd.json", tmp_path / f"{name}.json")
-    with pytest.raises(Refused, match="a copy is no second measurement"):
-        read_arm(str(tmp_path), [])
+    refused: list[str] = []
+    (run,) = read_arm(str(tmp_path), refused).runs
+    assert run.origin == str(tmp_path / "a.json")
+    (line,) = refused
+    assert line.startswith(f"{tmp_path / 'b.json'}: is the same run as {tmp_path / 'a.json'}")
+    assert main(["show", str(tmp_path)]) == 0
+    assert "a copy is no second measurement" in capsys.readouterr().err
+    assert main(["gate", str(tmp_path), str(OTHERS / "google.json"), "--max-regression=3%"]) == 2
+
+
+def test_of_the_files_of_one_run_the_one_with_most_cells_is_read(tmp_path: Path) -> None:
+    """As where a run was interrupted, saved, and went on."""
+    whole, part = saved_run(), saved_run()
+    part["deeptweak"]["cells"] = part["deeptweak"]["cells"][:6]
+    part["benchmarks"] = part["benchmarks"][:6]
+    stock_file(tmp_path / "a.json", part)
+    stock_file(tmp_path / "b.json", whole)
+    refused: list[str] = []
+    (run,) = read_arm(str(tmp_path), refused).runs
+    assert (run.origin, len(run.cells)) == (str(tmp_path / "b.json"), 12)
+    assert [line.partition(":")[0] for line in refused] == [str(tmp_path / "a.json")]
 
 
 @pytest.mark.parametrize("place", ["asv_results", "asv_results/vm", "asv_results/*/*.json"])

@@ -128,6 +128,13 @@ def test_times_that_may_be_alike_by_chance_are_no_copies(alike: str) -> None:
 STEPS = ("benchmarks", 0, "extra_info", "steps")
 METRICS = ("benchmarks", 0, "extra_info", "metrics")
 STUDY = ("deeptweak", "studies", "made_up")
+
+
+def rotated(cells: list[JSON]) -> list[JSON]:
+    """Let each cell be of the next block, and keep its id."""
+    return [{**cell, "block": cell["block"] % 6 + 1} for cell in cells]
+
+
 CELL = ("deeptweak", "cells", 0)
 EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "a newer version": (("deeptweak", "schema_version"), SCHEMA_VERSION + 1),
@@ -176,6 +183,9 @@ EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "flags in words": (("deeptweak", "interrupted"), "no"),
     "an id that is no text": ((*CELL, "id"), 5),
     "the id of another cell": ((*CELL, "id"), GOOD["deeptweak"]["cells"][-1]["id"]),
+    "the order of another cell": ((*CELL, "order"), 1),
+    "an end before the start": (("deeptweak", "ended_utc"), "2020-01-01T00:00:00+00:00"),
+    "blocks that change places": (("deeptweak", "cells"), rotated(GOOD["deeptweak"]["cells"])),
     "more work a second is worse": ((*STUDY, "primary"), {"name": "throughput_samples_per_s", "better": "lower"}),
 }
 REFUSED = {name: changed(place, value) for name, (place, value) in EDITED.items()} | {

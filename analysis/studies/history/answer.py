@@ -15,8 +15,8 @@ import numpy as np
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
 from analysis.labels import label_of
-from analysis.stats.changepoint import SHORTEST, without_outliers
-from analysis.wording import bracket, number
+from analysis.stats.changepoint import SHORTEST, SHORTEST_LEVEL, without_outliers
+from analysis.wording import bracket, number, percent
 
 if TYPE_CHECKING:
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
@@ -43,7 +43,7 @@ def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None
     lines = bullets(history.notes, "note:")
     return Answer(
         title="History" + "".join(f" on {machine}" for machine in _machine(history)),
-        findings=[*findings, *_short(history)],
+        findings=[*findings, *_odd_runs(history), *_short(history)],
         sections=[Section("", [*([table] if events else []), *lines])] if events or lines else [],
         legend=list(_legend(history)),
         data={
@@ -85,6 +85,15 @@ def _short(history: History) -> Iterator[Line]:
     short = sum(judged.p is None for judged in history.judged)
     if short:
         yield Line(f"{_counted(short, 'series')} not judged: fewer than {SHORTEST} runs.")
+
+
+def _odd_runs(history: History) -> Iterator[Line]:
+    """Name the series whose last runs are odd, each once for all metrics: too few for a level, so neither a change nor a quiet series."""
+    odd = {judged.series.name: judged for judged in reversed(history.judged) if judged.odd_last}
+    for name, judged in reversed(odd.items()):
+        runs = "the last run is" if judged.odd_last == 1 else f"each of the last {judged.odd_last} runs is"
+        off = f"{percent(judged.odd_gain)} or more off the level before"
+        yield Line(f"Not yet judged: {name}: {runs} {off} (+ is better). A new level needs {SHORTEST_LEVEL} runs.", tone="open")
 
 
 def _counted(count: int, noun: str) -> str:
@@ -215,6 +224,7 @@ def _series(judged: JudgedSeries) -> dict[str, object]:
         "machine": series.machine,
         "runs": len(series.points),
         "not_judged": judged.reason,
+        "odd_last": judged.odd_last,
         "p": judged.p,
         "p_adjusted": judged.p_adjusted,
         "changes": [_change(change) for change in judged.changes],

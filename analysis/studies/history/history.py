@@ -6,7 +6,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from analysis.arms import SHOWN_NAMES
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
@@ -15,7 +18,7 @@ from analysis.machine import Machines
 from analysis.pairing import metric_named
 from analysis.plain import PLACE, moment
 from analysis.stats.adjust import benjamini_hochberg
-from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points
+from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points, odd_end
 from analysis.switched import is_switched
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
 from control.names import first_few
@@ -105,7 +108,8 @@ class JudgedSeries:
     """A series, its changes, and the p-value of there being none; `p_adjusted` is that for all series together (Benjamini-Hochberg).
 
     A series whose `p_adjusted` is above the level has no changes, whatever its own p-value says. `reason` says why a series was not
-    judged, and then there are no p-values.
+    judged, and then there are no p-values. `odd_last` counts the last runs that are outliers on one side and belong to no change so far;
+    `odd_gain` is how far the mildest of them lies off the median of the others, above 0 is better.
     """
 
     series: RunSeries
@@ -113,6 +117,8 @@ class JudgedSeries:
     p: float | None = None
     p_adjusted: float | None = None
     reason: str | None = None
+    odd_last: int = 0
+    odd_gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +236,9 @@ class _Gatherer:
         return logs
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
+        if cell.workload in run.by_place:
+            self._leave_out("benchmarks of one name that only their place in the file tells apart", f"{run.origin}: {cell.workload}")
+            return False
         what = "cells that contradict their own steps"
         try:
             must_not_contradict([cell])
@@ -342,7 +351,7 @@ def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
     adjusted = benjamini_hochberg([series.p for series in judged if series.p is not None])
     for at, p_adjusted in zip(indices, adjusted, strict=True):
         changes = judged[at].changes if p_adjusted <= LEVEL else ()
-        judged[at] = replace(judged[at], changes=changes, p_adjusted=p_adjusted)
+        judged[at] = _with_odd_runs(replace(judged[at], changes=changes, p_adjusted=p_adjusted))
     return History(history.runs, history.first_utc, history.last_utc, tuple(judged), tuple(refused), history.notes)
 
 
@@ -351,6 +360,19 @@ def _judged(series: RunSeries) -> JudgedSeries:
         return JudgedSeries(series, reason=f"{len(series.points)} runs, at least {SHORTEST} are needed")
     changes = change_points([math.log(point.value) for point in series.points])
     return JudgedSeries(series, tuple(_change(series, point) for point in changes.points), changes.p)
+
+
+def _with_odd_runs(judged: JudgedSeries) -> JudgedSeries:
+    """Add the last runs that are odd and yet no level: neither a change nor a clean series is known of them."""
+    logs = [math.log(point.value) for point in judged.series.points]
+    count = odd_end(np.array(logs))
+    began = judged.changes[-1].found.index if judged.changes else 0
+    if not count or began >= len(logs) - count:
+        return judged
+    sign = 1.0 if judged.series.metric.better == "higher" else -1.0
+    level = median(logs[began:-count])
+    mildest = min((log - level for log in logs[-count:]), key=abs)
+    return replace(judged, odd_last=count, odd_gain=math.expm1(sign * mildest))
 
 
 def _change(series: RunSeries, point: ChangePoint) -> LevelChange:

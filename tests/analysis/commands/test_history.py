@@ -87,6 +87,22 @@ def test_an_improvement_fails_nothing(tmp_path: Path) -> None:
     assert main(["history", str(nights(tmp_path / "runs", {"sort": noisy(SLOWER[::-1])})), "--fail-on-regression"]) == 0
 
 
+def test_a_regression_fails_the_build_on_its_third_night(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After one or two nights at twice the time nothing is judged, and the answer says so."""
+    times_s = noisy(stepped((27, 0.1), (3, 0.2)), cv=0.005)
+    for late, code in ((1, 0), (2, 0), (3, 1)):
+        folder = nights(tmp_path / str(late), {"sort": times_s[: 27 + late]})
+        assert main(["history", str(folder), "--fail-on-regression", "--json"]) == code
+        said = json.loads(capsys.readouterr().out)
+        assert [one["odd_last"] for one in said["series"]] == [late % 3] * 2
+        assert main(["history", str(folder), "--fail-on-regression"]) == code
+        out = capsys.readouterr().out
+        assert ("Not yet judged: bench.py::sort" in out) == (late < 3)
+    (change,) = said["series"][0]["changes"]
+    assert (change["first"]["origin"][-15:], change["gain"]) == ("0027_night.json", pytest.approx(-0.5, abs=0.005))
+    assert change["low"] < -0.5 < change["high"]
+
+
 def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "slower", "--fail-on-regression", "--json"]) == 1
     said = json.loads(capsys.readouterr().out)

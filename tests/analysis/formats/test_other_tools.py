@@ -17,6 +17,7 @@ from analysis.load import from_json, load
 from analysis.terms import Unreadable
 
 HERE = Path(__file__).parent / "other_tools"  # as hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine
+EXPORTS = Path(__file__).parents[2] / "command/recordings/exports"  # as AIPerf 0.13 wrote them
 TURNS = Path(__file__).parents[3] / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 # The field names of AIPerf 0.3's export, with made-up numbers: it needs a server to measure.
 AIPERF: dict[str, Any] = {
@@ -190,6 +191,72 @@ def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
     assert cell.metrics["step_time_mean_s"] == pytest.approx(0.13)
 
 
+def test_the_throughput_of_aiperf_is_the_requests_per_second_it_says() -> None:
+    """With several requests in flight, it is not one over the mean latency."""
+    run = load(EXPORTS / "aiperf-fast.json")
+    assert run.cells[0].metrics["throughput_samples_per_s"] == pytest.approx(8.60716734698034)
+    assert run.started_utc == "2026-11-28T22:11:14.513258+00:00"
+    assert run.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"error_request_count": {"unit": "requests", "avg": 90}}, "has 90 failed requests"),
+        ({"error_summary": [{"error_details": {"code": 500}, "count": 3}, {"count": 1}]}, "has 4 failed requests"),
+        ({"was_cancelled": True}, "was cancelled before it ended"),
+        ({"request_throughput": {"unit": "requests/min", "avg": 8.0}}, "requests/min"),
+        ({"request_latency": {**AIPERF["request_latency"], "avg": 5000.0}}, "the mean does not lie between"),
+        ({"request_latency": {**AIPERF["request_latency"], "max": 90.0}}, "are not in order"),
+    ],
+)
+def test_a_run_of_aiperf_that_failed_or_contradicts_itself_is_refused(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        from_json({**AIPERF, **more}, "a.json")
+
+
+def test_failed_requests_of_the_recording_are_named() -> None:
+    with pytest.raises(Unreadable, match=r"aiperf-failed.json: .* left out, request_latency: it has 4 failed requests"):
+        load(EXPORTS / "aiperf-failed.json")
+
+
+def two_of_a_name(path: Path, times_ns: tuple[float, float], labels: tuple[str, str] | None = None) -> Path:
+    """Write google-benchmark's file with one name twice, as two families are that share it."""
+    entries: list[dict[str, Any]] = [
+        {"name": "BM_x/8", "family_index": at, "run_type": "iteration", "real_time": time_ns, "time_unit": "ns"}
+        for at, time_ns in enumerate(times_ns)
+    ]
+    for entry, label in zip(entries, labels or (), strict=False):
+        entry["label"] = label
+    date = f"2026-01-{1 + int(path.stem[1:]):02}T03:00:00+00:00"
+    path.write_text(json.dumps({"context": {"date": date, "num_cpus": 2}, "benchmarks": entries}))
+    return path
+
+
+def test_benchmarks_of_one_name_in_several_files_are_not_paired_by_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for at in range(8):
+        two_of_a_name(tmp_path / f"a{at}.json", (100 + at / 10, 200 + at / 10))
+        two_of_a_name(tmp_path / f"b{at + 8}.json", (200 + at / 20, 100 + at / 20))
+    assert {cell.workload for cell in load(tmp_path / "a0.json").cells} == {"BM_x/8", "BM_x/8 #2"}
+    arms = [str(tmp_path / "a*.json"), str(tmp_path / "b*.json")]
+    assert main(["compare", *arms, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [(one["workload"], one["verdict"]) for one in said] == [("BM_x/8", "not comparable"), ("BM_x/8 #2", "not comparable")]
+    assert "told apart by nothing but their place" in said[0]["reason"]
+    assert main(["gate", *arms, "--max-regression=3%"]) == 3
+    assert main(["history", str(tmp_path)]) == 3
+
+
+def test_a_label_tells_benchmarks_of_one_name_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for at in range(8):
+        off = at * 5 % 8 / 10
+        two_of_a_name(tmp_path / f"a{at}.json", (100 + off, 200 + off), ("zstd", "lz4"))
+        two_of_a_name(tmp_path / f"b{at + 8}.json", (200.02 + off, 100.02 + off), ("lz4", "zstd"))
+    assert main(["compare", str(tmp_path / "a*.json"), str(tmp_path / "b*.json"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["comparisons"]
+    assert {one["workload"]: one["verdict"] for one in said} == {"BM_x/8 (zstd)": "equivalent", "BM_x/8 (lz4)": "equivalent"}
+
+
 @pytest.mark.parametrize(
     ("saved", "why"),
     [
@@ -202,7 +269,7 @@ def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
         ({"context": {}, "benchmarks": []}, "no benchmark"),
         ({"result_columns": ["result"], "results": {"b.time_x": 3}}, "row"),
         ({"result_columns": ["result", "params"], "results": {"b.time_x": [[1.0], [["1", "2"]]]}}, "parameters"),
-        ({**AIPERF, "request_latency": {"unit": "ms"}}, "min"),
+        ({**AIPERF, "request_latency": {"unit": "ms"}}, "mean"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(saved: dict[str, Any], why: str) -> None:

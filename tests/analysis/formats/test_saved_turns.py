@@ -175,6 +175,17 @@ def test_others_hold_up_a_step_for_no_longer_than_they_ran_nor_than_it_took(used
     assert abs(gains[1]) < 1
 
 
+def test_more_time_of_others_than_the_cpus_have_is_refused() -> None:
+    saved = in_turns(saved_run(Made()))
+    saved["machine_info"]["deeptweak"]["cpu_count"] = 2
+    part = saved["benchmarks"][0]["extra_info"]["turns"][1]
+    part["others_cpu_s"] = 0.3  # of 4 steps of 40 ms
+    assert from_json(saved, "run.json").cells[0].others_cpu_s[1] == 0.3
+    part["others_cpu_s"] = 5.0
+    with pytest.raises(Unreadable, match=r"turns\[1\] has others_cpu_s = 5, where 2 CPUs have 0.3\d* s in the slice"):
+        from_json(saved, "run.json")
+
+
 @pytest.mark.parametrize("used_s", [1.7e308, 1e154, -1.0])
 def test_what_no_cpu_can_use_is_refused(used_s: float) -> None:
     record = Fields({"turns": [{"round": 1, "first": 1, "steps": 2, "others_cpu_s": used_s}]}, "run.json")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, ttest_ind
 
 from analysis.stats import changepoint
-from analysis.stats.changepoint import SHORTEST, change_points, energy_divergence, step_evidence, student, without_outliers
+from analysis.stats.changepoint import SHORTEST, change_points, energy_divergence, odd_end, step_evidence, student, without_outliers
 
 SEEDS = st.integers(0, 10_000)
 SETTLING = 60  # points after which AR(1) noise has forgotten where it began
@@ -146,6 +146,40 @@ def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
     series[57:] += 10
     assert at(series) == [57]
     assert at(series[:58]) == []  # a single one is an outlier
+
+
+@pytest.mark.parametrize("before", [7, 27, 40])
+@pytest.mark.parametrize("after", [3, 4])
+@pytest.mark.parametrize("factor", [1.3, 2.0])
+def test_a_short_last_level_is_found_and_described_by_its_own_runs(before: int, after: int, factor: float) -> None:
+    """Outliers of the old level would be clipped: the level after three runs is the mean of these runs, and the interval holds it."""
+    series = np.random.default_rng(before).normal(0, 0.005, before + after)
+    series[before:] += math.log(factor)
+    (point,) = change_points(series).points
+    assert point.index == before
+    assert point.after == pytest.approx(series[before:].mean(), abs=0.005)
+    assert point.low < math.log(factor) < point.high
+    (back,) = change_points(series[::-1]).points
+    assert back.index == after
+    assert back.before == pytest.approx(point.after)
+
+
+def test_one_or_two_odd_runs_at_the_end_are_counted_and_no_change() -> None:
+    quiet = np.random.default_rng(8).normal(0, 0.02, 30)
+    for count in (0, 1, 2):
+        series = quiet.copy()
+        series[30 - count :] += math.log(2)
+        assert (at(series), odd_end(series), odd_end(-series), odd_end(series[::-1])) == ([], count, count, 0)
+
+
+def test_an_outlier_of_a_short_level_is_pulled_towards_that_level() -> None:
+    series = np.random.default_rng(9).normal(0, 0.02, 60)
+    series[55:] += 0.5
+    series[57] += math.log(10)
+    (point,) = change_points(series).points
+    assert point.index == 55
+    assert point.low < 0.5 < point.high
+    assert point.after == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_change_in_noise_with_memory_is_found() -> None:
