@@ -257,8 +257,12 @@ def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(machi
 @pytest.mark.parametrize("stage", ["apply", "uninstall"])
 def test_a_script_that_mentions_what_has_no_way_back_is_refused_with_that_reason(machine: Tunables, stage: str) -> None:
     """And for no other: that the file cannot be written is none. What it would do with the file does not matter."""
-    (reason,) = with_script(machine, "cat /proc/sys/kernel/shm_rmid_forced", stage)
-    assert reason.startswith("its scripts mention /proc/sys/kernel/shm_rmid_forced: 1 destroys")
+    (reason,) = with_script(machine, "set -e\ncat /proc/sys/kernel/shm_rmid_forced", stage)
+    place = f"its script package/{stage}.sh, line 2 (cat /proc/sys/kernel/shm_rmid_forced), names kernel.shm_rmid_forced"
+    why = "1 destroys every shared memory segment that nothing is attached to; a script that only reads it is refused, too"
+    assert reason == f"{place}: {why}"
+    (reason,) = with_script(machine, "A=vm.drop; B=caches\nsysctl -w ${A}_$B=3", stage)
+    assert reason.startswith(f"its script package/{stage}.sh joins words to vm.drop_caches: writing it drops")
     assert with_script(machine, "# echo 3 > /proc/sys/vm/drop_caches", stage) == ()
 
 
