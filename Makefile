@@ -21,7 +21,8 @@ INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/nu
 .PHONY: bench test test-machine test-cluster test-all gpu-kit for-machine for-cluster setup help clean
 
 bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
-	$(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
+	@echo "Measuring: about ten minutes on 2 idle cores, longer on a busy machine. Until the first cell begins, frameworks are imported."
+	DEEPTWEAK_STARTED_AS=deeptweak $(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
 
 test: $(VENV)/test  ## four minutes on 2 idle cores: no root, no torch, no cluster, nothing is built (ARGS=tests/tweaks: a part)
 	$(PYTEST) -n auto --maxprocesses=8 --dist=worksteal --tier=quick $(ARGS)
@@ -63,14 +64,17 @@ $(VENV)/bin/python:
 
 # Light: nothing is compiled beforehand, since most of it is never imported.
 $(VENV)/test: pyproject.toml requirements.lock | $(VENV)/bin/python
+	@echo "Installing what the tests need into $(VENV): one to three minutes."
 	$(PIP) install --quiet --no-compile -c requirements.lock --editable '.[test]'
 	touch $@
 
 # Where no NVIDIA GPU answers, torch's CPU build is a twentieth of the size; where its index cannot be reached, the usual one serves.
 $(VENV)/bench: pyproject.toml requirements.lock | $(VENV)/bin/python
+	@echo "Installing what the main job needs into $(VENV): one to five minutes, torch first."
 	if ! nvidia-smi -L >/dev/null 2>&1 && \
 	    $(PYTHON) -c 'import urllib.request as u; u.urlopen("$(TORCH_CPU_INDEX)/torch/", timeout=10)' 2>/dev/null; \
 	then $(PIP) install --quiet --index-url $(TORCH_CPU_INDEX) $(TORCH); fi
+	@echo "torch is in place; now the rest."
 	$(PIP) install --quiet -c requirements.lock --editable '.[run,studies,kubernetes,workloads,monitors]'
 	touch $@
 

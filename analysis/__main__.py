@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in {"analysis", "control"}:
             raise
-        code = _failed(f"{error.name} is not installed: pip install 'deeptweak[studies]', or '.[studies]' in a clone.")
+        code = _failed(f"{error.name} is not installed: in the clone, pip install '.[studies]'.")
     except OSError as error:
         what = one_line(error.filename) if error.filename else "the answer cannot be written"
         code = _failed(f"{what}: {reason_of(error)}.")

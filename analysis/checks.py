@@ -204,10 +204,14 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     for comparison in comparisons:
         effect = comparison.primary
         if comparison.untouched and effect is not None and effect.p < LEVEL:
+            refused = comparison.guard and comparison.verdict == "not comparable"
+            ending = "nothing is concluded under this workload." if refused else "trust this workload's verdicts less."
+            one_in = max(20, min(1000, round(1 / max(effect.p, 1e-3))))
             lines.append(
                 f"A/A check: {comparison.tweakset} changes nothing, yet under {undigested(comparison.workload)} it differs from "
                 f"{comparison.baseline} by {percent(effect.gain)} (p {probability(effect.p)}, not adjusted). "
-                "One such check in 20 does so by chance; otherwise the machine was not quiet: trust this workload's verdicts less."
+                f"By chance, about one check in {one_in:,} differs so clearly; otherwise the "
+                f"machine was not quiet: {ending}"
             )
     lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings if _own(run, name, warning)]
     return lines
@@ -355,7 +359,7 @@ class Disturbance:
 
 def disturbances(run: Run) -> Iterator[Disturbance]:
     """What disturbed a run: other programs, other guests of its host."""
-    turns = "`--turns`, where its output has steps" if "command" in run.studies else "`--design=turns`"
+    turns = "`--turns`, if a step is a line of the output or a call of step()" if "command" in run.studies else "`--design=turns`"
     way_out = "measure more blocks" if run.design.kind == "turns" else f"let the arms take turns ({turns})"
     others = [(share, cell.block) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     stolen = [(cell.telemetry[STOLEN] / 100, cell.block) for cell in run.cells if STOLEN in cell.telemetry]

@@ -312,5 +312,5 @@ def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None
         notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
     if verdict in {"improved", "regressed"} and draft.second is not None and parts_ways(effect, draft.second):
         second = f"{label_of(draft.second.metric)} says {percent(draft.second.gain)}{bracket(draft.second.low, draft.second.high)}"
-        notes = (*notes, f"{label_of(effect.metric)} and {label_of(draft.second.metric)} part ways: {second}.")
+        notes = (*notes, f"{label_of(effect.metric)} and {label_of(draft.second.metric)} disagree: {second}.")
     return replace(draft, verdict=verdict, reason=reason, notes=notes)

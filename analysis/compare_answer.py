@@ -383,7 +383,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         ("can't tell", "neither a difference nor equality is shown; more blocks are needed. It does not mean 'no change'."),
         ("95 % interval", f"of this contrast alone; + is {_words(comparisons)[0]}."),
         ("p", f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together."),
-        ("would see", "the smallest difference that this run would have shown with 80 % probability (MDE)."),
+        ("would see", "the smallest difference that this run would have shown with 80 % probability (MDE); narrow tables leave it out."),
         *(("n", text) for design, text in UNITS.items() if design in designs),
         *(text for name, text in METRICS.items() if name in metrics),
     ]

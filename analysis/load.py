@@ -17,6 +17,7 @@ from .formats import other_tools, pytest_benchmark, record_file, saved_run, stra
 from .terms import Refused, Run, Unreadable
 
 GLOB = frozenset("*?[")
+NO_RUNS = frozenset({"commands", "progress", "scratch"})  # what a folder of saved runs has beside them (fixtures/studies/command, storage)
 Reading = TypeVar("Reading")
 
 
@@ -102,7 +103,7 @@ def _matches(name: str) -> list[Path]:
 
 
 def _results(paths: Iterable[Path]) -> list[Path]:
-    return sorted(path for path in paths if not _stands_beside(path))
+    return sorted(path for path in paths if path.parent.name not in NO_RUNS and not _stands_beside(path))
 
 
 def _stands_beside(path: Path) -> bool:
@@ -150,7 +151,7 @@ def parsed(path: Path) -> object:
 
     Raises: Unreadable.
     """
-    content = read_whole(path, "no such file; `pytest benchmarks/ --benchmark-save=NAME` writes one")
+    content = read_whole(path, "no such file; `deeptweak run` and `pytest benchmarks/ --benchmark-save=NAME` write one")
     try:
         saved, odd = _parsed(content)
         if odd and isinstance(saved, dict) and saved_run.recognises(saved):

@@ -102,7 +102,8 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
     contrasts = [guard for guard in without_guards(comparisons) if not guard.untouched]
     if not contrasts or not run.replicated or any(comparison.verdict in SEEN for comparison in contrasts):
         return None
-    mdes = [comparison.mde for comparison in contrasts if comparison.mde is not None]
+    refused = all(comparison.verdict == "not comparable" for comparison in contrasts)
+    mdes = [comparison.mde for comparison in contrasts if comparison.mde is not None and not refused]
     untouched = [comparison.primary.log_sd for comparison in comparisons if comparison.untouched and comparison.primary]
     others = [share for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     margin = min(comparison.margin for comparison in contrasts)
@@ -128,7 +129,7 @@ def _sentence(one: Unseen) -> str:
     head = f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} decided."
     if one.mde is None:
         return f"{head} Most often: {one.reason}"
-    noise = "" if one.aa_log_sd is None else f"equal arms scatter by {unsigned(one.aa_log_sd)} from block to block (A/A), so "
+    noise = "" if one.aa_log_sd is None else f"the A/A ratio varies by {unsigned(one.aa_log_sd)} (SD) from block to block, so "
     busy = "" if one.others is None else f"; other programs used {unsigned(one.others)} of the CPUs"
     least = unsigned(one.mde) + (" or more" if one.mde < LARGEST else "")
     seen = f"{noise}{one.blocks} blocks would show differences of {least} (median MDE){busy}."

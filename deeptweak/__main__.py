@@ -42,7 +42,7 @@ def main() -> int:
     name = words[0] if words else ""
     try:
         if name in {"", "-h", "--help"}:
-            print(_help())
+            _print_help()
             return 0 if name else USAGE
         if name == DEMO[0]:
             return _demo(words[1:])
@@ -60,8 +60,15 @@ def main() -> int:
         if error.name is None or (HOUSE / missing).exists():
             raise
         extra = EXTRAS.get(missing, "studies")
-        print(f"error: {missing} is not installed: pip install 'deeptweak[{extra}]', or '.[{extra}]' in a clone.", file=sys.stderr)
+        print(f"error: {missing} is not installed: in the clone, pip install '.[{extra}]'.", file=sys.stderr)
         return USAGE
+
+
+def _print_help() -> None:
+    try:
+        print(_help(), flush=True)
+    except BrokenPipeError:  # the reader has seen enough (`| head`); the interpreter's own flush at exit must not say so again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _with_project(words: list[str]) -> list[str]:
@@ -114,7 +121,7 @@ def _demo(words: list[str]) -> int:
         return code
     if sys.stdout.isatty():
         webbrowser.open(Path(DEMO_REPORT).resolve().as_uri())
-    install = "" if find_spec("pytest_benchmark") else "  pip install 'deeptweak[run]'      # '.[run]' in a clone\n"
+    install = "" if find_spec("pytest_benchmark") else "  pip install '.[run]'      # in the clone\n"
     own = "  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1"
     print(f"\nNow your own command, under two settings, as root:\n{install}{own}")
     return 0

@@ -76,6 +76,16 @@ def test_list_takes_the_path_of_a_manifest(call: Callable[..., Done], tmp_path: 
     assert path == name
 
 
+def test_list_names_the_scripts_of_a_set_without_a_description(call: Callable[..., Done], tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    lines = Path("data/tweaks/block-readahead.yaml").read_text().splitlines()
+    own.write_text("\n".join(line for line in lines if "deeptweak/description" not in line))
+    head, *rest = call("list", str(own)).out.splitlines()
+    assert head == "own, a tweak set"
+    scripts = [line for line in rest if line.startswith("  script ")]
+    assert scripts[0].partition("/apply.sh: mentions ")[2].startswith("/sys/block/")
+
+
 def test_list_refuses_of_a_file_what_a_plan_refuses(call: Callable[..., Done], tmp_path: Path) -> None:
     """With the same words, and with its warnings."""
     own = tmp_path / "own.yaml"

@@ -31,6 +31,15 @@ def test_the_help_has_every_command_once(monkeypatch: pytest.MonkeyPatch, capsys
     assert sorted(shown) == sorted({"demo", "run", *measuring.COMMANDS, *map(judging.command_of, judging.COMMANDS)})
 
 
+def test_the_help_ends_quietly_for_a_reader_that_has_seen_enough() -> None:
+    """As with `| head`: neither a traceback nor the interpreter's own complaint at its end."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "deeptweak", "--help"], cwd=HOUSE, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_without_a_command_it_says_what_there_is_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert called(monkeypatch=monkeypatch) == 2
 
@@ -135,7 +144,7 @@ def test_a_part_that_is_not_installed_says_how_it_is(
 
     monkeypatch.setattr(measuring, "main", without)
     assert called("doctor", monkeypatch=monkeypatch) == 2
-    assert f"deeptweak[{extra}]" in capsys.readouterr().err
+    assert f"in the clone, pip install '.[{extra}]'." in capsys.readouterr().err
 
 
 @pytest.mark.slow

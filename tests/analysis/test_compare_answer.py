@@ -281,7 +281,7 @@ def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[
     """`thp-always`: steps 4.8 % faster, throughput where it was; of `malloc-keep-memory` both say the same."""
     assert main(["compare", str(TURNS)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "thp-always (cnn_train): step and throughput part ways: throughput says -0.1 % [-4.1, 4.0]." in page
+    assert "thp-always (cnn_train): step and throughput disagree: throughput says -0.1 % [-4.1, 4.0]." in page
     assert "malloc-keep-memory (cnn_train)" not in page
 
 

@@ -285,3 +285,12 @@ def test_a_file_that_contradicts_its_own_steps_is_told_so() -> None:
     (line,) = disagreements({"step_time_p10_s": 0.11}, computed)
     assert "0.11" in line
     assert "0.1;" in line
+
+
+def test_files_that_a_folder_of_runs_has_beside_them_are_no_runs(tmp_path: Path) -> None:
+    """The commands that were measured, and the progress of runs that were interrupted."""
+    for name in ("Linux-64bit/0001_a.json", "commands/sleep-1.json", "progress/b.json"):
+        file = tmp_path / name
+        file.parent.mkdir()
+        file.write_text("{}")
+    assert find([str(tmp_path)]) == [tmp_path / "Linux-64bit/0001_a.json"]

@@ -54,7 +54,10 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_second_run_is_refused_and_told_who_holds_it(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     """Its pid and command, and since when."""
-    with pytest.raises(MachineHeld, match=rf"held by process {holder.pid} \(.* -c import sys .*\), since 20\d\d-"), lock.held(tmp_path):
+    with (
+        pytest.raises(MachineHeld, match=rf"held by process {holder.pid} \(.* -c import sys .*\) in /.*, since 20\d\d-"),
+        lock.held(tmp_path),
+    ):
         pass
 
 

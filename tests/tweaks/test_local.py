@@ -77,7 +77,7 @@ def test_a_value_that_stands_there_already_is_told(machine: Tunables) -> None:
 def test_a_key_that_this_kernel_does_not_know_stops_the_whole_set(machine: Tunables) -> None:
     """Half a tweak set would be measured under its full name."""
     found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "vm.swapiness", "10"))
-    assert found.cannot == ("vm.swapiness: this kernel has no such setting",)
+    assert found.cannot == ("vm.swapiness: this kernel has no such setting. Did you mean vm.swappiness?",)
     assert found.writes == ()
 
 
@@ -257,9 +257,87 @@ def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(machi
 @pytest.mark.parametrize("stage", ["apply", "uninstall"])
 def test_a_script_that_mentions_what_has_no_way_back_is_refused_with_that_reason(machine: Tunables, stage: str) -> None:
     """And for no other: that the file cannot be written is none. What it would do with the file does not matter."""
-    (reason,) = with_script(machine, "cat /proc/sys/kernel/shm_rmid_forced", stage)
-    assert reason.startswith("its scripts mention /proc/sys/kernel/shm_rmid_forced: 1 destroys")
+    (reason,) = with_script(machine, "set -e\ncat /proc/sys/kernel/shm_rmid_forced", stage)
+    place = f"its script package/{stage}.sh, line 2 (cat /proc/sys/kernel/shm_rmid_forced), names kernel.shm_rmid_forced"
+    why = "1 destroys every shared memory segment that nothing is attached to; a script that only reads it is refused, too"
+    assert reason == f"{place}: {why}"
+    (reason,) = with_script(machine, "A=vm.drop; B=caches\nsysctl -w ${A}_$B=3", stage)
+    assert reason.startswith(f"its script package/{stage}.sh joins words to vm.drop_caches: writing it drops")
     assert with_script(machine, "# echo 3 > /proc/sys/vm/drop_caches", stage) == ()
+
+
+LACKING = "its scripts use /sys/kernel/mm/lru_gen/enabled: this kernel has no such setting; the script can do without"
+NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script can do without"
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi -pm 1; fi", NO_GPU_TOOL),
+        ("which nvidia-smi && nvidia-smi -pm 1", NO_GPU_TOOL),
+        ("type -P nvidia-smi >/dev/null || exit 0\nnvidia-smi -pm 1", NO_GPU_TOOL),
+        ("test -x /usr/bin/nvidia-smi && /usr/bin/nvidia-smi -pm 1", NO_GPU_TOOL),
+        ("nvidia-smi -pm 1 || true; nvidia-smi -i 0 2>/dev/null || :", NO_GPU_TOOL),
+        ("for g in 0 1; do nvidia-smi -i $g || continue; done", NO_GPU_TOOL),
+        ("P=/sys/kernel/mm/lru_gen/enabled; if [ -f $P ]; then echo 1 > $P; fi", LACKING),
+        ("D=/sys/kernel/mm/lru_gen; [[ -d ${D} ]] && echo 1 > /sys/kernel/mm/lru_gen/enabled", LACKING),
+        ('for f in /sys/kernel/mm/lru_gen/enabled; do [ -w "$f" ] || continue; echo 1 > $f; done', LACKING),
+        ("echo 1 > /sys/kernel/mm/lru_gen/enabled || true", LACKING),
+        ("if grep -q 1 /sys/kernel/mm/lru_gen/enabled; then :; fi", LACKING),
+        (
+            "for d in /sys/block/sd* /sys/block/vd*; do [ -d $d ] || continue; echo 1 > $d/queue/x; done",
+            "its scripts use /sys/block/sd*: nothing on this machine matches; the script can do without",
+        ),
+    ],
+)
+def test_what_a_script_can_do_without_is_a_warning(machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str, warning: str) -> None:
+    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+    found = planned(machine, scripts=(Script("p", "apply", f"echo 1 > /proc/sys/vm/swappiness\n{text}"),))
+    assert found.cannot == ()
+    assert warning in found.warnings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "command -v nvidia-smi || exit 1; nvidia-smi -pm 1",
+        'command -v nvidia-smi >/dev/null || { echo "no nvidia-smi"; exit 2; }\nnvidia-smi -pm 1',
+        "if ! command -v nvidia-smi; then\n  echo missing\n  exit 1\nfi\nnvidia-smi -pm 1",
+        "nvidia-smi -pm 1 || true; nvidia-smi -i 0",
+        "nvidia-smi -pm 1 || exit 1",
+        "[ -w /sys/kernel/mm/lru_gen/enabled ] || exit 1; echo 1 > /sys/kernel/mm/lru_gen/enabled",
+        "echo 1 > /sys/kernel/mm/lru_gen/enabled",
+    ],
+)
+def test_what_a_script_demands_must_be_there(machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+    assert len(with_script(machine, f"echo 1 > /proc/sys/vm/swappiness\n{text}")) == 1
+
+
+def test_a_file_that_sysctl_loads_is_named_and_searched(machine: Tunables) -> None:
+    loaded = machine.root / "opt/99.conf"
+    loaded.parent.mkdir()
+    loaded.write_text("# tuned\nvm.swappiness = 10\n-vm.dirty_ratio=5\n")
+    text = "sysctl -qp /opt/99.conf >/dev/null; sysctl --load=/opt/none.conf; sysctl -p $F; sysctl --system"
+    found = planned(machine, scripts=(Script("p", "apply", text),))
+    assert found.cannot == ()
+    assert found.warnings == (
+        "its script p/apply.sh loads /opt/99.conf: now sets vm.swappiness, vm.dirty_ratio",
+        "its script p/apply.sh loads /opt/none.conf: the plan cannot see what that file sets",
+        "its script p/apply.sh loads a file that only its variables name: the plan cannot see what that file sets",
+        "its script p/apply.sh loads all of the system's sysctl files: the plan does not list what they set",
+    )
+    loaded.write_text("vm.swappiness = 10\nkernel.yama.ptrace_scope = 1\nvm/drop_caches = 3\n")
+    (reason,) = with_script(machine, "sysctl -p /opt/99.conf")
+    assert reason.startswith("its script package/apply.sh loads /opt/99.conf, line 3, which sets vm.drop_caches: writing it drops")
+    (machine.root / "etc/sysctl.d").mkdir(parents=True)
+    (machine.root / "etc/sysctl.d/9.conf").write_text("kernel.modules_disabled=1\n")
+    assert "/etc/sysctl.d/9.conf, line 1, which sets kernel.modules_disabled" in with_script(machine, "sysctl --system")[0]
+
+
+def test_what_a_script_writes_itself_is_no_unseen_file(machine: Tunables) -> None:
+    text = "cat > /etc/sysctl.d/9.conf <<E\nvm.swappiness=1\nE\nsysctl -p /etc/sysctl.d/9.conf; sysctl -p -; sysctl -p <(cat x)"
+    assert planned(machine, scripts=(Script("p", "apply", text),)).warnings == ()
 
 
 def test_only_the_stages_that_apply_must_find_their_files(machine: Tunables) -> None:

@@ -50,6 +50,28 @@ MENTIONED = [
     "D=0000:00:03.0; echo 1 > /sys/bus/pci/devices/$D/reset",
     "printf 'state\\n' | xargs -I{} sh -c 'echo mem > /sys/power/{}'",
     "bash -c 'echo b > /proc/sysrq-trigger'",
+    'declare -A S=( [kernel.kexec_load_disabled]=1 [vm.x]=3 ); for k in "${!S[@]}"; do sysctl -w "$k=${S[$k]}"; done',
+    "declare -A S; S[vm.drop_caches]=3",
+    'S["vm.compact_memory"]=1',
+    "S['net.ipv4.route.flush']=1",
+    "declare -A S=([kernel/tainted]=1)",
+    "A=vm.drop; B=caches; sysctl -w ${A}_${B}=3",
+    "A=drop_; B=caches; echo 3 > /proc/sys/vm/$A$B",
+    "K=vm.drop_; K+=caches; sysctl -w $K=3",
+    "printf -v k '%s_%s' drop caches; sysctl -w vm.$k=3",
+    "printf 'vm.%s_%s=3\\n' drop caches | sysctl -p -",
+    "sysctl -p <(printf '%s\\n' vm.drop_caches=3)",
+    "sysctl -p <<<'vm.drop_caches=3'",
+    "sed -i 's/^.*vm.swappiness.*/vm.drop_caches=1/' /etc/sysctl.conf",
+    "sed -i 's/^#\\(vm.drop_caches\\)/\\1/' /etc/sysctl.conf",
+    "cd /proc/sys/vm; for k in {drop,x}_caches; do echo 3 > $k; done",
+    "a=(drop caches); IFS=_; echo 3 > /proc/sys/vm/${a[*]}",
+    "k=drop-caches; sysctl -w vm.${k//-/_}=3",
+    "for K in DROP_CACHES; do sysctl -w vm.${K,,}=3; done",
+    "echo 3 > /proc/sys/vm/$'drop\\x5fcaches'",
+    "python3 - <<'P'\nfor k, v in {'kernel.tainted':1,'vm/drop_caches':3}.items(): put(k, v)\nP",
+    'python3 -c \'a, b = "drop", "caches"; open(f"/proc/sys/vm/{a}_{b}", "w").write("3")\'',
+    "while read -r k v; do sysctl -w kernel.$k=$v; done <<E\nkexec_load_disabled 1\nE",
 ]
 
 
@@ -68,10 +90,21 @@ def test_a_script_that_mentions_what_has_no_way_back_is_refused(text: str) -> No
         "ip link set eth0 mtu 9000; ip addr flush dev eth0; echo f > /sys/class/net/eth0/queues/rx-0/rps_cpus",
         "for d in /sys/block/*/; do echo none > ${d}queue/scheduler; done",
         "# echo 3 > /proc/sys/vm/drop_caches",
+        "declare -A S=([vm.dirty_ratio]=10); for k in ${!S[@]}; do sysctl -w $k=${S[$k]}; done; for c in cpu[0-9]*; do :; done",
+        "A=vm.dirty; for B in ratio background_ratio; do sysctl -w ${A}_${B}=5; done",
+        'usage() { echo "usage: $0 [--drop-caches] [--${x}_$y]"; }; free | grep -i caches',
+        "write() { local p=/proc/sys/${1//./\\/}; echo $2 > $p; }; write vm.swappiness 10",
     ],
 )
 def test_a_script_that_names_other_settings_is_not_refused(text: str) -> None:
-    assert forbidden(text) == {}
+    assert forbidden(text) == []
+
+
+def test_a_refused_name_has_its_line() -> None:
+    """The first line that names the setting; none where only several lines together do."""
+    found = forbidden("#!/bin/bash\n# drop_caches\nsysctl \\\n  -w vm.x=1\nsysctl -w kernel.${k}_disabled=1\n")
+    assert (found[0].line, found[0].key) == (5, "kernel.modules_disabled")
+    assert [(one.line, one.key) for one in forbidden("A=drop\nB=caches\necho 3 > $D/${A}_$B")] == [(0, "vm.drop_caches")]
 
 
 def test_no_script_of_the_catalogue_mentions_what_has_no_way_back() -> None:

@@ -30,6 +30,7 @@ MENTIONED: dict[str, tuple[str, ...]] = {
     'echo ${f:-/sys/a} "$(cat /sys/b)" `cat /sys/c`': ("/sys/a", "/sys/b", "/sys/c"),
     "echo 1 > /sys/{a,b}/c": ("/sys/*/c",),
     "echo 1 > /proc/self/root//sys/a": ("/sys/a",),
+    'S=([vm.x]=1); S["net.core.y"]=2': ("/proc/sys/vm/x", "/proc/sys/net/core/y"),
     "echo 1 > $d/queue/x": ("*/queue/x",),
     "cat /etc/hosts; x.sh; https://docs.kernel.org/a": (),
 }

@@ -21,7 +21,8 @@ CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whateve
 LEGEND = (
     ("noise", "how far the ratio to the baseline scatters between blocks (standard deviation of its logarithm)."),
     ("A/A", "the same of arms that changed nothing: the machine's own noise."),
-    ("seen with", "the smallest gain or loss that so many blocks find with this power (MDE)."),
+    ("seen with", "the smallest gain or loss that so many blocks find with this power (MDE), by the noise of all arms of the workload."),
+    ("compare", "its `would show` is of each contrast's own noise, so the two figures differ."),
     ("[95 %]", "as far as the pilot knows its own noise: with few blocks it knows it badly."),
 )
 
