@@ -12,7 +12,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from tests import needs
-from tests.kernel_lock import kernel_lock, kernel_unchanged
+from tests.kernel_lock import kernel_lock, kernel_unchanged, takes_turns
 from tests.needs import NEEDS, REFERENCE, TIERS, Tier, needs_of
 from tests.sessions import place
 from tests.waiting import HASTE, PATIENCE_S
@@ -21,6 +21,7 @@ __all__ = ["REFERENCE", "kernel_lock", "kernel_unchanged", "place"]  # fixtures
 LEFT_OUT = pytest.StashKey["dict[Tier, int]"]()  # how many tests of each other tier
 CHOSEN = pytest.StashKey[int]()  # and of those that were asked for
 CLUSTER = "tests/cluster/"
+KERNEL = "this machine's kernel"
 
 # A test never judges time: no deadline, and no complaint about examples that a busy machine is slow to draw. With CI set, every run draws
 # the same ones. A path that does not exist lets pytest read this file too, in an environment that may have no tests' packages.
@@ -73,29 +74,35 @@ def tier_of(item: pytest.Item) -> Tier:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the tiers that were asked for."""
     asked = config.getoption("tier") or TIERS
-    longest: list[pytest.Item] = []
-    rest: list[pytest.Item] = []
+    # The longest first: a process is to have begun them when the others come to their end.
+    chosen: dict[str, list[pytest.Item]] = {CLUSTER: [], KERNEL: [], "": []}
     others: list[pytest.Item] = []
     left_out = config.stash[LEFT_OUT] = {}
     for item in items:
         tier = tier_of(item)
         if tier in asked:
-            (longest if tier == "cluster" else rest).append(item)
+            module = item.nodeid.partition("::")[0]
+            chosen[CLUSTER if tier == "cluster" else KERNEL if takes_turns(module) else ""].append(item)
         else:
             left_out[tier] = left_out.get(tier, 0) + 1
             others.append(item)
-    items[:] = longest + rest
+    items[:] = [item for part in chosen.values() for item in part]
     config.stash[CHOSEN] = len(items)
     if others:
         config.hook.pytest_deselected(items=others)
 
 
 class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # xdist's, which mypy does not see
-    """A module's fixtures are set up once; a folder's, where they are a cluster."""
+    """A module's fixtures are set up once; a folder's, where they are a cluster.
+
+    All that hold this machine's kernel are of one process: others would only wait for it.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return module.rpartition("/")[0] if module.startswith(CLUSTER) else module
+        if module.startswith(CLUSTER):
+            return module.rpartition("/")[0]
+        return KERNEL if takes_turns(module) else module
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,18 +7,21 @@ import fcntl
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from fixtures.terms import MachineHeld
 from tests.needs import requires
+from tests.waiting import HOUSE
 
 PATIENCE_S = 600
 QUEUE = Path(tempfile.gettempdir()) / "deeptweak-tests-queue"
 
 
 _first: list[None] = []  # in this process, whoever is first already
+_holding: list[None] = []  # in this process, whoever has the kernel already
 
 
 def _lock() -> contextlib.AbstractContextManager[object]:
@@ -48,6 +51,9 @@ def turn() -> Iterator[None]:
 @contextlib.contextmanager
 def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
     """The lock of every run that changes this kernel; waits for a run that is going on. Raises: MachineHeld, if that takes longer."""
+    if _holding:
+        yield
+        return
     with contextlib.ExitStack() as stack:
         with turn():
             deadline = time.monotonic() + patience_s
@@ -59,6 +65,8 @@ def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
                     if time.monotonic() > deadline:
                         raise
                     time.sleep(0.05)
+        _holding.append(None)
+        stack.callback(_holding.clear)
         yield
 
 
@@ -74,16 +82,24 @@ def holder() -> str:
 @pytest.fixture(scope="module")
 @requires("kernel")
 def kernel_lock() -> Iterator[None]:
-    """The kernel of this machine, held for a file of tests."""
+    """The kernel of this machine, held for a file of tests: where a fixture of the file needs it too."""
     with kernel_held():
         yield
 
 
 @pytest.fixture
-def kernel_unchanged(kernel_lock: None) -> Iterator[None]:  # noqa: ARG001 nobody else may change it meanwhile
-    """Whatever the test does, the machine is afterwards as it was."""
+@requires("kernel")
+def kernel_unchanged() -> Iterator[None]:
+    """The kernel of this machine, held for one test; whatever the test does, the machine is afterwards as it was."""
     from fixtures.kernel.tunables import Tunables, diff
 
-    before = Tunables().snapshot()
-    yield
-    assert diff(before, Tunables().snapshot()) == {}
+    with kernel_held():
+        before = Tunables().snapshot()
+        yield
+        assert diff(before, Tunables().snapshot()) == {}
+
+
+@cache
+def takes_turns(module: str) -> bool:
+    """Whether tests of a file hold the kernel, by its text: who distributes tests knows no more than their names."""
+    return "kernel_unchanged" in (text := Path(HOUSE, module).read_text()) or "kernel_lock" in text

@@ -196,6 +196,15 @@ def caught(condition: Callable[[], bool], process: subprocess.Popen[str], every_
         process.send_signal(signal.SIGCONT)
 
 
+def ctrl_c(process: subprocess.Popen[str]) -> None:
+    """A terminal signals the whole group: the sampler and workers get it too."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def terminate(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+
+
 def stopped(pid: int) -> bool:
     """Wait until a child of ours that was sent SIGSTOP stands still. Returns: False, if it has ended instead."""
     happened = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

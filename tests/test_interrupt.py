@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import jsonschema
 import pytest
 
 from tests import waiting
-from tests.sessions import Done, Place, another_swappiness, caught, swappiness, until, workload_of
+from tests.sessions import Done, Place, another_swappiness, caught, ctrl_c, swappiness, terminate, until, workload_of
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
@@ -41,11 +40,6 @@ def in_the_middle(place: Place, value: int, *more: str, finished: int = 1) -> It
         yield process
 
 
-def ctrl_c(process: subprocess.Popen[str]) -> None:
-    """A terminal signals the whole group: the sampler gets it too."""
-    os.killpg(process.pid, signal.SIGINT)
-
-
 def ctrl_c_twice(process: subprocess.Popen[str]) -> None:
     """Somebody is impatient: once more while the machine is put back, or just has been."""
     value = swappiness()
@@ -53,10 +47,6 @@ def ctrl_c_twice(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGCONT)
     until(lambda: swappiness() != value, process)
     ctrl_c(process)
-
-
-def terminate(process: subprocess.Popen[str]) -> None:
-    process.terminate()
 
 
 @pytest.mark.parametrize("stop", [ctrl_c, ctrl_c_twice, terminate])

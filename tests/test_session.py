@@ -30,7 +30,7 @@ DIRTY = "/proc/sys/vm/dirty_writeback_centisecs"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> Place:  # noqa: ARG001 for all sessions of this file
     return Place(tmp_path_factory.mktemp("session"))
 
 
@@ -64,7 +64,7 @@ def plan(place: Place, options: list[str]) -> Done:
 
 
 @pytest.fixture(scope="module")
-def session(place: Place, options: list[str], plan: Done, kernel_lock: None) -> Done:  # noqa: ARG001 the plan comes first
+def session(place: Place, options: list[str], plan: Done) -> Done:  # noqa: ARG001 the plan comes first
     """One run of 7 sets in 3 blocks: 4 sets that can be measured (stock twice), one that cannot, one the kernel refuses."""
     return place.run(*options, "--benchmark-save=exp")
 

@@ -16,7 +16,7 @@ import pytest
 from analysis.compare import compare
 from analysis.load import load
 from tests import waiting
-from tests.sessions import HOUSE, Done, Place, until
+from tests.sessions import HOUSE, Done, Place, ctrl_c, terminate, until
 from tests.spread.fleet import FLEET, FLEET_HALT, FLEET_LATE, FLEET_NODES
 from tests.test_session import SCHEMA, telemetry_cells
 
@@ -363,15 +363,6 @@ def resumed(place: Place, part: Json, workers: Sequence[str]) -> None:
     assert all(after[r["id"]] == r for r in kept)
     assert values(place) == ["60"] * 3
     assert list((place.storage / "progress").iterdir()) == []
-
-
-def ctrl_c(process: subprocess.Popen[str]) -> None:
-    """A terminal signals the whole group: workers get it too."""
-    os.killpg(process.pid, signal.SIGINT)
-
-
-def terminate(process: subprocess.Popen[str]) -> None:
-    process.terminate()
 
 
 @pytest.mark.parametrize(("stop", "workers"), [(ctrl_c, ("-n", "2")), (terminate, ())])

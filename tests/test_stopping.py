@@ -133,7 +133,7 @@ def test_a_block_far_from_its_like_is_marked(last: float, odd: float | None) -> 
 
 
 def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
-    run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(3600.0, "1h"))
+    run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(60.0, "60s"))
     told: list[str] = []
     run.tell = told.append
     play(run, lambda cell: noisy(cell, malloc_hugepages=0.5))

@@ -60,6 +60,12 @@ def said(steps: int, warmup: int = 2) -> list[str]:
     return [json.dumps(line) for line in ({"event": "ready", "facts": {"device": "none"}}, *each, {"event": "end"})]
 
 
+def of_node(cluster: Cluster, node: str) -> dict[str, Any]:
+    found = api.get(cluster, api.NODES, node)
+    assert found is not None
+    return found
+
+
 def machine(folder: Path, node: str) -> FakeRoot:
     """The machine that a simulated node stands for; it is there from the moment that somebody first looks."""
     place = folder / node

@@ -24,7 +24,7 @@ from fixtures.terms import Cell, TweakRefused, TweakSet
 from fixtures.tweaks.manifest import parse
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
-from tests.cluster.simulated_agents import MACHINES, said
+from tests.cluster.simulated_agents import MACHINES, of_node, said
 from tests.fake_root import plain
 from tests.waiting import until
 
@@ -91,12 +91,6 @@ def apply(target: Kubernetes, asked: TweakSet) -> Any:
     plan = target.plan(asked)
     assert plan.cannot == ()
     return target.apply(cell_of(asked), asked, plan)
-
-
-def of_node(cluster: Cluster, node: str) -> Json:
-    found = api.get(cluster, api.NODES, node)
-    assert found is not None
-    return found
 
 
 def named(cluster: Cluster, kind: api.Kind) -> list[str]:

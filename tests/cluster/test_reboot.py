@@ -31,7 +31,7 @@ from tests.cluster.operators import machines
 from tests.cluster.operators.machines import BOOT_ID, CMDLINE, GRUB_CFG
 from tests.cluster.rig import simulated
 from tests.cluster.runs import LOOK_EVERY_S
-from tests.cluster.simulated_agents import MACHINES, said
+from tests.cluster.simulated_agents import MACHINES, of_node, said
 from tests.sessions import HOUSE, Place, until
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def machine(
     monkeypatch.setenv(MACHINES, str(folder))
     monkeypatch.setattr(agent, "attached", simulated_agents.attached)
     (node,) = kwok_nodes(1, log=said(STEPS))
-    boot_id = node_of(cluster, node)["status"]["nodeInfo"]["bootID"]
+    boot_id = of_node(cluster, node)["status"]["nodeInfo"]["bootID"]
     return node, machines.booted(simulated_agents.machine(folder, node), boot_id)
 
 
@@ -120,12 +120,6 @@ def cell_of(tweakset: TweakSet) -> Cell:
     return Cell(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
 
 
-def node_of(cluster: Cluster, node: str) -> Json:
-    found = api.get(cluster, api.NODES, node)
-    assert found is not None
-    return found
-
-
 def files(fake: FakeRoot) -> dict[str, str | None]:
     """The whole machine, but for its boot id."""
     paths = (str(path)[len(str(fake.root)) :] for path in fake.root.rglob("*") if path.is_file())
@@ -139,7 +133,7 @@ def apply(target: Kubernetes, tweakset: TweakSet) -> Any:
 
 
 def assert_untouched(cluster: Cluster, node: str) -> None:
-    found = node_of(cluster, node)
+    found = of_node(cluster, node)
     assert skyhook.marked_by(found) == set()
     assert not found["spec"].get("unschedulable")
     assert [one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels="app.kubernetes.io/name=deeptweak")[0]] == []
@@ -169,7 +163,7 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
     assert f"node {node} was rebooted: it runs as before the boot tokens" in result.notes
     assert files(fake) == before
     assert len(set(boots)) == 3
-    assert boots[-1] == node_of(cluster, node)["status"]["nodeInfo"]["bootID"]
+    assert boots[-1] == of_node(cluster, node)["status"]["nodeInfo"]["bootID"]
     assert_untouched(cluster, node)
     (journal,) = Journal.unfinished(cluster)
     assert journal.cell is None
@@ -309,7 +303,7 @@ def tokens_in_force(fake: FakeRoot, cluster: Cluster, node: str) -> bool:
 
 
 def ready(cluster: Cluster, node: str) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in node_of(cluster, node)["status"]["conditions"])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in of_node(cluster, node)["status"]["conditions"])
 
 
 def resources(cluster: Cluster) -> list[str]:

@@ -28,7 +28,7 @@ TELLS = "i=$(od -An -N1 -tu1 /dev/urandom); sleep 0.02; echo rate $((${RATE_MB:-
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def saved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> tuple[str, Path]:  # noqa: ARG001 it runs a session
     """What `deeptweak run` said and saved of a setting that doubles the rate."""
     place = Place(tmp_path_factory.mktemp("rates"))
     fast = place.manifest("fast", variables="RATE_MB=208")

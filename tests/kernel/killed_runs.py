@@ -389,19 +389,19 @@ class Inside:
 
 # Of each kind how often at least, and one round.
 ROUNDS: dict[str, tuple[int, Round]] = {
-    "cells": (15, _CELLS),
-    "scripts": (18, at_some_moment(scripts, 3)),
-    "turns": (18, at_some_moment(turns, 3)),
-    "switch": (10, at_some_moment(switch, 2)),
-    "monitors": (10, at_some_moment(monitors, 4)),
+    "cells": (10, _CELLS),
+    "scripts": (12, at_some_moment(scripts, 3)),
+    "turns": (12, at_some_moment(turns, 3)),
+    "switch": (8, at_some_moment(switch, 2)),
+    "monitors": (6, at_some_moment(monitors, 4)),
     "commands": (8, at_some_moment(commands, 4)),
-    "trials": (20, at_some_moment(trials, code=2)),
-    "commands_of_another_user": (8, at_some_moment(of_another_user, 4)),
-    "restores": (35, restores),
-    "restores_by_a_stranger": (10, by_a_stranger),
-    "the_second_waits": (5, the_second_waits),
-    "the_second_is_killed": (6, the_second_is_killed),
-    "namespaces_of_a_user": (40, Inside()),
+    "trials": (12, at_some_moment(trials, code=2)),
+    "commands_of_another_user": (6, at_some_moment(of_another_user, 4)),
+    "restores": (45, restores),
+    "restores_by_a_stranger": (8, by_a_stranger),
+    "the_second_waits": (3, the_second_waits),
+    "the_second_is_killed": (4, the_second_is_killed),
+    "namespaces_of_a_user": (70, Inside()),
 }
 
 

@@ -24,6 +24,7 @@ from fixtures.kernel.tunables import Tunables
 from fixtures.kubernetes.wire import from_json, to_json
 from fixtures.terms import Script, Telemetry, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
+from tests.cluster.simulated_agents import AGENT
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.programs import python
 from tests.waiting import PATIENCE_S, cpu_s, state, until
@@ -31,7 +32,7 @@ from tests.waiting import PATIENCE_S, cpu_s, state, until
 HOUSE = Path(__file__).parents[2]
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"
-pytestmark = pytest.mark.usefixtures("kernel_lock")  # lent to the agents: on a fake root nothing real is changed
+pytestmark = pytest.mark.needs("session", "root")
 
 
 class Client:
@@ -39,10 +40,11 @@ class Client:
 
     def __init__(self, folder: Path, root: Path, *options: str, env: Mapping[str, str] | None = None) -> None:
         self.log = folder / f"log-{time.monotonic_ns()}"
+        program = ("-m", "fixtures.kubernetes.node_agent") if root == Path("/") else ("-c", AGENT)
         own = {"DEEPTWEAK_HOST_ROOT": str(root), "DEEPTWEAK_STATE_DIR": str(folder / "state"), LENT: str(os.getpid())}
         with self.log.open("wb") as sink:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "fixtures.kubernetes.node_agent", *options],
+                [sys.executable, *program, *options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,

@@ -27,7 +27,7 @@ from fixtures.kubernetes.target import Kubernetes
 from fixtures.terms import Cell, MachineHeld, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
-from tests.cluster.simulated_agents import MACHINES, said
+from tests.cluster.simulated_agents import MACHINES, of_node, said
 from tests.fake_root import FakeRoot, writes
 from tests.sessions import Place
 
@@ -93,12 +93,6 @@ def well(result: Restored | Refused) -> Restored:
 
 def resources(cluster: Cluster) -> list[str]:
     return sorted(one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels=names.selector("tweak"))[0])
-
-
-def of_node(cluster: Cluster, node: str) -> Json:
-    found = api.get(cluster, api.NODES, node)
-    assert found is not None
-    return found
 
 
 def is_empty(cluster: Cluster) -> bool:

@@ -5,9 +5,7 @@ That nothing is left in the cluster, on the node and in its kernel is checked as
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -24,7 +22,7 @@ from tests.cluster.line import to_cluster
 from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, in_force, swappiness_is
 from tests.cluster.test_rbac import documents, somebody
-from tests.sessions import Done, another_swappiness, swappiness, until
+from tests.sessions import Done, another_swappiness, ctrl_c, swappiness, terminate, until
 from tests.test_session import SCHEMA
 from tests.waiting import until as comes
 
@@ -244,15 +242,6 @@ def test_an_image_that_is_not_there_is_named_and_not_waited_for_long(place: Clus
 
 
 # -- told to stop
-
-
-def ctrl_c(process: subprocess.Popen[str]) -> None:
-    """A terminal signals the whole group."""
-    os.killpg(process.pid, signal.SIGINT)
-
-
-def terminate(process: subprocess.Popen[str]) -> None:
-    process.terminate()
 
 
 def stopped_and_resumed(place: ClusterPlace, stop: Callable[[subprocess.Popen[str]], None], *more: str) -> None:
