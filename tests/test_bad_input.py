@@ -1,19 +1,16 @@
-"""What is wrong is said in one line with what to do, before anything is touched; what the kernel refuses costs its own cell only."""
+"""What is wrong is said in one line with what to do, before anything is touched."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from fixtures.workloads import names
-from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness, until
+from tests.sessions import HOUSE, Done, Place
 
-on_the_kernel = pytest.mark.usefixtures("kernel_unchanged")  # the others end before anything is touched
 QUICK = ("--blocks=1", "--steps=3")
 TUNING = (
     "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata: {name: one}\n"
@@ -76,11 +73,6 @@ def test_a_misspelt_benchmark_is_answered_with_the_one_that_was_meant(place: Pla
     assert (done.code, done.out.strip()) == (4, f"ERROR: file or directory not found: {path}. Did you mean {meant!r}?")
 
 
-@on_the_kernel
-def test_there_must_be_something_to_resume(place: Place) -> None:
-    assert refused(place.run("--resume", "--tweaks=thp-never")).startswith("--resume: there is no interrupted run of this plan")
-
-
 def test_without_the_plugin_that_keeps_what_is_measured_nothing_begins(place: Place) -> None:
     assert refused(place.call(sys.executable, "-m", "pytest", "benchmarks/", "--plan", "-p", "no:benchmark")).startswith(
         "-p no:benchmark: "
@@ -117,182 +109,6 @@ def test_a_plan_shows_control_characters_and_lets_no_terminal_obey_them(place: P
     assert {one for one in done.out if not one.isprintable()} <= {"\n", "\t"}
     assert done.lines("vm.swappiness: ")[0].endswith(r"-> 1\x1b[31m0")
     assert done.lines(r"/proc/sys/vm/\x1b[2Jx: ")
-
-
-def outcomes(place: Place) -> dict[str, str]:
-    return {c["tweakset"]: c["outcome"] for c in place.saved()["deeptweak"]["cells"]}
-
-
-def reason(place: Place, tweakset: str) -> str:
-    return next(str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset)
-
-
-@on_the_kernel
-def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
-    """Its first key was in force already; the workload never ran under half a set."""
-    path = place.manifest("half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101")
-    found = swappiness()
-    done = place.run(f"--tweaks={path}", *QUICK, "--benchmark-save=one")
-    assert done.code == 2
-    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "half": "failed"}
-    assert "vm.dirty_ratio: the kernel refused '101' (Invalid argument)" in reason(place, "half")
-    assert swappiness() == found
-    assert "half-b1" not in {b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]}
-
-
-@on_the_kernel
-def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
-    """What it had changed by then included."""
-    text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
-    found = swappiness()
-    place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
-    assert outcomes(place)["unlucky"] == "failed"
-    assert "script/apply.sh ended with exit code 7: no luck" in reason(place, "unlucky")
-    assert swappiness() == found
-
-
-def on_a_small_disk(place: Place, free_kib: int) -> Done:
-    """A session that saves to a disk with this much room, and the same with --resume once there is more; `after` is what it held."""
-    place.storage.mkdir()
-    script = (
-        f"mount -t tmpfs -o size=1024k none {place.storage}",
-        f"head -c {(1024 - free_kib) * 1024} /dev/zero > {place.storage}/filler",
-        'code=0; "$@" || code=$?',
-        f"cp -a {place.storage} {place.folder}/full",
-        f"rm {place.storage}/filler",
-        f'"$@" --resume > {place.folder}/output || exit 99',
-        f"cp -a {place.storage} {place.folder}/after",
-        "exit $code",
-    )
-    place.before = ("unshare", "--mount", "--propagation=private", "bash", "-ec", "; ".join(script), "bash")
-    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one")
-    assert done.code == 2, done.out
-    assert "Traceback" not in done.out
-    assert list((place.folder / "full").glob("*/*_one.json*")) == list((place.folder / "full").glob("*/.*_one.json*")) == []
-    assert len(list((place.folder / "after").glob("*/0001_one.json"))) == 1
-    return done
-
-
-# Three cells of idle take 16 KiB as progress, and with their telemetry, record and JSON as much again.
-@on_the_kernel
-@pytest.mark.needs("unshare")
-def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: Place) -> None:
-    """Nothing half written, the file is named, and --resume saves without measuring again once there is room."""
-    done = on_a_small_disk(place, free_kib=24)
-    (line,) = done.lines("NOT SAVED: ")
-    assert re.search(r"/(0001_one\.json|record-\w+-\w+\.jsonl\.xz|telemetry-\w+\.jsonl\.xz): No space left on device\.$", line)
-    assert done.lines("--resume saves them without measuring again")
-    assert "idle x" not in (place.folder / "output").read_text()
-
-
-@on_the_kernel
-@pytest.mark.needs("unshare")
-def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
-    """What cannot be stored need not be measured; --resume measures the rest once there is room."""
-    done = on_a_small_disk(place, free_kib=8)
-    assert done.lines("No space left on device: results cannot be stored")
-    assert 0 < (place.folder / "output").read_text().count("idle x") <= 3
-
-
-@on_the_kernel
-@pytest.mark.parametrize(
-    ("path", "says"), [("/dev/full", "the file of --benchmark-json: No space left"), ("{}/gone/x.json", "gone/x.json: No such file")]
-)
-def test_json_that_cannot_be_written_costs_no_measurement(place: Place, path: str, says: str) -> None:
-    """The file that pytest-benchmark itself writes: the cells are kept, and --resume writes it elsewhere."""
-    tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
-    done = place.run(tweaks, *QUICK, f"--benchmark-json={path.format(place.folder)}")
-    assert done.code == 2, done.out
-    assert done.lines("NOT SAVED: ")[0].find(says) > 0
-    again = place.run(tweaks, *QUICK, "--resume", f"--benchmark-json={place.folder}/x.json")
-    assert (again.code, again.lines("idle x")) == (0, [])
-    assert (place.folder / "x.json").stat().st_size > 0
-
-
-NO_TORCH = "import sys; sys.modules['torch'] = None"  # as import and find_spec see a module that is not there
-
-
-@on_the_kernel
-def test_a_workload_whose_framework_is_missing_says_how_to_get_it(place: Place) -> None:
-    """Nothing of it is measured, which no exit status hides; the command that helps is there."""
-    (place.folder / "sitecustomize.py").write_text(NO_TORCH)
-    place.environment = {"PYTHONPATH": str(place.folder)}
-    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one", workload="cnn_train")
-    assert done.code == 2
-    assert set(outcomes(place).values()) == {"skipped"}
-    [line] = done.lines("NOT MEASURED: ")
-    assert line.startswith("NOT MEASURED: cnn_train: it needs torch, which this Python does not have: run `make bench`")
-
-
-DEATHS = """\
-import os, resource, signal, sys
-if "fixtures.workloads.idle" in sys.orig_argv:
-    what = resource.getrlimit(resource.RLIMIT_SIGPENDING)[0]
-    if what == 101:
-        print("all is lost", file=sys.stderr, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
-    if what == 102:
-        print("this is no step", flush=True)
-        sys.exit(0)
-    if what == 103:
-        os._exit(0)
-"""
-
-
-@on_the_kernel
-def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: Place) -> None:
-    """Its last lines are kept; the cells after it are measured; the machine is back each time."""
-    (place.folder / "sitecustomize.py").write_text(DEATHS)
-    place.environment = {"PYTHONPATH": str(place.folder)}
-    setting = f"vm.swappiness = {another_swappiness()}"
-    sets = {
-        name: place.manifest(name, sysctl=setting, ulimit=f"sigpending={n}")
-        for n, name in ((101, "killed"), (102, "garbage"), (103, "silent"))
-    }
-    # A real death: an address space in which Python cannot start.
-    sets["starved"] = place.manifest("starved", ulimit="as=16384")
-    done = place.run(f"--tweaks={','.join(sets.values())}", "--blocks=2", "--steps=3", "--benchmark-save=one")
-    assert done.code == 2
-    cells = place.saved()["deeptweak"]["cells"]
-    assert {c["tweakset"] for c in cells if c["outcome"] == "measured"} == {"stock", "stock-again"}
-    assert len([c for c in cells if c["outcome"] == "measured"]) == 4
-    assert len([c for c in cells if c["outcome"] == "failed"]) == 8
-    killed = next(c for c in cells if c["tweakset"] == "killed")
-    assert "Died of SIGKILL" in killed["reason"]
-    assert killed["last_lines"] == ["all is lost"]
-    assert "this is no step" in reason(place, "garbage")
-    assert reason(place, "silent")
-    assert reason(place, "starved")
-
-
-def test_a_state_folder_that_cannot_be_written_is_named(place: Place) -> None:
-    (place.folder / "state").write_text("a file, no folder")
-    said = refused(place.run(*QUICK, f"--tweaks={place.manifest('none', ulimit='nofile=512')}"))
-    assert said.startswith(f"{place.state}: cannot be written")
-    assert "Set DEEPTWEAK_STATE_DIR" in said
-
-
-@on_the_kernel
-def test_a_second_run_is_refused_and_told_who_holds_the_machine(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The first one, which sleeps meanwhile so as not to be over before they are, goes on undisturbed."""
-    tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
-    first = place.start(tweaks, "--blocks=2", "--steps=200", "--benchmark-save=one")
-    until(lambda: bool(place.finished()), first)
-    os.kill(first.pid, signal.SIGSTOP)
-    second = Place(tmp_path_factory.mktemp("second"), environment={"DEEPTWEAK_STATE_DIR": str(place.state)})
-    said = refused(second.run(tweaks, *QUICK))
-    restore = place.call(sys.executable, "-m", "fixtures", "restore")
-    doctor = place.call(sys.executable, "-m", "fixtures", "doctor")
-    os.kill(first.pid, signal.SIGCONT)
-    done = place.ended(first)
-    assert f"this machine is held by process {first.pid} (" in said
-    assert "pytest benchmarks/" in said
-    assert (restore.code, restore.out.count("\n")) == (2, 1)
-    assert f"held by process {first.pid}" in restore.out
-    assert doctor.code == 2
-    assert [line for line in doctor.lines("machine lock") if f"held by process {first.pid}" in line]
-    assert done.code == 0, done.out
-    assert len(place.saved()["benchmarks"]) == 6
 
 
 @pytest.mark.parametrize("arguments", [(".",), (), ("tests/test_cells.py", ".")], ids=["pytest .", "pytest", "tests and ."])
