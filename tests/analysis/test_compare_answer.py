@@ -16,6 +16,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.answer import Line, Table
+from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import amount
@@ -233,6 +234,20 @@ def test_it_is_the_first_line() -> None:
 )
 def test_where_anything_is_decided_or_nothing_was_changed_it_says_nothing(made: Made) -> None:
     assert of(made) is None
+
+
+def test_where_equal_arms_differ_no_number_of_blocks_is_named() -> None:
+    """What they would have shown is nothing to plan by, and the two sentences on the machine say the same."""
+    run = read(replace(NOISY, arms=(STOCK, replace(AGAIN, gain=1.3), MINE), workloads=("cnn_train",), run_cv=0.001))
+    comparisons = compare(run)
+    refused = unseen(comparisons, run)
+    assert refused is not None
+    assert refused.mde is None
+    assert "Most often: " in refused.sentence
+    assert "To see" not in refused.sentence
+    (doubt,) = [line for line in warnings_of(run, comparisons) if line.startswith("A/A check")]
+    assert "By chance, about one check in 1,000 differs so clearly" in doubt
+    assert doubt.endswith("nothing is concluded under this workload.")
 
 
 def test_what_could_not_be_compared_is_the_reason() -> None:

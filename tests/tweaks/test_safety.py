@@ -71,6 +71,15 @@ MENTIONED = [
     "echo 3 > /proc/sys/vm/$'drop\\x5fcaches'",
     "python3 - <<'P'\nfor k, v in {'kernel.tainted':1,'vm/drop_caches':3}.items(): put(k, v)\nP",
     'python3 -c \'a, b = "drop", "caches"; open(f"/proc/sys/vm/{a}_{b}", "w").write("3")\'',
+    'awk \'BEGIN{print "vm.drop" "_caches=3"}\' | sysctl -p -',
+    'python3 -c \'print("_".join(["vm.drop","caches"])+"=3")\' | sysctl -p -',
+    "echo 'vm.drop caches' | tr ' ' '_' | sed 's/$/=3/' | sysctl -p -",
+    'w() { sysctl -w "vm.$1_$2=$3"; }; w drop caches 3',
+    "find /proc/sys/kernel -name '*_disabled' | while read f; do echo 1 > $f; done",
+    'a=(net ipv4 route flush); IFS=.; sysctl -w "${a[*]}=1"',
+    "k=kernel.; k+=tainted; sysctl -w $k=1",
+    "sed 's/^#//' <<E | sysctl -p -\n#vm.drop_caches=3\nE",
+    "sysctl -w vm.drop_\\\ncaches=3",
     "while read -r k v; do sysctl -w kernel.$k=$v; done <<E\nkexec_load_disabled 1\nE",
 ]
 
@@ -93,6 +102,9 @@ def test_a_script_that_mentions_what_has_no_way_back_is_refused(text: str) -> No
         "declare -A S=([vm.dirty_ratio]=10); for k in ${!S[@]}; do sysctl -w $k=${S[$k]}; done; for c in cpu[0-9]*; do :; done",
         "A=vm.dirty; for B in ratio background_ratio; do sysctl -w ${A}_${B}=5; done",
         'usage() { echo "usage: $0 [--drop-caches] [--${x}_$y]"; }; free | grep -i caches',
+        "ip route flush cache; for i in all lo; do sysctl -w net.ipv4.conf.$i.rp_filter=2; done",
+        "echo memory; echo compact; for k in compaction_proactiveness; do echo 1 > /proc/sys/vm/$k; done",
+        "find /sys/block -name read_ahead_kb -path '*queue*' | while read f; do echo 512 > $f; done",
         "write() { local p=/proc/sys/${1//./\\/}; echo $2 > $p; }; write vm.swappiness 10",
     ],
 )
