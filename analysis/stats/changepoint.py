@@ -268,9 +268,9 @@ def change_points(values: ArrayLike) -> Changes:
         raise ValueError(f"{n} values, at least {SHORTEST} are needed")
     if not np.isfinite(series).all():
         raise ValueError("a value is not a finite number")
-    first, last = odd_start(series), odd_end(series)
-    kept = [first] * (first >= SHORTEST_LEVEL) + [n - last] * (last >= SHORTEST_LEVEL)
-    tame = without_outliers(series, kept)
+    first, last = odd_end(series[::-1]), odd_end(series)
+    ends = [first] * (first >= SHORTEST_LEVEL) + [n - last] * (last >= SHORTEST_LEVEL)
+    tame = without_outliers(series, ends)
     if _constant(tame):
         return Changes((), 1.0)
     evidence = step_evidence(tame).log_bayes_factor
@@ -308,11 +308,6 @@ def odd_end(series: Floats) -> int:
     return 0
 
 
-def odd_start(series: Floats) -> int:
-    """Count the first points that are odd as the last of `odd_end` are."""
-    return odd_end(series[::-1])
-
-
 def _typical(off: Floats) -> float:
     """The mean distance from the local median, without the fifth of the points that lie farthest off."""
     return float(np.sort(np.abs(off))[: math.ceil(TYPICAL * len(off))].mean())
@@ -320,10 +315,9 @@ def _typical(off: Floats) -> float:
 
 def _medians_around(series: Floats) -> Floats:
     n, width = len(series), 2 * REACH + 1
-    if n < width:
-        return np.array([np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in range(n)])
-    ends = [np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in (*range(REACH), *range(n - REACH, n))]
-    inside = np.median(sliding_window_view(series, width), axis=1)
+    whole = range(REACH, n - REACH)  # the places that have as many points on both sides
+    ends = [np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in range(n) if at not in whole]
+    inside = np.median(sliding_window_view(series, width), axis=1) if whole else np.empty(0)
     return np.concatenate([ends[:REACH], inside, ends[REACH:]])
 
 
