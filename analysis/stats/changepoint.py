@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -301,7 +302,7 @@ def odd_end(series: Floats) -> int:
     for count in range(REACH, 0, -1):
         head = series[:-count]
         limit = LIMIT * _typical(head - _medians_around(head))
-        off = series[-count - 1 :] - np.median(head[-(2 * REACH + 1) :])
+        off = series[-count - 1 :] - median(head[-(2 * REACH + 1) :].tolist())
         for beyond in (off > limit, off < -limit):
             if beyond[1:].all() and not beyond[0]:  # if the point before is odd too, they are more than `count`
                 return count
@@ -316,7 +317,8 @@ def _typical(off: Floats) -> float:
 def _medians_around(series: Floats) -> Floats:
     n, width = len(series), 2 * REACH + 1
     whole = range(REACH, n - REACH)  # the places that have as many points on both sides
-    ends = [np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in range(n) if at not in whole]
+    values = series.tolist()
+    ends = [median(values[max(0, at - REACH) : at + REACH + 1]) for at in range(n) if at not in whole]
     inside = np.median(sliding_window_view(series, width), axis=1) if whole else np.empty(0)
     return np.concatenate([ends[:REACH], inside, ends[REACH:]])
 
