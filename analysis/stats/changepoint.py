@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -268,9 +269,9 @@ def change_points(values: ArrayLike) -> Changes:
         raise ValueError(f"{n} values, at least {SHORTEST} are needed")
     if not np.isfinite(series).all():
         raise ValueError("a value is not a finite number")
-    first, last = odd_start(series), odd_end(series)
-    kept = [first] * (first >= SHORTEST_LEVEL) + [n - last] * (last >= SHORTEST_LEVEL)
-    tame = without_outliers(series, kept)
+    first, last = odd_end(series[::-1]), odd_end(series)
+    ends = [first] * (first >= SHORTEST_LEVEL) + [n - last] * (last >= SHORTEST_LEVEL)
+    tame = without_outliers(series, ends)
     if _constant(tame):
         return Changes((), 1.0)
     evidence = step_evidence(tame).log_bayes_factor
@@ -301,16 +302,11 @@ def odd_end(series: Floats) -> int:
     for count in range(REACH, 0, -1):
         head = series[:-count]
         limit = LIMIT * _typical(head - _medians_around(head))
-        off = series[-count - 1 :] - np.median(head[-(2 * REACH + 1) :])
+        off = series[-count - 1 :] - median(head[-(2 * REACH + 1) :].tolist())
         for beyond in (off > limit, off < -limit):
             if beyond[1:].all() and not beyond[0]:  # if the point before is odd too, they are more than `count`
                 return count
     return 0
-
-
-def odd_start(series: Floats) -> int:
-    """Count the first points that are odd as the last of `odd_end` are."""
-    return odd_end(series[::-1])
 
 
 def _typical(off: Floats) -> float:
@@ -320,10 +316,10 @@ def _typical(off: Floats) -> float:
 
 def _medians_around(series: Floats) -> Floats:
     n, width = len(series), 2 * REACH + 1
-    if n < width:
-        return np.array([np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in range(n)])
-    ends = [np.median(series[max(0, at - REACH) : at + REACH + 1]) for at in (*range(REACH), *range(n - REACH, n))]
-    inside = np.median(sliding_window_view(series, width), axis=1)
+    whole = range(REACH, n - REACH)  # the places that have as many points on both sides
+    values = series.tolist()
+    ends = [median(values[max(0, at - REACH) : at + REACH + 1]) for at in range(n) if at not in whole]
+    inside = np.median(sliding_window_view(series, width), axis=1) if whole else np.empty(0)
     return np.concatenate([ends[:REACH], inside, ends[REACH:]])
 
 
