@@ -89,7 +89,6 @@ def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() 
     [
         ("", "line 1: the header lacks order, block, workload, tweakset, run, reason"),
         ("model,epochs,ranks,run\n", "are order, block, workload, tweakset, a column for each factor, run, reason."),
-        ("model,epochs,processes,overrides,run\n", "line 1: is a design of DLIO's: `python -m fixtures.studies.io design d.csv"),
         ("order;block;workload;tweakset;run;reason\n", "with commas between"),
         ("# c\n" + HEADER.replace("vm.swappiness", "order"), "line 2: column order is there twice"),
         (HEADER.replace("vm.swappiness", " "), "line 1: a column has no name"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -20,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.io import dataset, formats, parameters
+from fixtures.studies.io import dataset, formats
 from fixtures.studies.io.dataset import (
     MANIFEST,
     Manifest,
@@ -67,25 +66,16 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPa
 
 
 def test_what_a_saved_run_says_of_a_data_set(made: Path) -> None:
-    """`sizes_sha256` is that of a line `name size` for each file, in order, named as DLIO names them."""
     manifest = check(made, SMALL)
     assert [path.relative_to(made) for path in manifest.files] == [Path(f"train/img_{n}_of_3.indexed_binary") for n in range(3)]
     assert Spec("npz", 168, 1, 1.0).names()[7] == "train/img_007_of_168.npz"
-    lines = "".join(f"{path.relative_to(made)} {path.stat().st_size}\n" for path in manifest.paths)
     assert manifest.facts == {
         "folder": made.name,
         "format": "indexed_binary",
         "files": 3,
         "samples_per_file": 4,
         "bytes": sum(path.stat().st_size for path in manifest.paths),
-        "sizes_sha256": hashlib.sha256(lines.encode()).hexdigest(),
     }
-
-
-def linked(folder: Path) -> None:
-    path = folder / "train/img_0_of_3.indexed_binary"
-    path.rename(folder.parent / "elsewhere")
-    path.symlink_to(folder.parent / "elsewhere")
 
 
 def manifest_with(pattern: str, text: str) -> Callable[[Path], object]:
@@ -95,34 +85,22 @@ def manifest_with(pattern: str, text: str) -> Callable[[Path], object]:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (
         lambda folder: (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink(),
-        r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*rm -r ",
+        r"img_1_of_3\.indexed_binary\.sz\.idx: missing; delete .*, the next run makes the data set again",
     ),
     "truncated": (
         lambda folder: os.truncate(folder / "train/img_2_of_3.indexed_binary", 100),
-        r"img_2_of_3\.indexed_binary: truncated, 100 bytes instead of \d+; remove",
+        r"img_2_of_3\.indexed_binary: holds 100 bytes where \d+ were written; delete",
     ),
     "grown": (
         lambda folder: os.truncate(folder / "train/img_0_of_3.indexed_binary", 99999),
-        r"img_0_of_3\.indexed_binary: longer than written, \d+ bytes instead of \d+; remove",
+        r"img_0_of_3\.indexed_binary: holds 99999 bytes where \d+ were written; delete",
     ),
-    "foreign": (
-        lambda folder: (folder / "train/notes.txt").write_text("mine"),
-        r"train/notes\.txt: no file of this data set \(1 such\); move it away",
-    ),
-    "linked": (linked, r"img_0_of_3\.indexed_binary: a link, where a file of \d+ bytes was written; remove"),
     "not listed": (
         manifest_with("img_1_of_3.indexed_binary.off", "img_7_of_3.indexed_binary.off"),
-        r"lists other files than such a data set has",
+        r"holds another data set than indexed_binary-3x4",
     ),
-    "edited": (
-        manifest_with(r'("train/img_1_of_3.indexed_binary": )\d+', r"\g<1>5"),
-        r"longer than written, \d+ bytes instead of 5; remove",
-    ),
-    "of the future": (
-        manifest_with('"schema": 1', '"schema": 9'),
-        r"made by 'deeptweak fixtures\.io', schema 9; this version reads .*, schema 1; delete .* and generate it anew",
-    ),
-    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), r"no manifest\.json in it, so it is no data set of this harness"),
+    "of the future": (manifest_with('"schema": 1', '"schema": 9'), r"made by 'deeptweak fixtures\.io', schema 9"),
+    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), r"manifest\.json: missing, so there is no data set of this harness"),
 }
 
 
@@ -137,21 +115,9 @@ def test_what_is_wrong_with_a_data_set_is_named(damage: str, made: Path) -> None
     assert str(made) in str(refused.value)
 
 
-def test_a_data_set_of_another_name_or_another_in_its_place_is_told_so(made: Path) -> None:
-    with pytest.raises(Refused, match=r"another data set than asked for \(record_length_bytes 900\.0, asked for 901\.0\)"):
+def test_a_data_set_of_other_parameters_is_refused(made: Path) -> None:
+    with pytest.raises(Refused, match=r"holds another data set than indexed_binary-3x4-901-200-"):
         check(made, Spec("indexed_binary", 3, 4, 901.0, 200.0))
-    other = made.rename(made.with_name("unet3d"))
-    with pytest.raises(Refused, match=rf"unet3d: holds the data set {SMALL.folder_name}, by which name it is looked for; rename it back"):
-        check(other, SMALL)
-
-
-@pytest.mark.parametrize("spec", [SMALL, Spec("png", 2, 1, 900.5)])
-def test_one_that_is_not_there_is_said_to_be_missing_with_the_command_that_makes_it(spec: Spec, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"missing, there is no such data set; python -m fixtures\.studies\.io generate format=") as refused:
-        check(tmp_path / spec.folder_name, spec)
-    *_, given_, option, where = str(refused.value).split()
-    assert Spec.of(parameters.complete(dict(one.split("=") for one in given_.split(":")))) == spec
-    assert (option, where) == ("--io-data", f"{tmp_path}")
 
 
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
@@ -275,35 +241,11 @@ def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(tmp_path: Path
         ensure(two, tmp_path, silent)
     assert sets_in(tmp_path) == []
     assert sets_in(ensure(two[:1], tmp_path, silent)[two[0]].folder.parent) == [two[0].folder_name]
-    with pytest.raises(Refused, match="4 files, the file system has room for 3; nothing was written"):
-        ensure([Spec("raw", 4, 1, 100.0)], tmp_path, silent)
 
 
-@pytest.mark.parametrize("files", [10**9, 10**18])
-def test_room_for_huge_numbers_of_files_is_reckoned_from_a_part_of_them(files: int, tmp_path: Path) -> None:
-    """At once, and in little memory: who draws the sizes of all of them never comes to an end."""
-    with pytest.raises(Refused, match=r"needs \d+\.\d\d GB, \d+\.\d\d GB are free there|: \d+ files, the file system has room for"):
-        ensure([Spec("npz", files, 1, 1e6, 3e5)], tmp_path, silent)
-    assert sets_in(tmp_path) == []
-
-
-def test_a_part_of_the_files_tells_their_size_to_a_hundredth() -> None:
-    spec = Spec("raw", 120_000, 1, 1e6, 470_000.0)
-    real = sum(samples.total_bytes for samples in contents(spec))
-    assert real <= estimate_bytes([spec]) <= 1.02 * real
-
-
-@pytest.mark.parametrize("error", [MemoryError, OverflowError])
-def test_what_this_machine_cannot_count_through_is_said_in_a_line(
-    error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(dataset, "_write_files", fails)
-    with pytest.raises(Refused, match=rf"more samples than this machine can count through \({error.__name__}\)\. Free some space"):
-        ensure(SETS[:1], tmp_path, silent)
-    assert sets_in(tmp_path) == []
+def test_the_estimate_is_the_size_of_raw_files() -> None:
+    spec = Spec("raw", 1200, 3, 1e6, 470_000.0)
+    assert estimate_bytes([spec]) == sum(samples.total_bytes for samples in contents(spec))
 
 
 def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: Path) -> None:
@@ -368,18 +310,17 @@ def test_a_missing_library_is_said_before_anything_is_written(tmp_path: Path, mo
 def test_a_foreign_folder_in_the_place_of_a_data_set_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / SETS[0].folder_name).mkdir()
     (tmp_path / SETS[0].folder_name / "precious").write_text("mine")
-    with pytest.raises(Refused, match=r"no manifest\.json in it"):
+    with pytest.raises(Refused, match=r"manifest\.json: missing"):
         ensure(SETS, tmp_path, silent)
     assert (tmp_path / SETS[0].folder_name / "precious").read_text() == "mine"
     assert sets_in(tmp_path) == [SETS[0].folder_name]
 
 
 def generating(root: Path) -> subprocess.Popen[str]:
-    """`python -m fixtures.studies.io generate` of more files than it can write in a minute, caught when it has begun."""
-    many = "format=raw:num_files_train=20000:record_length_bytes=100"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fixtures.studies.io", "generate", many, "--io-data", str(root)], cwd=HOUSE, text=True, stdout=-1, stderr=-1
-    )
+    """A process that makes more files than it can write in a minute, caught when it has begun."""
+    ensuring = "from pathlib import Path; from fixtures.studies.io.dataset import Spec, ensure; "
+    ensuring += f"ensure([Spec('raw', 20000, 1, 100.0)], Path({str(root)!r}), print)"
+    process = subprocess.Popen([sys.executable, "-c", ensuring], cwd=HOUSE, text=True, stdout=-1, stderr=-1)
     until(lambda: process.poll() is not None or any(root.glob("*.part-*/train/*.raw")))
     assert process.poll() is None
     return process
@@ -388,8 +329,8 @@ def generating(root: Path) -> subprocess.Popen[str]:
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     with generating(tmp_path) as process:
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
-    assert (process.returncode, said) == (130, "interrupted; what was unfinished is removed\n")
+        process.communicate()
+    assert process.returncode == -signal.SIGINT
     assert sets_in(tmp_path) == []
 
 
@@ -410,7 +351,7 @@ def test_progress_is_said_while_files_are_written(tmp_path: Path, monkeypatch: p
     spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)
     assert sum(samples.total_bytes for samples in contents(spec)) == 30000
-    progress = [re.fullmatch(rf"data sets: {spec.folder_name}: 0\.0([0-3]) MB of 0\.03 MB", line) for line in said[:-1]]
+    progress = [re.fullmatch(rf"data sets: {spec.folder_name}: 0\.0([0-3]) MB of about 0\.03 MB", line) for line in said[:-1]]
     assert progress
     assert [int(line[1]) for line in progress if line] == sorted(int(line[1]) for line in progress if line)
     assert all(progress)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,24 +51,6 @@ def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
         overrides = {name: value for name, value in params.items() if name in named or name in varied}
         one = replace(one, overrides=overrides | {name: value for name, value in named.items() if name not in overrides}, host=_host(run))
         result.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
-    return _of_one_data_set(result, refused)
-
-
-def _of_one_data_set(runs: Sequence[IoRun], refused: list[str]) -> list[IoRun]:
-    """Leave out runs that read another data set than most of their configuration; all of them, where no data set has most."""
-    hashes = [str(run.dataset.get("sizes_sha256") or "none recorded") for run in runs]
-    keys = [str(sorted((name, str(value)) for name, value in {**run.params, **run.overrides}.items())) for run in runs]
-    read: dict[str, Counter[str]] = defaultdict(Counter)
-    for key, own in zip(keys, hashes, strict=True):
-        read[key][own] += 1
-    result = []
-    for run, key, own in zip(runs, keys, hashes, strict=True):
-        usual, times = read[key].most_common(1)[0]
-        if own == usual and list(read[key].values()).count(times) == 1:
-            result.append(run)
-        else:
-            count = f"{times} of {read[key].total()} runs of its configuration read {usual[:12]}"
-            refused.append(f"{run.origin}: {run.id}: the list of its data set's sizes has the hash {own[:12]}, {count}: not the same data.")
     return result
 
 

@@ -42,4 +42,4 @@ def program(folder: Path, recording: str = "1", act: str = COPY) -> Installed:
     said = act.format(recording=RECORDINGS / recording, folder=folder)
     mpirun.write_text(REPLAY.format(python=PYTHON, seen=folder / "seen.txt", act=said))
     mpirun.chmod(0o755)
-    return Installed(folder / "dlio_benchmark", mpirun, open_mpi=True, workloads=frozenset({"unet3d_h100"}))
+    return Installed(folder / "dlio_benchmark", mpirun)

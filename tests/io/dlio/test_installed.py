@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -20,89 +19,72 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def script(path: Path, first: str = "#!/usr/bin/python") -> Path:
-    path.write_text(f"{first}\n")
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path
 
 
-def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(folder: Path, answer: str) -> None:
+    """A folder with DLIO's program, an MPI, and a Python that answers so."""
+    script(folder / "mpirun", "exit 0")
+    script(folder / "dlio_benchmark", "exit 0")
+    script(folder / "python", answer)
+
+
+def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(NoDlio, match=r"^no program dlio_benchmark: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"):
+        find()
+    script(tmp_path / "dlio_benchmark", "exit 0")
+    with pytest.raises(NoDlio, match=r"^no program mpirun: install Open MPI"):
         find()
     monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
     with pytest.raises(NoDlio, match=r"^DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program"):
         find()
 
 
-def test_a_program_without_its_module_is_named(tmp_path: Path) -> None:
-    script(tmp_path / "python", f"#!/bin/sh\nexec '{sys.executable}' \"$@\"")
-    program = script(tmp_path / "dlio_benchmark", f"#!{tmp_path}/python")
-    with pytest.raises(NoDlio, match="no program mpirun"):
-        find()
-    script(tmp_path / "mpirun", "#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'")
-    with pytest.raises(NoDlio, match=r"dlio_benchmark: its Python has no module dlio_benchmark; install"):
-        find()
-    program.unlink()
-
-
-@pytest.mark.parametrize(
-    ("first", "says"), [("no script", "is no Python program"), ("#!/nowhere/python", r"its Python \(/nowhere/python\) does not answer")]
-)
-def test_a_program_that_is_no_python_is_named(tmp_path: Path, first: str, says: str) -> None:
-    script(tmp_path / "dlio_benchmark", first)
-    script(tmp_path / "mpirun", "#!/bin/sh")
-    with pytest.raises(NoDlio, match=says):
-        find()
-
-
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({"missing": ["mpi4py", "torch"]}, "its Python lacks mpi4py, torch"),
-        ({"version": "1.0.0"}, r"is 1\.0\.0; dlio-benchmark 2\.0\.0 of PyPI is supported"),
-        ({"renamed": True}, r"is a later tree of that name; dlio-benchmark 2\.0\.0 of PyPI is supported"),
+        ("exit 1", r"python has no dlio-benchmark 2\.0\.0 of PyPI; install"),
+        ("echo nonsense", r"python has no dlio-benchmark 2\.0\.0 of PyPI; install"),
+        ("""echo '{"version": "1.0.0", "renamed": false}'""", r"of PyPI \(found: 1\.0\.0\); install"),
+        ("""echo '{"version": "2.0.0", "renamed": true}'""", r"of PyPI \(found: 2\.0\.0, a later tree of that name\)"),
     ],
 )
-def test_one_that_lacks_something_or_is_another_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: dict[str, object], says: str
-) -> None:
-    """It is mostly installed without its dependencies, of which one names GPU libraries: some may have been forgotten."""
-    usual = {"version": "2.0.0", "renamed": False, "workloads": [], "missing": []}
-    monkeypatch.setattr(dlio, "_ask", lambda _: usual | answer)
-    script(tmp_path / "dlio_benchmark")
-    script(tmp_path / "mpirun", "#!/bin/sh")
+def test_another_version_is_refused(tmp_path: Path, answer: str, says: str) -> None:
+    installed(tmp_path, answer)
     with pytest.raises(NoDlio, match=says):
         find()
 
 
-def test_what_is_there_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_release_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a package of its name that says what the release says."""
     package, about = tmp_path / "dlio_benchmark", tmp_path / "dlio_benchmark-2.0.0.dist-info"
-    for folder in (package / "utils", package / "configs" / "workload", about):
+    for folder in (package / "utils", about, tmp_path / "bin"):
         folder.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "utils" / "config.py").write_text("if 'record_length' in config['dataset']: pass\n")
-    (package / "configs" / "workload" / "unet3d_h100.yaml").touch()
     (about / "METADATA").write_text("Name: dlio-benchmark\nVersion: 2.0.0\n")
-    monkeypatch.setattr(dlio, "_IMPORTED", ())
-    (tmp_path / "bin").mkdir()
-    script(tmp_path / "bin" / "python", f"#!/bin/sh\ncd '{tmp_path}'; exec '{sys.executable}' \"$@\"")
-    script(tmp_path / "bin" / "dlio_benchmark")
-    script(tmp_path / "bin" / "mpirun", "#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'")
+    installed(tmp_path / "bin", f"cd '{tmp_path}'; exec '{sys.executable}' \"$@\"")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
-    assert (find().open_mpi, find().workloads) == (True, frozenset({"unet3d_h100"}))
+    assert find() == Installed(tmp_path / "bin" / "dlio_benchmark", tmp_path / "bin" / "mpirun")
+    (package / "utils" / "config.py").write_text("if 'record_length_bytes' in config['dataset']: pass\n")
+    dlio._at.cache_clear()
+    with pytest.raises(NoDlio, match="a later tree"):
+        find()
 
 
 @pytest.mark.needs("dlio")
 def test_the_one_that_is_installed_is_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    assert "unet3d_h100" in find().workloads
+    assert find().program.exists()
 
 
 # What it is told.
 
 
-HERE = Installed(Path("/opt/dlio_benchmark"), Path("/usr/bin/mpirun"), open_mpi=True, workloads=frozenset({"unet3d_h100"}))
+HERE = Installed(Path("/opt/dlio_benchmark"), Path("/usr/bin/mpirun"))
 
 
 def told(epochs: int = 1, steps: int | None = None, /, **given: str) -> dict[str, str]:
@@ -145,15 +127,11 @@ def test_so_many_steps_are_told_of_each_epoch() -> None:
     assert (known["train.epochs"], known["train.total_training_steps"]) == ("2", "5")
 
 
-def test_the_command_has_mpi_the_workload_and_one_folder_for_all_ranks() -> None:
-    params = parameters.complete({"engine": "dlio", "processes": "4"})
-    said = command(HERE, params, told(processes="4"))
+def test_the_command_has_mpi_and_one_folder_for_all_ranks() -> None:
+    said = command(HERE, 4, told(processes="4"))
     assert said[:7] == ["/usr/bin/mpirun", "-np", "4", "--bind-to", "none", "--oversubscribe", "/opt/dlio_benchmark"]
-    assert said[7:9] == ["workload=unet3d_h100", "hydra.run.dir=output"]
+    assert said[7:9] == ["workload=default", "hydra.run.dir=output"]
     assert {"++workload.output.folder=output", "++workload.dataset.data_folder=data"} <= set(said)
-    assert "workload=default" in command(dataclasses.replace(HERE, workloads=frozenset({"default"})), params, {})
-    other = command(dataclasses.replace(HERE, open_mpi=False), params, {})
-    assert other[:4] == ["/usr/bin/mpirun", "-np", "4", "/opt/dlio_benchmark"]
 
 
 def test_its_environment_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,23 +172,6 @@ def changed(saved: dict[str, Any]) -> dict[str, Any]:
     return report
 
 
-def with_hashes(*hashes: str) -> tuple[int, list[str]]:
-    """How many runs of one configuration remain that read such data sets."""
-    saved = saved_io(MadeIo(factors={"format": ("raw",)}, tweaksets=("stock",), blocks=len(hashes)))
-    for one, name in zip(saved["benchmarks"], hashes, strict=True):
-        one["extra_info"]["report"]["io"][0]["dataset"]["sizes_sha256"] = name
-    refused: list[str] = []
-    return len(io_runs(from_json(saved, "run.json"), refused)), refused
-
-
-def test_runs_of_a_configuration_read_the_same_data() -> None:
-    kept, refused = with_hashes("a" * 64, "a" * 64, "b" * 64)
-    assert kept == 2
-    assert ("bbbbbbbbbbbb," in refused[0], "2 of 3" in refused[0]) == (True, True)
-    assert with_hashes("a" * 64, "b" * 64)[0] == 0
-    assert with_hashes("a" * 64, "a" * 64) == (2, [])
-
-
 @pytest.mark.parametrize(("steps", "kept"), [(48, 24), (47, 23), (96, 23)])
 def test_an_epoch_has_the_steps_that_its_report_says(steps: int, kept: int) -> None:
     saved = saved_io(MADE)
