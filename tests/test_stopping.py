@@ -58,7 +58,7 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
     """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s. Results have no say, a block that has begun is finished."""
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(12.0, "12s"))
     lines: list[str] = []
-    run.tell = lambda line: lines.append(line) if line.startswith("Skipping") else None  # type: ignore[method-assign]
+    run.tell = lambda line: lines.append(line) if line.startswith("Skipping") else None
     took_s = {1: 1.0, 2: 5 / 3, 3: 4 / 3}
     measured = play(run, lambda cell: float(cell.block), lambda cell: took_s.get(cell.block, 4 / 3))
     assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3

@@ -154,7 +154,7 @@ class Effects:
     error, error_df, error_ms: the error term in words, its degrees of freedom (0 where there is none) and mean square
     mean, blocks: grand mean on the scale of the analysis, blocks taken off; number of blocks
     resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of an interaction of two in another
-        key's main effect (Plackett-Burman); whether effects are independent
+        key's main effect (a Plackett-Burman design, which only a design file can have); whether effects are independent
     unestimable, notes: effects that were lost or never there, each with the reason; what a reader must know
     again, again_fails: the A/A check (stock-again against stock) in words, and whether it differs
     sentence, refusal: the answer: which key, how much, how sure; why there is none
