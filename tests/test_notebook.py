@@ -119,7 +119,7 @@ def test_it_ends_with_a_table_of_verdicts(ended: list[nbformat.NotebookNode]) ->
     assert all(name in verdicts for name in ("au_whole_percent", "au_steady_percent", "samples_per_s_whole", "cache"))
     page = said(ended, '"io", saved')
     assert "What varies" in page
-    assert "A/A: " in page
+    assert "stock-again" in page
     compared = plain(said(ended, '"compare"'))
     assert "tweak set block-readahead" in compared
     rows = re.findall(r"(?m)^(io_train(?::cache=warm)?) .*(?:faster|slower|same \(|can't tell|not comparable)", compared)
