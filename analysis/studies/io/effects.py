@@ -98,7 +98,6 @@ class Analysis:
 
     response: str
     unit: str
-    sets: bool
     layout: Layout
     findings: tuple[IoEffect, ...] = ()
     variation: tuple[VariationSource, ...] = ()
@@ -106,10 +105,10 @@ class Analysis:
     notes: tuple[str, ...] = ()
 
 
-def analyse(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Analysis:
-    """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
-    layout = layout_of(cells, response, sets=sets)
-    empty = Analysis(response, layout.unit, sets, layout)
+def analyse(cells: Sequence[JudgedResponse], response: str) -> Analysis:
+    """Analyse one response over everything that was varied."""
+    layout = layout_of(cells, response)
+    empty = Analysis(response, layout.unit, layout)
     blocks = by_block(layout)
     if not layout.factors:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")

@@ -1,7 +1,7 @@
 """What was varied between I/O runs, and what each response came to at every combination of it.
 
 A factor is a parameter that somebody asked for by name, or the processes, the model or the engine, and stood at more than one value; what a
-model implies (batch, record length) is none. Tweak sets are a factor too. One run is one value.
+model implies (batch, record length) is none. One run is one value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Scale = Literal["log", "raw"]
 
-SETS = "tweak set"  # as a factor
 ALWAYS = ("model", "engine", "processes")
 BLOCK, Y = "cell.block", "cell.y"  # columns beside the factors: no parameter is called so
 SPEAKING = frozenset({"format", "cache"})  # their levels need no name beside them
@@ -85,19 +84,17 @@ class Layout:
 
 
 def level_of(run: IoRun, name: str) -> str:
-    if name == SETS:
-        return run.tweakset
     if name in ALWAYS:
         return str(getattr(run, name))
     value = run.overrides.get(name, run.params.get(_leaf(name), "default"))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def factors_of(runs: Sequence[IoRun], *, sets: bool = False) -> Factors:
-    """Find the factors of some runs in the order they were named; with `sets` the tweak set is the last."""
+def factors_of(runs: Sequence[IoRun]) -> Factors:
+    """Find the factors of some runs in the order they were named."""
     columns: dict[str, tuple[str, ...]] = {}
     same: list[tuple[str, str]] = []
-    for name in [*_names(runs), *([SETS] if sets else [])]:
+    for name in _names(runs):
         column = tuple(level_of(run, name) for run in runs)
         if len(set(column)) < 2:
             continue
@@ -106,25 +103,25 @@ def factors_of(runs: Sequence[IoRun], *, sets: bool = False) -> Factors:
             columns[name] = column
         else:
             same.append((name, twin))
-    return Factors(tuple(IoFactor(name, tuple(sorted(set(column), key=_place))) for name, column in columns.items()), tuple(same))
+    return Factors(tuple(IoFactor(name, tuple(sorted(set(column), key=place))) for name, column in columns.items()), tuple(same))
 
 
-def without_loners(runs: Sequence[IoRun], *, sets: bool = False) -> tuple[list[IoRun], Factors]:
+def without_loners(runs: Sequence[IoRun]) -> tuple[list[IoRun], Factors]:
     """Leave out configurations that alone have some parameter's level, where the others cross at least two factors completely.
 
     One job that writes checkpoints beside twenty that read says nothing of checkpoints and formats together.
     """
-    every = factors_of(runs, sets=sets)
+    every = factors_of(runs)
     points = {every.levels(run) for run in runs}
     loners: dict[tuple[str, ...], tuple[str, str]] = {}
     for at, factor in enumerate(every.factors):
-        if len(factor.levels) == 2 and factor.name != SETS:
+        if len(factor.levels) == 2:
             for level in factor.levels:
                 at_level = [point for point in points if point[at] == level]
                 if len(at_level) == 1:
                     loners[at_level[0]] = (factor.name, level)
     rest = [run for run in runs if every.levels(run) not in loners]
-    result = factors_of(rest, sets=sets)
+    result = factors_of(rest)
     combinations = math.prod(len(factor.levels) for factor in result.factors)
     if not loners or len(result.factors) < 2 or len({result.levels(run) for run in rest}) < combinations:
         return list(runs), every
@@ -188,14 +185,13 @@ def on_scale(name: str, value: float | None) -> float | None:
     return math.log(value) if value > 0 else None
 
 
-def layout_of(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Layout:
-    """Lay one response out over the factors of some runs.
+def layout_of(cells: Sequence[JudgedResponse], response: str) -> Layout:
+    """Lay one response out over the factors of untouched machines; stock and its copy in one block are averaged.
 
-    With `sets` the tweak set is a factor, stock its first level. Without, only untouched machines count, and stock and its copy in one
-    block are averaged. A run without a value is lost, with the reason.
+    A run without a value is lost, with the reason.
     """
-    used = [cell for cell in cells if (cell.run.tweakset != AGAIN if sets else cell.run.tweakset in {STOCK, AGAIN})]
-    rest, varied = without_loners([judged.run for judged in used], sets=sets)
+    used = [cell for cell in cells if cell.run.tweakset in {STOCK, AGAIN}]
+    rest, varied = without_loners([judged.run for judged in used])
     ids = {(run.origin, run.id) for run in rest}
     points: dict[str, tuple[str, ...]] = {}
     lost: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
@@ -225,7 +221,7 @@ def _one_to_one(first: Sequence[str], second: Sequence[str]) -> bool:
     return len({*zip(first, second, strict=True)}) == len({*first}) == len({*second})
 
 
-def _place(level: str) -> tuple[int, float, str]:
+def place(level: str) -> tuple[int, float, str]:
     """Order levels: stock first, numbers by size, words as they are known."""
     if level == STOCK:
         return (0, 0.0, level)

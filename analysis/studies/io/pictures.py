@@ -256,7 +256,7 @@ RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whol
 @picture(4, "Format and page cache together", REPORTS=IO)
 def io_format_cache(scene: Scene) -> Spec:
     """What a cold cache costs each format: much where reading is the work, nothing where decoding is."""
-    every = [(part, [analyse(part.cells, name, sets=False) for name in RESPONSES]) for part in parts_of(scene)]
+    every = [(part, [analyse(part.cells, name) for name in RESPONSES]) for part in parts_of(scene)]
     reasons = joined(analysis.refusal for _, result in every for analysis in result if analysis.refusal)
     rows = [(part, complete) for part, result in every if (complete := list(filter(_complete, result)))]
     some(rows, reasons or "format and cache were not both varied, or not in all combinations")

@@ -15,9 +15,8 @@ from analysis.wording import digits, probability, size
 from control.called import JUDGE
 
 from .effects import Analysis, IoContrast
-from .factors import SETS
 from .formulas import RATE, STEADY, WHOLE
-from .responses import describe_identity, describe_oversleep, record
+from .responses import describe_oversleep, record
 from .sentences import (
     LABELS,
     Marks,
@@ -28,11 +27,8 @@ from .sentences import (
     findings,
     limits,
     of_factors,
-    of_tweak_sets,
     points_of,
     reversals,
-    tweaks,
-    untouched,
 )
 from .study import BY_DEFAULT, Configuration, IoStudy
 
@@ -123,8 +119,8 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
         tables.append(Table(columns, rows))
     lines = marks.lines()
     lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(study)]
-    notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
-    lines += [Line(f"{line}.", "", "quiet") for line in notes if line]
+    late = describe_oversleep(study.cells)
+    lines += [Line(f"{late}.", "", "quiet")] if late and not brief else []
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 
@@ -157,19 +153,15 @@ def _details(study: IoStudy) -> Iterator[Section]:
     heads = [Column("configuration", left=True), Column("epochs", "epochs"), Column("MiB", "data_set_mib", "{:.0f}".format)]
     heads += [Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()]
     yield Section("Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)])
-    for group in ([analysis for analysis in study.analyses if not analysis.sets], *([one] for one in study.analyses if one.sets)):
-        if group:
-            yield _variation(group)
+    yield _variation(study.analyses)
     yield Section("What varies with what, in words", bullets(of_factors(study)))
-    yield Section("Tweak sets, each by itself", bullets(of_tweak_sets(study)))
 
 
 def _variation(result: Sequence[Analysis]) -> Section:
     """Make one table for all responses: the share of the variation, and p of the effect's own steps."""
     known = [analysis for analysis in result if analysis.findings]
     lines = [Line(f"{analysis.response}: nothing can be said: {analysis.refusal}", "", "open") for analysis in result if analysis.refusal]
-    levels = [level for factor in result[0].layout.factors if factor.name == SETS for level in factor.levels]
-    title = f"What varies with what: {', '.join(levels) or 'untouched machine'}"
+    title = "What varies with what: untouched machine"
     if not known:
         return Section(title, lines)
     columns = [Column("variation", left=True), Column("df")]
@@ -245,7 +237,6 @@ def record_of(study: IoStudy) -> dict[str, Any]:
             {
                 "response": analysis.response,
                 "unit": analysis.unit,
-                "tweak_sets": analysis.sets,
                 "scale": analysis.layout.scale,
                 "factors": {factor.name: list(factor.levels) for factor in analysis.layout.factors},
                 "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in analysis.variation],
@@ -258,7 +249,6 @@ def record_of(study: IoStudy) -> dict[str, Any]:
         ],
         "contrasts": study.contrasts,
         "changed_nothing": study.idle,
-        "reversals": list(reversals([analysis for analysis in study.analyses if not analysis.sets])),
-        "tweak_sets": [untouched(study.contrasts), *tweaks(study.contrasts)] if study.cells else [],
+        "reversals": list(reversals(study.analyses)),
         "refused": list(study.refused),
     }

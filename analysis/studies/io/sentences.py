@@ -19,12 +19,12 @@ from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import bracket, digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .factors import SETS, common, configuration, level_name, level_of, scale_of
+from .factors import common, configuration, level_name, level_of, scale_of
 from .formulas import RATE, STEADY, WHOLE
 from .study import IoStudy, block_means, by_name, in_order, mean_of
 
 if TYPE_CHECKING:
-    from .effects import Analysis, Contrasts, IoContrast, IoEffect
+    from .effects import Analysis, IoEffect
     from .responses import JudgedResponse
     from .terms import IoRun
 
@@ -243,16 +243,23 @@ def _tweak_sets(study: IoStudy) -> Iterator[str]:
         outcomes[f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome].append(name)
     for outcome, names in outcomes.items():
         yield f"{', '.join(names)} changed nothing here: a second A/A; {outcome}."
-    if any(contrast.shown for contrast in study.contrasts.again):
-        yield untouched(study.contrasts)
+    copies = [contrast for contrast in study.contrasts.again if contrast.p is not None]
+    if differing := [contrast for contrast in copies if contrast.shown]:
+        clearest = min(differing, key=lambda contrast: contrast.p or 0.0)
+        where = f"{clearest.configuration}: " if clearest.configuration else ""
+        yield (
+            f"A/A: stock and its copy differ in {len(differing)} of {counted(len(copies), 'configuration')}, though nothing was changed: "
+            f"{where}{percent(clearest.value or 0.0)} {limits(RATE, clearest)}. "
+            "One run in 20 shows that by chance; otherwise the machine was not quiet: trust the tweak sets' figures less."
+        )
 
 
-# Factor by factor, and tweak set by tweak set.
+# Factor by factor.
 
 
 def of_factors(study: IoStudy) -> list[str]:
     """Describe each factor; AU without the first step only where it shows something else."""
-    known = [analysis for analysis in study.analyses if not analysis.sets and not analysis.refusal]
+    known = [analysis for analysis in study.analyses if not analysis.refusal]
     lines = [
         f"{LABELS.get(analysis.response, analysis.response)}: {line}"
         for analysis in known
@@ -260,11 +267,6 @@ def of_factors(study: IoStudy) -> list[str]:
         for line in answers(analysis)
     ]
     return [*lines, *reversals(known)]
-
-
-def of_tweak_sets(study: IoStudy) -> list[str]:
-    lines = [line for analysis in study.analyses if analysis.sets for line in answers(analysis)]
-    return [untouched(study.contrasts), *tweaks(study.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
 
 
 def answers(analysis: Analysis) -> list[str]:
@@ -289,9 +291,8 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
         unit = f" {analysis.unit}" if analysis.unit else ""
         return f"{head}: {means}{unit}; {step}; {sure}.{depends}"
     pair = effect.together
-    if SETS in effect.factors or pair is None:
-        first, second = sorted(effect.factors, key=lambda name: name != SETS)
-        return f"{head}: what {'a tweak set' if first == SETS else first} does depends on {second}; {sure}."
+    if pair is None:
+        return f"{head}: what {effect.factors[0]} does depends on {effect.factors[1]}; {sure}."
     by_size = sorted(pair.steps, key=lambda step: step.value)
     shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
     each = "; ".join(f"with {level_name(pair.along, step.name)} {change_text(analysis.response, analysis.unit, step)}" for step in shown)
@@ -314,54 +315,3 @@ def reversals(result: Sequence[Analysis]) -> Iterator[str]:
                     f"{signed(other.value)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
                     "is left out, it was not saved."
                 )
-
-
-def untouched(contrasts: Contrasts) -> str:
-    """Describe what stock against its copy shows, in all configurations together."""
-    known = [contrast for contrast in contrasts.again if contrast.p is not None]
-    if not known:
-        return "A/A: not measured, or in too few blocks: nobody knows what this machine makes out of nothing."
-    off, count = sum(contrast.shown for contrast in known), counted(len(known), "configuration")
-    clearest = _clearest(known, contrasts)
-    if off:
-        return (
-            f"A/A: stock and its copy differ in {off} of {count}, though nothing was changed: {clearest}."
-            " One run in 20 shows that by chance; otherwise the machine was not quiet: trust the tweak sets' figures less."
-        )
-    return f"A/A: stock and its copy: no difference shown in {count}; the clearest, {clearest}."
-
-
-def tweaks(contrasts: Contrasts) -> list[str]:
-    """Describe what each tweak set did, and whether more on a cold cache than on a warm one; a line each."""
-    lines = []
-    for name in dict.fromkeys(tweak.tweakset for tweak in contrasts.tweaks):
-        own = [tweak for tweak in contrasts.tweaks if tweak.tweakset == name and tweak.p is not None]
-        shown = sorted((contrast for contrast in own if contrast.shown), key=lambda contrast: -abs(contrast.value or 0.0))
-        count = counted(len(own), "configuration")
-        if not own:
-            lines.append(f"{name}: in no configuration measured in two blocks beside stock.")
-        elif not shown:
-            lines.append(f"{name}: no difference from stock shown in {count}; the clearest, {_clearest(own, contrasts)}.")
-        else:
-            each = "; ".join(_clearest([contrast], contrasts) for contrast in shown[:MOST])
-            lines.append(f"{name}: differs from stock in {len(shown)} of {count}: {each}{_more(shown)}.")
-        controls = [difference for difference in contrasts.differences if difference.tweakset == name and difference.p is not None]
-        for control in (control for control in controls if control.shown):
-            twins = {one.cache: one for one in own if one.rest == control.rest}
-            sides = ", ".join(f"{state} {_against_stock(twins[state], contrasts)}" for state in ("cold", "warm") if state in twins)
-            where = f", {control.rest}" if control.rest else ""
-            lines.append(f"{name}{where}: {sides}; the cold cache makes the difference: {_against_stock(control, contrasts)}.")
-        if controls and not any(control.shown for control in controls):
-            where = f" in any of {counted(len(controls), 'configuration')}" if len(controls) > 1 else ""
-            lines.append(f"{name}: not shown to do more on a cold cache than on a warm one{where}.")
-    return lines
-
-
-def _clearest(result: Sequence[IoContrast], contrasts: Contrasts) -> str:
-    one = min(result, key=lambda contrast: contrast.p or 0.0)
-    return f"{one.configuration}: {_against_stock(one, contrasts)}"
-
-
-def _against_stock(contrast: IoContrast, contrasts: Contrasts) -> str:
-    p = "" if contrast.p_adjusted is None else f" (p {probability(contrast.p_adjusted)})"
-    return f"{change_text(contrasts.response, contrasts.unit, contrast)}{p}"

@@ -17,7 +17,7 @@ from analysis.stats.estimate import Estimate
 from analysis.terms import AGAIN, STOCK
 
 from .effects import Analysis, Contrasts, IoContrast, analyse, contrasts
-from .factors import common, configuration, describe_common, factors_of, on_scale, scale_of, treated_sets
+from .factors import common, configuration, describe_common, factors_of, on_scale, place, scale_of
 from .formulas import RATE, STEADY, WHOLE
 from .responses import JudgedResponse, judged_alike
 
@@ -63,7 +63,7 @@ class IoStudy:
     """I/O runs of one source and what they show. `alike` is what all of them have in common; `refused` what could not be used.
 
     `idle` are tweak sets that changed nothing here, each against stock: further copies of stock, in no analysis. `analyses` are of
-    untouched machines, and of samples/s with tweak sets as a factor, one for all configurations that met the same ones.
+    untouched machines.
     """
 
     origin: str
@@ -81,15 +81,7 @@ def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = ()) -> Io
     """Analyse training runs; runs that only generated data are left out."""
     cells = tuple(judged_alike(run for run in runs if run.kind != "generation"))
     treated, copies = apart(cells)
-    analyses = [analyse(treated, response, sets=False) for response in RESPONSES] if cells else []
-    # Configurations that met the same tweak sets are analysed together: stock elsewhere has nothing to stand beside.
-    met: dict[str, set[str]] = defaultdict(set)
-    groups: dict[frozenset[str], list[JudgedResponse]] = defaultdict(list)
-    for cell in treated:
-        met[configuration(cell.run)].add(cell.run.tweakset)
-    for cell in treated:
-        groups[frozenset(met[configuration(cell.run)].intersection(treated_sets(treated)))].append(cell)
-    analyses += [analyse(group, RATE, sets=True) for sets, group in groups.items() if sets]
+    analyses = [analyse(treated, response) for response in RESPONSES] if cells else []
     return IoStudy(
         origin,
         cells,
@@ -135,9 +127,14 @@ def by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
 
 def in_order(cells: Sequence[JudgedResponse]) -> list[JudgedResponse]:
     """Put cells in the order of levels, the plain one first; those of a run are shuffled."""
-    varied = factors_of([cell.run for cell in cells], sets=True)
+    varied = factors_of([cell.run for cell in cells])
     places = [{level: at for at, level in enumerate(factor.levels)} for factor in varied.factors]
-    return sorted(cells, key=lambda cell: [place[level] for place, level in zip(places, varied.levels(cell.run), strict=True)])
+
+    def key(cell: JudgedResponse) -> tuple[list[int], tuple[int, float, str]]:
+        levels = [at[level] for at, level in zip(places, varied.levels(cell.run), strict=True)]
+        return levels, place(cell.run.tweakset)
+
+    return sorted(cells, key=key)
 
 
 def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> Estimate:

@@ -42,8 +42,8 @@ def gain(levels: Mapping[str, object], _tweakset: str) -> float:
 MADE = MadeIo(factors={"format": tuple(FORMATS), "read_threads": (1, 4), "cache": ("cold", "warm")}, gain=gain)
 
 
-def analysis_of(made: MadeIo, response: str = RATE, *, sets: bool = False) -> Analysis:
-    return analyse([judge(run) for run in io_runs(made)], response, sets=sets)
+def analysis_of(made: MadeIo, response: str = RATE) -> Analysis:
+    return analyse([judge(run) for run in io_runs(made)], response)
 
 
 def test_sentences(snapshot: SnapshotAssertion) -> None:
@@ -95,7 +95,7 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
     made = MadeIo(factors={"format": ("raw", "npz", "png"), "cache": ("cold", "warm")}, tweaksets=("stock",), blocks=5, cell_sd=0.05)
     cells = [judge(run) for run in io_runs(made)]
     y = np.log([[one.value(RATE) or math.nan for one in cells if one.run.block == block] for block in range(1, 6)]).reshape(5, 3, 2)
-    found = {one.factors: one for one in analyse(cells, RATE, sets=False).findings}
+    found = {one.factors: one for one in analyse(cells, RATE).findings}
     hand = {
         ("format",): [y[:, at].mean(1) - y[:, 0].mean(1) for at in (1, 2)],
         ("cache",): [y[:, :, 1].mean(1) - y[:, :, 0].mean(1)],
@@ -134,7 +134,7 @@ def test_lost_cells_leave_the_effects_where_they_are_and_are_named() -> None:
 
 def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_interactions() -> None:
     runs = [run for run in io_runs(MADE) if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1]
-    found = analyse([judge(run) for run in runs], RATE, sets=False)
+    found = analyse([judge(run) for run in runs], RATE)
     assert {one.factors for one in found.findings} == {("format",), ("read_threads",), ("cache",)}
     assert sum("cannot be told" in note for note in found.notes) == 3
 
@@ -188,7 +188,7 @@ def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named()
     """One that writes checkpoints, at half the speed: the cache's effect on raw is that of the readers alone."""
     lone = MadeIo(factors={"format": ("raw",), "read_threads": (1,), "cache": ("warm",), "checkpoint": ("on",)}, gain=lambda *_: -0.7)
     design = [replace(run, params={**run.params, "checkpoint": "off"}) for run in io_runs(MADE)]
-    found = analyse([judge(run) for run in (*design, *io_runs(lone))], RATE, sets=False)
+    found = analyse([judge(run) for run in (*design, *io_runs(lone))], RATE)
     assert [factor.name for factor in found.layout.factors] == ["format", "read_threads", "cache"]
     assert any("checkpoint on" in note for note in found.notes)
     assert [one.steps for one in found.findings] == [one.steps for one in analysis_of(MADE).findings]
@@ -230,7 +230,7 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scat
     designs = 60
     cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, blocks)
     rng = np.random.default_rng(7)
-    found = [analyse(answered(cells, SCATTER[scatter], rng), RATE, sets=False).findings for _ in range(designs)]
+    found = [analyse(answered(cells, SCATTER[scatter], rng), RATE).findings for _ in range(designs)]
     assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
     low, high = scipy.stats.binom.interval(0.99, designs, 0.05)
     missed = {
@@ -247,7 +247,7 @@ def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_
     cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(5)
     found = [
-        next(one for one in analyse(made, RATE, sets=False).findings if one.factors == ("format",))
+        next(one for one in analyse(made, RATE).findings if one.factors == ("format",))
         for made in (answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "png")) for _ in range(designs))
     ]
     low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
@@ -262,7 +262,7 @@ def test_what_scatters_little_is_found_beside_what_scatters_much() -> None:
     cells = bare({"format": ("raw", "png"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(3)
     costs = answered(cells, SCATTER["raw from a disk"], rng, lambda levels: -0.2 * (levels == {"format": "png", "cache": "cold"}))
-    one = next(one for one in analyse(costs, RATE, sets=False).findings if len(one.factors) > 1)
+    one = next(one for one in analyse(costs, RATE).findings if len(one.factors) > 1)
     assert one.together is not None
     widths = {step.name: step.high - step.low for step in one.together.steps}
     inside = next(step for step in one.together.steps if step.name == "png")
