@@ -126,6 +126,12 @@ def test_it_ends_with_a_table_of_verdicts(ended: list[nbformat.NotebookNode]) ->
     assert sorted(rows) == ["io_train", "io_train:cache=warm"], compared
 
 
+def test_throughput_and_utilisation_are_one_measurement(ended: list[nbformat.NotebookNode]) -> None:
+    (low, high) = re.findall(r"implies: (\S+) to (\S+)", said(ended, "ratios = "))[0]
+    assert float(low) >= 0.995
+    assert float(high) <= 1.005
+
+
 def test_pictures_stand_in_it_and_what_was_not_varied_has_none(ended: list[nbformat.NotebookNode]) -> None:
     """One epoch by itself; then where the time goes; not processes, of which there was one, nor formats."""
     (steps,) = (cell for cell in ended if "axes.bar" in cell.source)

@@ -1,8 +1,8 @@
 """DLIO's result folders as runs: one folder (`summary.json`, `<rank>_output.json`, `.hydra/`), or all that lie under one.
 
 The step lists are read; DLIO's own averages stay beside them, as `reported`, and are never taken for them. What a run was asked to do is
-hydra's composed configuration, flattened to DLIO's own parameter names. Two layouts are read: that of 2.0.0 of PyPI, which the engine
-`dlio` runs (`record_length`, one file of stamps), and that of the tree after it (`record_length_bytes`, stamps of each rank).
+hydra's composed configuration, flattened to DLIO's own parameter names; a copy of a folder often lacks it, then the log has some of it.
+DLIO 2.0.0 says `record_length` where later ones say `record_length_bytes`; both are read. What it leaves out has DLIO's own default.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ from analysis.formats.fields import Fields
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, PREFETCH_FACTOR, Checkpoint, Epoch, Host, IoRun
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, Host, IoRun
 
 SUMMARY = "summary.json"
+HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
 DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
 BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
+# In the log: samples per file * files / batch size / ranks; what each computation was set to.
+STEPS = re.compile(r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1-9]\d{0,8}) / \d{1,9} \(samples per file")
+COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\}?\)")
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
 MOST_IN_NAME = 2
@@ -59,6 +63,7 @@ DEFAULTS: Mapping[str, object] = {
     "exclude_start_steps": EXCLUDED_START_STEPS,
     "exclude_end_steps": EXCLUDED_END_STEPS,
 }
+NO_CONFIGURATION = "its configuration (.hydra/config.yaml) is not there, so what it was asked for and what was left out are not known"
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
@@ -73,17 +78,27 @@ def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
 
 
 def folders_under(path: Path) -> list[Path]:
-    """Find result folders: those with a summary, and those that look like one without."""
-    return sorted(_candidates(path))
+    """Find result folders: those with a summary, and those that look like one without.
+
+    DLIO 2.0.0 lets each rank name its own folder by the clock; other ranks' beside one with a summary belong to that one.
+    """
+    result = sorted(_candidates(path))
+    whole = {folder.parent for folder in result if (folder / SUMMARY).is_file()}
+    return [folder for folder in result if not (folder.parent in whole and _of_another_rank(folder))]
+
+
+def _of_another_rank(folder: Path) -> bool:
+    return not (folder / SUMMARY).exists() and not (folder / "0_output.json").exists() and any(folder.glob("*_output.json"))
 
 
 def _candidates(path: Path) -> Iterator[Path]:
     for where, folders, files in os.walk(path):
-        log = "dlio.log" in files and (Path(where) / ".hydra").exists()
+        hidden = {name for name in folders if name.startswith(".")}
+        log = "dlio.log" in files and hydra_of(Path(where)).exists()
         if SUMMARY in files or any(name.endswith("_output.json") for name in files) or log:
             folders.clear()
             yield Path(where)
-        folders[:] = [name for name in folders if not name.startswith(".")]  # nobody keeps results there, and environments are large
+        folders[:] = [name for name in folders if name not in hidden]  # nobody keeps results there, and environments are large
 
 
 def run_of(folder: Path) -> IoRun:
@@ -104,7 +119,7 @@ def run_of(folder: Path) -> IoRun:
     given = params.get("computation_time")
     computation_s = given.get("mean") if isinstance(given, Mapping) else given
     start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
-    if not config.old:  # 2.0.0 knows no other way
+    if config.known and not config.old:  # 2.0.0 knows no other way
         start_steps, end_steps = (config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end"))
     return IoRun(
         origin=str(folder),
@@ -112,18 +127,19 @@ def run_of(folder: Path) -> IoRun:
         model=config.workload or str(params.get("model") or _model_above(folder)),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
-        kind="training" if epochs else "generation",
+        dlio_counts_all=config.old,
+        kind="training" if epochs else "generation" if config.only_generates else "summary",
         processes=processes,
         batch_size=config.whole("batch_size", 1),
         read_threads=config.whole("read_threads"),
         prefetch_factor=_prefetch_factor(config),
         computation_time_s=float(computation_s) if _is_number(computation_s) and 0 <= computation_s < math.inf else None,
-        record_length_bytes=Fields(params, config.origin).positive("record_length_bytes"),
+        record_length_bytes=Fields(params, config.origin).positive("record_length_bytes") if config.known else _record_length(reported),
         epochs=epochs,
         excluded_start_steps=start_steps,
         excluded_end_steps=end_steps,
         checkpoints=checkpoints,
-        params=params,
+        params=params if config.known else {},
         overrides={key: value for key, value in config.overrides.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
         dataset=_dataset_of(config),
         reported=reported,
@@ -136,20 +152,35 @@ def run_of(folder: Path) -> IoRun:
 def _trained(folder: Path, summary: Fields, processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
     """Read what a run's ranks left, all of it. Raises: Unreadable, where some of it is missing."""
     metric, notes = summary.optional_mapping("metric"), config.notes
+    if _is_alone(folder, metric):
+        notes.append("its summary is there alone: its figures are DLIO's own")
+        return (), ()
     files = _rank_files(folder, processes)
     epochs = tuple(sorted((epoch for rank in files for epoch in _epochs_of(*rank)), key=lambda one: (one.number, one.block, one.rank)))
     if not epochs and any(name.startswith("train_") for name in metric):
         raise Unreadable(f"{folder / SUMMARY}: reports a training, and {files[0][1].name} holds no step of it; the folder is incomplete.")
     if not epochs and not config.only_generates:
-        raise Unreadable(f"{folder / SUMMARY}: neither trained nor generated data, so there is nothing to analyse.")
+        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml says that it made data"
+        raise Unreadable(f"{folder / SUMMARY}: {did}, so there is nothing to analyse.")
+    if epochs and len(files) < processes:
+        ranks = ", ".join(str(rank) for rank, *_ in files)
+        raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {ranks} only; copy every <rank>_output.json.")
     if epochs and len({stamps for _, _, stamps in files}) < len(files):
         notes.append("all ranks are timed by rank 0's stamps, the only ones that this DLIO writes")
+    if any(output.parent != folder for _, output, _ in files):
+        notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
     size_gb = metric.get("checkpoint_size_GB")
     checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
     size = config.params.get("model_size")
     if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
         notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
     return epochs, checkpoints
+
+
+def _is_alone(folder: Path, metric: Mapping[str, object]) -> bool:
+    """Whether a summary reports a training whose step lists nobody kept, of no rank."""
+    trained = any(name.startswith("train_") for name in metric)
+    return trained and not any(folder.glob("*_output.json")) and not any(folder.parent.glob("*/0_output.json"))
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -176,7 +207,7 @@ def _json_of(path: Path) -> Fields:
 class Config:
     """The parameters of one run, and its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
 
-    `old`: DLIO 2.0.0 as on PyPI ran.
+    `old`: DLIO 2.0.0 as on PyPI ran. `known`: these are all its parameters.
     """
 
     params: Mapping[str, object]
@@ -185,10 +216,13 @@ class Config:
     origin: str
     old: bool
     notes: list[str] = field(default_factory=list)
+    known: bool = True
 
-    def whole(self, name: str, least: int = 0) -> int:
-        """Return a whole number. Raises: Unreadable."""
+    def whole(self, name: str, least: int = 0) -> int | None:
+        """Return a whole number; None where nothing is known of it. Raises: Unreadable."""
         value = self.params.get(name)
+        if name not in self.params and not self.known:
+            return None
         if not _is_number(value) or value != value // 1 or value < least:
             raise Unreadable(f"{self.origin}: has {name} = {value!r}, where a whole number from {least} belongs.")
         return int(value)
@@ -200,18 +234,33 @@ class Config:
 
 
 def _config_of(folder: Path) -> Config:
-    """Read the configuration and overrides of a result folder. Raises: Unreadable."""
+    """Read the configuration and overrides of a result folder, or what its log has of them. Raises: Unreadable."""
     old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
-    path = folder / ".hydra" / "config.yaml"
-    overrides = _overrides_of(path.with_name("overrides.yaml"))
+    hydra, log = hydra_of(folder), folder / "dlio.log"
+    path = hydra / "config.yaml"
+    overrides = _overrides_of(hydra / "overrides.yaml")
     workload = overrides.pop("workload", None)
-    if not path.exists():
-        raise Unreadable(f"{path}: not there; it says what DLIO was asked to do, copy the folder whole.")
-    top = _document(path)
-    sections = top.get("workload") if isinstance(top, Mapping) else None
-    if not isinstance(sections, Mapping):
-        raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
-    return Config({**DEFAULTS, **_flat(sections, old=old)}, overrides, workload, str(path), old)
+    if path.exists():
+        top = _document(path)
+        sections = top.get("workload") if isinstance(top, Mapping) else None
+        if not isinstance(sections, Mapping):
+            raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
+        notes: list[str] = []
+        flat = _flat(sections, notes, old=old)
+        return Config({**DEFAULTS, **flat}, overrides, workload, str(path), old, notes)
+    text = read_whole(log).decode(errors="replace") if log.is_file() else ""
+    steps, computation = STEPS.search(text), COMPUTATION.search(text)
+    names = ("num_samples_per_file", "num_files_train", "batch_size")
+    params: dict[str, object] = dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
+    params |= {"computation_time": float(computation[1])} if computation else {}
+    return Config(params, overrides, workload, str(log), old, [NO_CONFIGURATION], known=False)
+
+
+def hydra_of(folder: Path) -> Path:
+    """Find where hydra wrote a run's configuration: `.hydra`, or what `hydra.output_subdir` named (MLPerf Storage: configs)."""
+    usual = folder / ".hydra"
+    beside = sorted(path.parent for path in folder.glob("*/config.yaml") if any((path.parent / name).exists() for name in HYDRA_FILES))
+    return usual if usual.exists() or not beside else beside[0]
 
 
 def _overrides_of(path: Path) -> dict[str, str]:
@@ -222,7 +271,7 @@ def _overrides_of(path: Path) -> dict[str, str]:
     return {key.removeprefix("workload."): value for key, _, value in pairs}
 
 
-def _flat(sections: Mapping[object, object], *, old: bool) -> dict[str, object]:
+def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> dict[str, object]:
     params: dict[str, object] = {}
     for name, section in sections.items():
         given = {str(key): value for key, value in section.items()} if isinstance(section, Mapping) else {str(name): section}
@@ -231,18 +280,20 @@ def _flat(sections: Mapping[object, object], *, old: bool) -> dict[str, object]:
             params |= {{"name": "model", "type": "model_type"}.get(key, key): value for key, value in given.items()}
             continue
         for before, after in OLD_NAMES.items():
-            # Each DLIO reads its own spelling; alone, either was meant for the one that ran.
-            read, ignored = (before, after) if old else (after, before)
-            value = given.pop(ignored, None)
-            if read in given or value is not None:
-                params[after] = given.pop(read, value)
-        params |= given
+            # Each version reads its own spelling; alone, either was meant for the DLIO that ran.
+            if before in given and after in given:
+                ignored = after if old else before
+                notes.append(f"{ignored} is no key of the DLIO that ran, which ignores it without a word")
+                del given[ignored]
+        params |= {OLD_NAMES.get(key, key): value for key, value in given.items()}
     shuffles = {name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False}  # YAML's own reading of `off`
     return params | shuffles
 
 
-def _prefetch_factor(config: Config) -> int:
+def _prefetch_factor(config: Config) -> int | None:
     """Return the batches that each reader fetches ahead, as DLIO gives it to the DataLoader; its own two where no size is set."""
+    if not config.known:
+        return None
     size, threads = config.whole("prefetch_size"), config.whole("read_threads")
     return math.ceil(size / threads) if size and threads else PREFETCH_FACTOR
 
@@ -255,7 +306,7 @@ def _name(folder: Path, config: Config, processes: int) -> str:
     if re.match(rf"{processes}(_|$)", above):
         return above
     asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.overrides.items() if not key.startswith(NO_FACTORS)]
-    return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME else f"{above}/{folder.name}"
+    return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME and config.known else f"{above}/{folder.name}"
 
 
 def _model_above(folder: Path) -> str:
@@ -266,6 +317,13 @@ def _model_above(folder: Path) -> str:
 
 
 # What DLIO notes beside its step lists.
+
+
+def _record_length(reported: Mapping[str, object]) -> float | None:
+    rate, mb = (reported.get(name) for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second"))
+    if not (isinstance(rate, float) and isinstance(mb, float) and 0 < rate < math.inf and 0 < mb < math.inf):
+        return None
+    return mb * MIB / rate
 
 
 def _dataset_of(config: Config) -> dict[str, object]:
@@ -308,14 +366,28 @@ def _moment(fields: Fields, name: str) -> datetime:
 
 
 def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
-    """Find each rank's step lists and stamps. Raises: Unreadable."""
+    """Find each rank's step lists and stamps, in the folder or in one that DLIO 2.0.0 named a moment earlier or later.
+
+    Raises: Unreadable.
+    """
+    siblings = [path for path in folder.parent.iterdir() if path != folder and path.is_dir() and not (path / SUMMARY).exists()]
+    siblings.sort(key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))  # nearest in time first
     shared, result = folder / "per_epoch_stats.json", []
     for rank in range(processes):
-        output, own = folder / f"{rank}_output.json", folder / f"{rank}_per_epoch_stats.json"
-        if not output.is_file():
-            raise Unreadable(f"{output}: not there; it holds the steps of a rank, copy the folder whole.")
-        result.append((rank, output, shared if shared.is_file() and not own.is_file() else own))
+        home = next((path for path in (folder, *siblings) if (path / f"{rank}_output.json").is_file()), None)
+        if home is not None:
+            own = home / f"{rank}_per_epoch_stats.json"
+            result.append((rank, home / f"{rank}_output.json", shared if shared.is_file() and not own.is_file() else own))
+    if not result or result[0][0]:
+        raise Unreadable(f"{folder / '0_output.json'}: not there; it holds the steps, copy the folder whole.")
     return result
+
+
+def _stamp_s(name: str) -> float:
+    try:
+        return datetime.strptime(name, "%Y-%m-%d-%H-%M-%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return math.inf
 
 
 def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:

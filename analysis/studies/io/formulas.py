@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
 
 ROUNDING = 0.005  # of an epoch: by so much the clocks of its steps and of its ends may disagree
+DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
 STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
 AU, SHARES = (STEADY, WHOLE), ("first_step_share", "barrier_share")
 
@@ -54,15 +55,15 @@ def job_figures(job: Job, run: IoRun, asked_s: float | None = None) -> dict[str,
         known = [value for value in values if value is not None]
         combine = fmean if name in {*AU, *SHARES} else math.fsum
         result[name] = combine(known) if len(known) == len(values) else None
-    mb = run.record_length_bytes / MIB
-    result |= {f"mb_per_s_nominal_{way}": (result[f"samples_per_s_{way}"] or 0.0) * mb for way in ("steady", "whole")}
+    mb = (run.record_length_bytes or 0) / MIB
+    result |= {f"mb_per_s_nominal_{way}": (result[f"samples_per_s_{way}"] or 0.0) * mb for way in ("steady", "whole", "dlio")}
     counts = [(block.device_read_bytes, block.duration_s) for blocks in job for block in blocks if block.device_read_bytes is not None]
     span_s = math.fsum(span for _, span in counts)
     return result | {"device_mb_per_s": sum(count for count, _ in counts) / span_s / MIB if span_s > 0 else None}
 
 
 def _rank_figures(blocks: Sequence[Epoch], run: IoRun, asked_s: float | None) -> dict[str, float | None]:
-    start, end, batch = run.excluded_start_steps, run.excluded_end_steps, run.batch_size
+    start, end, batch = run.excluded_start_steps, run.excluded_end_steps, run.batch_size or 0
     steps = [block.steps for block in blocks]
     kept = [retained(block, start, end) for block in blocks]
     wall_s = [block.duration_s for block in blocks]
@@ -79,12 +80,15 @@ def _rank_figures(blocks: Sequence[Epoch], run: IoRun, asked_s: float | None) ->
         return math.fsum(value * count for value, count in zip(values, steps, strict=True)) / sum(steps)
 
     steady = [_percent(computed_s(block, rest), span_s) for block, rest, span_s in zip(blocks, kept, steady_s, strict=True)]
+    counted = steps if run.dlio_counts_all else [count - DLIO_UNCOUNTED_STEPS for count in steps]
+    dlio = [_rate(count * batch, span_s) for count, span_s in zip(counted, wall_s if run.dlio_counts_all else steady_s, strict=True)]
     barrier = 1 - _rate(math.fsum(math.fsum(block.busy_s) for block in blocks), total_s)
     return {
         STEADY: weighted(steady),
         WHOLE: _percent(math.fsum(computed_s(block, range(block.steps)) for block in blocks), total_s),
         "samples_per_s_steady": _rate(sum(map(len, kept)) * batch, math.fsum(steady_s)),
         RATE: _rate(sum(steps) * batch, total_s),
+        "samples_per_s_dlio": weighted(dlio),
         "first_step_share": _rate(blocks[0].load_s[0], total_s),
         "barrier_share": 0.0 if -ROUNDING <= barrier < 0 else barrier,
         "mb_per_s_read": _bytes_rate([block.rchar_bytes for block in blocks], total_s),

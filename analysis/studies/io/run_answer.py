@@ -16,7 +16,7 @@ from control.called import JUDGE
 
 from .effects import Analysis, IoContrast
 from .formulas import RATE, STEADY, WHOLE
-from .responses import describe_oversleep, record
+from .responses import describe_identity, describe_oversleep, record
 from .sentences import (
     LABELS,
     Marks,
@@ -119,8 +119,8 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
         tables.append(Table(columns, rows))
     lines = marks.lines()
     lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(study)]
-    late = describe_oversleep(study.cells)
-    lines += [Line(f"{late}.", "", "quiet")] if late and not brief else []
+    notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
+    lines += [Line(f"{line}.", "", "quiet") for line in notes if line]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 

@@ -83,13 +83,16 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = Non
     epochs = [_epoch(Fields(epoch, origin, f"{place}.epochs[{at}]")) for at, epoch in enumerate(cell.report.get("epochs", ()))]
     _complete(part, epochs, processes)
     _whole_epochs(part, epochs, capped=capped)
+    engine, version = part.text("engine"), part.optional_text("engine_version")
     marks = [Fields(checkpoint, origin, f"{place}.checkpoints[{at}]") for at, checkpoint in enumerate(cell.report.get("checkpoints", ()))]
     return IoRun(
         origin=origin,
         id=cell.id,
         model=part.text("model"),
-        engine=part.text("engine"),
-        engine_version=part.optional_text("engine_version"),
+        engine=engine,
+        engine_version=version,
+        # Trees after 2.0.0 of PyPI call themselves the same; they are known by the key that they read the record's length from.
+        dlio_counts_all=engine == "dlio" and version == "2.0.0" and part.optional_text("engine_keys") != "record_length_bytes",
         processes=processes,
         batch_size=part.whole("batch_size"),
         read_threads=part.whole("read_threads"),

@@ -79,12 +79,14 @@ class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
     `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
-    generated data (`kind`). `read_threads` are
+    generated data, or whose summary is there alone (`kind`). `read_threads` are
     reader processes of each rank. `record_length_bytes` is the nominal mean that DLIO counts with, whatever the files hold.
     `params` are all parameters under DLIO's own names (`read_threads`, `format`, `file_shuffle`), `overrides` those that were asked for
     by name, `dataset` what is known of the data set (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the figures of
-    the source itself under its own names. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
+    the source itself under its own names; `dlio_counts_all` is DLIO 2.0.0's way of reckoning them (all steps over all time), which later
+    ones left for S - 2 steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
     queue's settings as the workload found them; `changed_nothing` is of a cell whose tweak set found all that it sets in force already.
+    What a folder of DLIO does not say, because its configuration was not copied, is None.
     """
 
     origin: str
@@ -92,14 +94,15 @@ class IoRun:
     model: str
     engine: str
     processes: int
-    batch_size: int
-    read_threads: int
-    prefetch_factor: int
+    batch_size: int | None
+    read_threads: int | None
+    prefetch_factor: int | None
     computation_time_s: float | None
-    record_length_bytes: float
+    record_length_bytes: float | None
     epochs: tuple[Epoch, ...]
-    kind: Literal["training", "generation"] = "training"
+    kind: Literal["training", "generation", "summary"] = "training"
     engine_version: str | None = None
+    dlio_counts_all: bool = False
     excluded_start_steps: int = EXCLUDED_START_STEPS
     excluded_end_steps: int = EXCLUDED_END_STEPS
     checkpoints: tuple[Checkpoint, ...] = ()

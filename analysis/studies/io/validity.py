@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from .formulas import AU, ROUNDING, SHARES, retained
+from .formulas import AU, DLIO_UNCOUNTED_STEPS, ROUNDING, SHARES, retained
 from .terms import Doubt, Epoch, IoRun
 
 # How far pages may be off before an epoch, as the workload sees to it.
@@ -24,7 +24,8 @@ HIGHEST_AU_PERCENT = 100.5  # the clock of the computation may tick a little pas
 # AU as the job would have it lies between that of the time asked for and that of the time clocked: a sleep that ends late is waiting that
 # readers use. Quiet machines sleep 0.1 % longer (0.3233 s for 0.323 s); beyond 5 % the two are further apart than runs may be.
 OVERSLEPT = 1.05
-STEADY = ("au_steady_percent", "samples_per_s_steady", "mb_per_s_nominal_steady")
+DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
+STEADY = ("au_steady_percent", "samples_per_s_steady", "samples_per_s_dlio", "mb_per_s_nominal_steady", "mb_per_s_nominal_dlio")
 EVERY = (
     *STEADY,
     *("au_whole_percent", "samples_per_s_whole", "mb_per_s_nominal_whole"),
@@ -86,7 +87,9 @@ def doubts(run: IoRun) -> Iterator[Doubt]:
 
 def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
     count = "1 step" if steps == 1 else f"{steps} steps"
-    ahead = run.read_threads * run.prefetch_factor
+    ahead = (run.read_threads or 0) * (run.prefetch_factor or 0)
+    if steps <= DLIO_UNCOUNTED_STEPS:
+        yield Doubt("degenerate", f"{count} an epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", DLIO)
     if not kept:
         yield Doubt("degenerate", f"{count} an epoch, and none is left after the excluded ones", STEADY)
     why = []
@@ -141,5 +144,5 @@ def _needed_bytes(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0
-    share = sum(rank.steps for rank in ranks) * run.batch_size / (files * each)
+    share = sum(rank.steps for rank in ranks) * (run.batch_size or 0) / (files * each)
     return size if share >= 1 else min(share * size, sum(rank.rchar_bytes or 0 for rank in ranks))

@@ -47,6 +47,14 @@ def test_checkpoints_have_the_step_they_follow_and_their_duration(folder: Path) 
     assert [(one.epoch, one.step, round(one.duration_s, 6)) for one in saved] == [(1, 6, 0.03655), (2, 6, 0.108038)]
 
 
+def test_ranks_may_leave_their_files_in_folders_of_two_seconds(folder: Path, tmp_path: Path) -> None:
+    before = read(folder, 2, (6, 6))
+    later = tmp_path / "2026-11-22-00-15-26"
+    later.mkdir()
+    (folder / "1_output.json").rename(later / "1_output.json")
+    assert read(tmp_path, 2, (6, 6)) == before
+
+
 def test_the_wait_that_dlio_forgets_is_what_its_step_took_beside_the_computation(folder: Path) -> None:
     """Steps 1 to 3, a checkpoint, steps 4 to 6: of the second block the first wait is missing."""
     rank = json.loads((folder / "0_output.json").read_text())
@@ -80,9 +88,9 @@ def set_step(value: object) -> Callable[[Any], object]:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda f: (f / "summary.json").unlink(), r"left no summary\.json: it did not come to its end"),
-        (lambda f: (f / "1_output.json").unlink(), r"left no 1_output\.json"),
-        (lambda f: (f / "per_epoch_stats.json").unlink(), r"left no per_epoch_stats\.json"),
+        (lambda f: (f / "summary.json").unlink(), r"left no summary\.json below"),
+        (lambda f: (f / "1_output.json").unlink(), r"left no <rank>_output\.json of rank 1 of 2"),
+        (lambda f: (f / "per_epoch_stats.json").unlink(), r"left no per_epoch_stats\.json of its first rank"),
         (lambda f: (f / "0_output.json").write_text("{"), r"0_output\.json cannot be read"),
         (lambda f: (f / "summary.json").write_text("[]"), r"summary\.json is no JSON object"),
         (lambda f: changed(f / "0_output.json", set_step(float("nan"))), r"rank 0, epoch 1 has a step of nan s: no time"),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analysis.__main__ import main
 from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.responses import judge
 from tests.dlio_like import Made, folder
@@ -50,7 +51,8 @@ def test_its_figures_come_out_of_its_step_lists() -> None:
     """AU 86.76 % and 62.88 samples/s were reported; DLIO 2.0.0 counts all samples over the whole epoch."""
     judged = judge(recorded("1"))
     assert judged.value("au_steady_percent") == pytest.approx(86.758, abs=0.1)
-    assert judged.value("samples_per_s_whole") == pytest.approx(62.884, rel=0.001)
+    assert judged.value("samples_per_s_dlio") == pytest.approx(62.884, rel=0.001)
+    assert judged.value("samples_per_s_dlio") == judged.value("samples_per_s_whole")
 
 
 def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
@@ -98,13 +100,25 @@ def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
     assert [run.prefetch_factor for run in sorted(read(tmp_path), key=lambda run: "unset" in run.origin)] == [4, 2]
 
 
-def test_the_spelling_that_the_dlio_that_ran_reads_counts(tmp_path: Path) -> None:
+def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
     copy = tmp_path / "1"
     shutil.copytree(RECORDED / "1", copy)
     config = copy / ".hydra" / "config.yaml"
     config.write_text(config.read_text().replace("record_length: 65536", "record_length: 65536\n    record_length_bytes: 1048576"))
     (run,) = read(copy)
-    assert (run.record_length_bytes, run.params["record_length_bytes"]) == (65536, 65536)
+    assert run.record_length_bytes == 65536
+    assert [note.split()[0] for note in run.notes] == ["record_length_bytes"]
+
+
+def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:
+    """2.0.0 names the folder by each rank's own clock: rank 1's file can lie in the folder of the second before."""
+    home, astray = tmp_path / "2026-11-22-00-15-26", tmp_path / "2026-11-22-00-15-25"
+    shutil.copytree(RECORDED / "2", home)
+    astray.mkdir()
+    (home / "1_output.json").rename(astray / "1_output.json")
+    (run,) = read(tmp_path)
+    assert {one.rank for one in run.epochs} == {0, 1}
+    assert any("folders" in note for note in run.notes)
 
 
 def test_the_first_wait_of_a_block_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
@@ -150,7 +164,28 @@ def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) 
     assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:01:00+00:00"]
 
 
-MISSING = ("summary.json", "0_output.json", "1_output.json", "1_per_epoch_stats.json", ".hydra/config.yaml")
+LOG = "Max steps per epoch: 40 = 1 * 320 / 4 / 2 (samples per file * num files / batch size / comm size)\n(set value: {'mean': 0.1})"
+
+
+@pytest.mark.parametrize("log", ["", LOG])
+def test_a_copy_without_its_hidden_folder_has_what_needs_no_configuration(tmp_path: Path, log: str) -> None:
+    """AU and the shares of time need none. With DLIO's log its batch is known, with its own two rates the record length."""
+    place = folder(tmp_path / "unet3d_h100" / "2_read_threads_8", Made())
+    whole = judge(read(tmp_path)[0])
+    shutil.rmtree(place / ".hydra")
+    (place / "dlio.log").write_text(log)
+    (run,) = read(tmp_path)
+    copied = judge(run)
+    assert (run.model, run.params, run.batch_size) == ("unet3d_h100", {}, 4 if log else None)
+    assert run.record_length_bytes == pytest.approx(2**20)
+    for name in ("au_steady_percent", "au_whole_percent", "first_step_share", "barrier_share"):
+        assert copied.value(name) == whole.value(name) is not None
+    for name in ("samples_per_s_whole", "mb_per_s_nominal_dlio"):
+        assert copied.value(name) == (pytest.approx(whole.value(name)) if log else None)
+    assert "batch size" in (copied.responses["samples_per_s_whole"].why_missing or "") or log
+
+
+MISSING = ("summary.json", "0_output.json", "1_output.json", "1_per_epoch_stats.json")
 CUT = ("summary.json", "0_output.json", "1_per_epoch_stats.json", ".hydra/config.yaml")
 EDITED = (
     ("0_output.json", '"load": {"block1": [1.0, 0.02', '"load": {"block1": [1.0, "x"'),
@@ -198,3 +233,37 @@ def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
     for name, old, new in EDITED:
         damage(f"{name} {new[:40]}", name, (path / name).read_text().replace(old, new, 1))
     assert found == snapshot
+
+
+@pytest.mark.parametrize("name", ["configs", "dlio_config"])
+def test_hydra_s_folder_goes_by_any_name(tmp_path: Path, name: str) -> None:
+    """MLPerf Storage says hydra.output_subdir=configs, and dlio_config from 2.0 on."""
+    for at in ("1", "generation"):
+        shutil.copytree(RECORDED / at, tmp_path / at)
+        (tmp_path / at / ".hydra").rename(tmp_path / at / name)
+    made, one = sorted(read(tmp_path), key=lambda run: run.kind)
+    assert (made.kind, one.kind) == ("generation", "training")
+    assert (one.params, one.overrides, one.dataset) == (recorded("1").params, recorded("1").overrides, recorded("1").dataset)
+
+
+def test_a_summary_alone_is_read_as_what_dlio_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Submissions often keep no step lists: the figures are DLIO's own."""
+    copy = tmp_path / "2"
+    copy.mkdir()
+    shutil.copy(RECORDED / "2" / "summary.json", copy)
+    (run,) = read(tmp_path)
+    assert (run.kind, run.epochs, run.processes) == ("summary", (), 2)
+    assert run.reported["train_au_mean_percentage"] == pytest.approx(73.1656, abs=1e-4)
+    assert judge(run).value("au_steady_percent") == run.reported["train_au_mean_percentage"]
+    assert main(["io", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "73.2" in text
+    assert "without step lists" in text
+
+
+def test_a_folder_that_lost_one_rank_s_lists_is_still_refused(tmp_path: Path) -> None:
+    shutil.copytree(RECORDED / "2", tmp_path / "2")
+    (tmp_path / "2" / "1_output.json").unlink()
+    refused: list[str] = []
+    assert runs_of(tmp_path, refused) == []
+    assert "step lists of 0 only" in refused[0]

@@ -13,7 +13,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.load import from_json
 from analysis.studies.io import validity
-from analysis.studies.io.responses import NOMINAL, describe_oversleep, judge, judged_alike
+from analysis.studies.io.responses import NOMINAL, describe_identity, describe_oversleep, identity, judge, judged_alike
 from analysis.studies.io.study import study
 from analysis.studies.io.validity import EVERY, OVERSLEPT, cannot_be
 from fixtures.studies.io import pagecache
@@ -86,6 +86,16 @@ def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(sn
     ratios = [(values[name] or 0) / (plain[name] or 1) for name in values]
     assert max(ratios) == pytest.approx(min(ratios))
     assert describe_oversleep(found.cells) == snapshot
+
+
+def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -> None:
+    """0.13 s for 0.1 s: nominal 1 / 1.3 = 0.769, and 1 as clocked, which it always is; both are there, and 1.3."""
+    judged = judge(io_run(epoch([1.0, *[0.05] * 19], [0.13] * 20)))
+    found = identity(judged)
+    assert found.nominal == pytest.approx(1 / 1.3)
+    assert found.measured == pytest.approx(1)
+    assert found.overslept == pytest.approx(1.3)
+    assert describe_identity([judged]) == snapshot
 
 
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
@@ -167,7 +177,7 @@ def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsy
     assert len(refused) > 24
     assert all(one["why_missing"] and one["per_epoch"] == [] and one["sd_epochs"] is None for one in refused)
     (gone,) = [run for run in runs if next(doubt["kind"] for doubt in run["doubts"]) == "cache"]
-    assert {name for name, one in gone["responses"].items() if one["value"] is not None} == set()
+    assert gone["identity"]["measured"] is None
 
 
 IMPOSSIBLE: list[tuple[str, list[float], str]] = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.io.responses import judge
+from analysis.studies.io.responses import describe_identity, identity, judge
 from analysis.studies.io.terms import GIB, MIB, Checkpoint, Epoch, IoRun
 from tests.dlio_like import epoch, io_run
 
@@ -33,13 +33,14 @@ def why(run: IoRun, name: str) -> str:
 
 
 def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
-    """Each beside what stands all the same. 10 steps leave 9; of 20 must follow 19 do; of one step none is left."""
+    """Each beside what stands all the same. 10 steps leave 9; of 20 must follow 19 do; S - 2 of one step is -1."""
     unread = io_run(epoch(LOADS), epoch(LOADS, rank=1, rchar_bytes=5))
     idle = io_run(epoch([0.1] * 20, [0.0] * 20), computation_time_s=0.0)
     reasons = {
         "ten steps": why(io_run(epoch([0.5] * 10), read_threads=0, prefetch_factor=2), "au_steady_percent"),
         "five readers": why(io_run(epoch([0.5] * 20), read_threads=5, prefetch_factor=2), "au_steady_percent"),
-        "one step": why(io_run(epoch([0.5])), "samples_per_s_steady"),
+        "two steps": why(io_run(epoch([0.5] * 2)), "samples_per_s_dlio"),
+        "one step": why(io_run(epoch([0.5])), "samples_per_s_dlio"),
         "nothing computed": why(idle, "au_whole_percent"),
         "more computation than time": why(io_run(Epoch(1, 0, 0.0, 1.9, (0.0,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
         "no time": why(io_run(Epoch(1, 0, 5.0, 5.0, (0.1,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
@@ -55,13 +56,15 @@ READ: dict[str, Any] = {"rchar_bytes": SIZE, "read_bytes": 0}
 # Each formula on numbers small enough for the head: what a run is, the figures by hand.
 BY_HAND: dict[str, tuple[IoRun, dict[str, float]]] = {
     # T = 1.0 + 19 x 0.01 + 20 x 0.1 = 3.19 s. Steady: 1.9 s of computation in 3.19 - 1.1 = 2.09 s. Whole: 2.0 in 3.19. Batch 4: 19 steps
-    # in 2.09 s, all 20 in 3.19 s. Records of 1 MiB make MiB/s of it.
+    # in 2.09 s, all 20 in 3.19 s, and DLIO's 18 in the 2.09 s that hold 19. Records of 1 MiB make MiB/s of it.
     "one rank": (
         io_run(epoch(LOADS)),
         {"au_steady_percent": 100 * 1.9 / 2.09, "au_whole_percent": 100 * 2.0 / 3.19}
         | {f"{rate}_steady": 19 * 4 / 2.09 for rate in ("samples_per_s", "mb_per_s_nominal")}
-        | {f"{rate}_whole": 20 * 4 / 3.19 for rate in ("samples_per_s", "mb_per_s_nominal")},
+        | {f"{rate}_whole": 20 * 4 / 3.19 for rate in ("samples_per_s", "mb_per_s_nominal")}
+        | {f"{rate}_dlio": 18 * 4 / 2.09 for rate in ("samples_per_s", "mb_per_s_nominal")},
     ),
+    "DLIO 2.0.0 counts all steps over all time": (io_run(epoch(LOADS), dlio_counts_all=True), {"samples_per_s_dlio": 20 * 4 / 3.19}),
     # Two left out at the start and three at the end: 15 steps of 0.11 s remain.
     "other steps left out": (
         io_run(epoch([1.0, 0.5, *[0.01] * 15, 2.0, 2.0, 2.0]), excluded_start_steps=2, excluded_end_steps=3),
@@ -118,7 +121,7 @@ def test_checkpoints_are_all_bytes_over_all_time() -> None:
 def test_too_few_steps_refuse_what_leaves_the_first_one_out(steps: int, readers: int) -> None:
     """At least 10 steps after the excluded ones, and twice as many as the readers fetch while nobody looks; whole epochs stand."""
     run = io_run(epoch([0.5] * steps), read_threads=readers, prefetch_factor=2)
-    for name in ("au_steady_percent", "samples_per_s_steady", "mb_per_s_nominal_steady"):
+    for name in ("au_steady_percent", "samples_per_s_steady", "samples_per_s_dlio", "mb_per_s_nominal_steady", "mb_per_s_nominal_dlio"):
         assert why(run, name).startswith("insufficient_steps")
     assert judge(run).value("au_whole_percent") is not None
     enough = io_run(epoch([0.5] * (steps + 1)), read_threads=readers, prefetch_factor=2)
@@ -147,7 +150,15 @@ def test_what_is_always_true_of_figures(run: IoRun) -> None:
     responses = judge(run).responses
     for name in ("au_steady_percent", "au_whole_percent"):
         assert all(0 <= one <= 100.0001 for one in responses[name].per_epoch)
+    pairs = zip(responses["samples_per_s_dlio"].per_epoch, responses["samples_per_s_steady"].per_epoch, strict=True)
+    assert all(theirs <= ours * (1 + 1e-9) for theirs, ours in pairs)
     assert all((response.value is None) == (response.why_missing is not None) for response in responses.values())
+
+
+@given(STEPS, TIMES, st.integers(1, 400))
+def test_throughput_is_utilisation_by_another_name(steps: list[tuple[float, float]], over_s: float, batch: int) -> None:
+    run = io_run(epoch([load for load, _ in steps], [compute for _, compute in steps], over_s=over_s), batch_size=batch)
+    assert identity(judge(run)).measured == pytest.approx(1, rel=1e-6)
 
 
 @given(runs(), st.randoms(use_true_random=False))
@@ -163,3 +174,11 @@ def test_who_is_called_rank_0_changes_nothing(run: IoRun, shuffled: random.Rando
     before, after = judge(run).responses, judge(other).responses
     for name, response in before.items():
         assert after[name].per_epoch == pytest.approx(response.per_epoch, rel=1e-6, abs=1e-6)
+
+
+def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> None:
+    """1 within 0.005 for ranks that compute equally long, and found broken where they do not belong to one job."""
+    good = judge(io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)))
+    odd = judge(io_run(epoch(LOADS), epoch(LOADS, [0.9] * 20, rank=1)))
+    assert {"good": describe_identity([good]), "one odd": describe_identity([good, odd])} == snapshot
+    assert describe_identity([judge(io_run(epoch([0.1] * 2)))]) is None

@@ -193,3 +193,23 @@ def test_steps_that_were_capped_cut_the_last_epoch_short_and_no_other() -> None:
             one |= {name: one[name][:42] for name in ("load_s", "compute_s", "barrier_s")}
             one["rchar_bytes"] = one["read_bytes"] = one["read_bytes"] * 42 // 48
         assert len(io_runs(from_json(saved, "run.json"), [])) == kept
+
+
+@pytest.mark.parametrize(
+    ("about", "counts_all"),
+    [
+        ({"engine": "dlio", "engine_version": "2.0.0", "engine_keys": "record_length"}, True),
+        ({"engine": "dlio", "engine_version": "2.0.0"}, True),
+        ({"engine": "dlio", "engine_version": "2.0.0", "engine_keys": "record_length_bytes"}, False),
+        ({"engine": "torch", "engine_version": "2.0.0"}, False),
+    ],
+)
+def test_a_cell_that_dlio_2_0_0_ran_is_counted_as_that_counts(about: dict[str, str], counts_all: bool) -> None:  # noqa: FBT001  # a column
+    """All samples over all time: its figure is that of the whole epoch. Later trees call themselves 2.0.0 too and have another key."""
+    saved = saved_io(MadeIo(factors={"format": ("raw",)}, tweaksets=("stock",), blocks=1))
+    changed(saved)["io"][0] |= about
+    (run,) = io_runs(from_json(saved, "run.json"), [])
+    assert run.dlio_counts_all == counts_all
+    judged = judge(run)
+    assert (judged.value("samples_per_s_dlio") == judged.value("samples_per_s_whole")) == counts_all
+    assert ("2.0.0" in judged.responses["samples_per_s_dlio"].label) == counts_all
