@@ -18,11 +18,12 @@ MEASURE = {
     "doctor": "what this machine can do: root, GPU, each tweak set",
     "restore": "put back what a killed run left changed",
     "list": "tweak sets, workloads, designs, monitors",
+    "arrivals": "draw a stream of jobs, or convert one of FLTK's",
 }
 DEMO = ("demo", "judge a saved run and write its report: no root, no GPU, 30 seconds")
 DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 DEMO_REPORT = "deeptweak-demo.html"
-USAGE = 2
+USAGE, INTERRUPTED = 2, 130
 STARTED_AS = "DEEPTWEAK_STARTED_AS"  # control/called.py reads it
 EXTRAS = {
     "kubernetes": "kubernetes",
@@ -55,6 +56,9 @@ def main() -> int:
     except WrongTable as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
+    except KeyboardInterrupt:  # while the house is imported; later each command says more
+        print("error: interrupted.", file=sys.stderr)
+        return INTERRUPTED
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if error.name is None or (HOUSE / missing).exists():

@@ -28,7 +28,7 @@ def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_the_help_has_every_command_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert called("--help", monkeypatch=monkeypatch) == 0
     shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert sorted(shown) == sorted({"demo", "run", *measuring.COMMANDS, *map(judging.command_of, judging.COMMANDS)})
+    assert sorted(shown) == sorted({"demo", "run", "arrivals", *measuring.COMMANDS, *map(judging.command_of, judging.COMMANDS)})
 
 
 def test_the_help_ends_quietly_for_a_reader_that_has_seen_enough() -> None:
