@@ -9,7 +9,6 @@ from pathlib import Path
 
 from analysis.answer import Answer
 from analysis.subcommands import option, signature
-from analysis.wording import whole
 from control.called import JUDGE
 
 ANSWERS = True
@@ -30,12 +29,10 @@ def run(
     runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them", nargs="+"),
     *,
     plot: Path | None = option("DIR", "draw every picture of input into this folder", type=Path),
-    exclude_start: int | None = option("N", "steps left out of steady figures at an epoch's start", type=whole()),
-    exclude_end: int | None = option("N", "the same at its end; otherwise as each run says (1 and 0)", type=whole()),
 ) -> Answer:
     from analysis.studies.io.sources import answer_of
 
-    return answer_of(runs, (exclude_start, exclude_end), plot=plot)
+    return answer_of(runs, plot=plot)
 
 
 arguments = run.arguments

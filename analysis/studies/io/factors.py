@@ -26,8 +26,9 @@ BLOCK, Y = "cell.block", "cell.y"  # columns beside the factors: no parameter is
 SPEAKING = frozenset({"format", "cache"})  # their levels need no name beside them
 # Words in the order a reader expects them, the plain one first; others follow by the alphabet.
 KNOWN = (
-    *("raw", "npy", "hdf5", "npz", "png", "tfrecord", "indexed_binary", "mmap_indexed_binary"),
+    *("raw", "hdf5", "npz", "png", "tfrecord", "indexed_binary"),
     *("cold", "warm", "as_found"),
+    *("torch", "dlio"),
     *("off", "on", "seed", "random"),
     *("False", "True"),
 )

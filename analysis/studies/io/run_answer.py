@@ -154,7 +154,8 @@ def _details(study: IoStudy) -> Iterator[Section]:
     heads += [Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()]
     yield Section("Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)])
     yield _variation(study.analyses)
-    yield Section("What varies with what, in words", bullets(of_factors(study)))
+    if words := of_factors(study):
+        yield Section("What varies with what, in words", bullets(words))
 
 
 def _variation(result: Sequence[Analysis]) -> Section:

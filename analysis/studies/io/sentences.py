@@ -19,7 +19,7 @@ from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import bracket, digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .factors import common, configuration, level_name, level_of, scale_of
+from .factors import level_name, level_of, scale_of
 from .formulas import RATE, STEADY, WHOLE
 from .study import IoStudy, block_means, by_name, in_order, mean_of
 
@@ -94,15 +94,13 @@ def change_text(response: str, unit: str, change: Estimate) -> str:
 
 
 def findings(study: IoStudy) -> list[str]:
-    """Return lines that stand by themselves, what the run compares first: the fastest in each state of the cache, engines, tweak sets."""
+    """Return lines that stand by themselves, what the run compares first: the fastest in each state of the cache, tweak sets."""
     if not study.cells:
         return []
     plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
-    engines = [judged.run.engine for judged in plain]
-    base = "torch" if "torch" in engines else next(iter(engines), "")  # ours, where it was measured
-    states = _states([judged for judged in plain if judged.run.engine == base])
+    states = _states(plain)
     compared = any(len(groups) > 1 for groups in states.values())  # else tweak sets are what the run is about
-    lines = [_fastest(states), _engines(plain, base), _tweak_sets(study)]
+    lines = [_fastest(states), _tweak_sets(study)]
     return list(chain.from_iterable(lines if compared else reversed(lines)))
 
 
@@ -150,7 +148,7 @@ def _state(run: IoRun) -> tuple[str, ...]:
     cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
     writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
     computing = "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms a step"
-    return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing)
+    return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing, run.engine)
 
 
 def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
@@ -191,33 +189,6 @@ def _over_blocks(response: str, changes: Sequence[float]) -> Change | None:
         return change_of(changes, log=scale_of(response) == "log") if len(changes) >= FEWEST_CHANGES else None
     except NotComparable:
         return None
-
-
-def _engines(cells: Sequence[JudgedResponse], base: str) -> Iterator[str]:
-    """Compare each other engine with ours: in each block the mean over all configurations that both ran."""
-    alike = common([cell.run for cell in cells]) | {"engine"}
-    groups: dict[tuple[str, str], list[JudgedResponse]] = defaultdict(list)
-    for cell in cells:
-        groups[cell.run.engine, configuration(cell.run, alike)].append(cell)
-    for engine in dict.fromkeys(engine for engine, _ in groups if engine != base):
-        parts, clear, blocks = [], False, 0
-        for response in (WHOLE, RATE):
-            changes: dict[int, list[float]] = defaultdict(list)
-            for name in dict.fromkeys(name for _, name in groups):
-                before, after = (block_means(groups.get((each, name), []), response) for each in (base, engine))
-                for block in before.keys() & after.keys():
-                    changes[block].append(after[block] - before[block])
-            most = max(map(len, changes.values()), default=0)
-            whole = [math.fsum(each) / most for _, each in sorted(changes.items()) if len(each) == most]
-            change = _over_blocks(response, whole)
-            if change is None:
-                parts.append(f"{LABELS[response]} not comparable: fewer than two blocks have it from both")
-            else:
-                parts.append(f"{LABELS[response]} {change_text(response, '', change)}")
-                clear, blocks = clear or change.low > 0 or change.high < 0, max(blocks, len(whole))
-        paired_over = f" (paired over {blocks} blocks; {'they differ' if clear else 'no difference shown'})" if blocks else ""
-        names = ["DLIO" if name == "dlio" else name for name in (engine, base)]
-        yield f"{' against '.join(names)}: {', '.join(parts)}{paired_over}."
 
 
 def _tweak_sets(study: IoStudy) -> Iterator[str]:

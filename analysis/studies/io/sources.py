@@ -25,17 +25,15 @@ if TYPE_CHECKING:
 NO_RUN = "no saved run (*.json)"  # as `find` says it
 
 
-def answer_of(names: Sequence[str], excluded: tuple[int | None, int | None], *, plot: Path | None = None) -> Answer:
-    """Read and analyse what was named; `excluded` steps are left out of steady figures at an epoch's start and end.
-
-    `plot` is a folder for pictures.
+def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
+    """Read and analyse what was named; `plot` is a folder for pictures.
 
     Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
     """
     dlio = [Path(name) for name in names if _is_dlio(Path(name))]
     refused: list[str] = []
-    own = [one for path in _files([name for name in names if Path(name) not in dlio]) for one in _saved(path, excluded, refused)]
-    own += [one for path in dlio for one in _dlio(path, excluded, refused)]
+    own = [one for path in _files([name for name in names if Path(name) not in dlio]) for one in _saved(path, refused)]
+    own += [one for path in dlio for one in _dlio(path, refused)]
     if not own:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
     parts = [(Path(one.origin).stem, answer(one)) for one in own]
@@ -81,22 +79,16 @@ def _is_dlio(path: Path) -> bool:
         raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
 
 
-def _dlio(path: Path, excluded: tuple[int | None, int | None], refused: list[str]) -> list[IoStudy]:
+def _dlio(path: Path, refused: list[str]) -> list[IoStudy]:
     """Read result folders of DLIO; those that only generated data are passed over."""
-    runs = [_excluding(run, *excluded) for run in runs_of(path, refused) if run.kind != "generation"]
+    runs = [run for run in runs_of(path, refused) if run.kind != "generation"]
     return [study(str(path), runs)] if runs else []
 
 
-def _excluding(run: IoRun, start: int | None, end: int | None) -> IoRun:
-    """Return a run with other steps left out of its steady figures; None leaves its own."""
-    start, end = run.excluded_start_steps if start is None else start, run.excluded_end_steps if end is None else end
-    return replace(run, excluded_start_steps=start, excluded_end_steps=end)
-
-
-def _saved(path: Path, excluded: tuple[int | None, int | None], refused: list[str]) -> list[IoStudy]:
+def _saved(path: Path, refused: list[str]) -> list[IoStudy]:
     left_out: list[str] = []
     try:
-        runs = [_excluding(run, *excluded) for run in saved.runs_of(path, left_out)]
+        runs = saved.runs_of(path, left_out)
     except Unreadable as error:
         refused.append(one_line(error))
         return []

@@ -56,18 +56,6 @@ def test_runs_of_several_models_are_told_apart(here: Path, capsys: pytest.Captur
     assert min(text.count(f"\n{model} ") for model in ("unet3d_h100", "resnet50_h100")) >= 1
 
 
-def test_other_steps_can_be_left_out(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first three loads are 1 s, 0.5 s and 0.5 s: leaving all three out is leaving no waiting out of 0.02 s."""
-    folder(here, Made(loads=(1.0, 0.5, 0.5, *[0.02] * 77), waits_s=0.0))
-    steady = []
-    for words in ((), ("--exclude-start", "3", "--exclude-end", "1")):
-        assert main(["io", str(here), "--json", *words]) == 0
-        (run,) = json.loads(capsys.readouterr().out)["saved"][0]["runs"]
-        steady.append(run["responses"]["au_steady_percent"]["value"])
-    assert steady[0] < 80
-    assert steady[1] == pytest.approx(100 / 1.2)
-
-
 def test_a_damaged_folder_is_named_and_the_rest_is_judged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder(here / "a", Made())
     (folder(here / "b", Made(after_s=60)) / "0_output.json").write_text("{")

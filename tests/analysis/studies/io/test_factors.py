@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 RATE = "samples_per_s_whole"
-FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}
-COLD = {"raw": -0.6, "npy": -0.6, "png": 0.0}
+FORMATS = {"raw": 0.0, "hdf5": 0.02, "png": -1.2}
+COLD = {"raw": -0.6, "hdf5": -0.6, "png": 0.0}
 
 
 def gain(levels: Mapping[str, object], _tweakset: str) -> float:
@@ -228,7 +228,7 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scat
     the step that is told misses in 5 % at most, though it was chosen among four; where there is but one step, in 5 %.
     """
     designs = 60
-    cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, blocks)
+    cells = bare({"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, blocks)
     rng = np.random.default_rng(7)
     found = [analyse(answered(cells, SCATTER[scatter], rng), RATE).findings for _ in range(designs)]
     assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
@@ -244,15 +244,15 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scat
 def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_a_half_of_its_scatter() -> None:
     """As docs/io_answers.md promises; and the interval holds its true size. 60 designs: 0.8 of them, within the binomial 99 % band."""
     designs, size = 60, 3.5 * 0.02
-    cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, 5)
+    cells = bare({"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(5)
     found = [
         next(one for one in analyse(made, RATE).findings if one.factors == ("format",))
-        for made in (answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "png")) for _ in range(designs))
+        for made in (answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "tfrecord")) for _ in range(designs))
     ]
     low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
     assert low <= sum(one.shown for one in found) <= high
-    assert {one.clearest.name for one in found if one.shown} == {"raw → png"}
+    assert {one.clearest.name for one in found if one.shown} == {"raw → tfrecord"}
     missed = sum(not one.steps[-1].low <= math.expm1(size) <= one.steps[-1].high for one in found)
     assert missed <= scipy.stats.binom.ppf(0.99, designs, 0.05)
 
