@@ -39,20 +39,8 @@ def main() -> int:
     """Run one command. Returns: its exit code."""
     sys.path.insert(0, str(HOUSE))
     os.environ[STARTED_AS] = "deeptweak"  # before the house is imported, and for all processes that are started from here
-    words = sys.argv[1:]
-    name = words[0] if words else ""
     try:
-        if name in {"", "-h", "--help"}:
-            _print_help()
-            return 0 if name else USAGE
-        if name == DEMO[0]:
-            return _demo(words[1:])
-        words = _with_project(words)
-        if name in MEASURE:
-            from fixtures.__main__ import main as measure
-
-            return measure(words)
-        return _judge(words)
+        return _run(sys.argv[1:])
     except WrongTable as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
@@ -66,6 +54,21 @@ def main() -> int:
         extra = EXTRAS.get(missing, "studies")
         print(f"error: {missing} is not installed: in the clone, pip install '.[{extra}]'.", file=sys.stderr)
         return USAGE
+
+
+def _run(words: list[str]) -> int:
+    name = words[0] if words else ""
+    if name in {"", "-h", "--help"}:
+        _print_help()
+        return 0 if name else USAGE
+    if name == DEMO[0]:
+        return _demo(words[1:])
+    words = _with_project(words)
+    if name in MEASURE:
+        from fixtures.__main__ import main as measure
+
+        return measure(words)
+    return _judge(words)
 
 
 def _print_help() -> None:

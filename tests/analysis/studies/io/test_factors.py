@@ -248,7 +248,9 @@ def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_
     rng = np.random.default_rng(5)
     found = [
         next(one for one in analyse(made, RATE).findings if one.factors == ("format",))
-        for made in (answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "tfrecord")) for _ in range(designs))
+        for made in (
+            answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "tfrecord")) for _ in range(designs)
+        )
     ]
     low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
     assert low <= sum(one.shown for one in found) <= high
