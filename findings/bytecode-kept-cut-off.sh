@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Guess: Python writes bytecode (.pyc) whole or not at all: to a temporary file, which it renames.
-# Real: up to Python 3.11, a short write goes unnoticed and the cut file is renamed. If the disk
+# Real: a short write goes unnoticed and the cut file is renamed. If the disk
 # is full (here: a limit on the size of files), the import itself succeeds. Each later import of
 # that module ends with an EOFError, even when there is room again, until the file is removed.
-# Package: Python of Debian 12, 3.11.2-6+deb12u8. Issue: github.com/python/cpython/issues/126606
-# (fixed in 3.12.8, 3.13.1 and 3.14; not in 3.11)
+# Package: Python of Debian 12, 3.11.2-6+deb12u8. Issue, with the fix in later releases:
+# github.com/python/cpython/issues/126606
 set -euo pipefail
 
 changed() { echo "Behaviour has changed: $1" >&2; exit 1; }
