@@ -141,7 +141,8 @@ def test_a_manifest_with_one_field_of_another_kind_is_refused(tmp_path_factory: 
         again = read_manifest(folder)
     except Refused:
         return
-    assert again == manifest or field in {"files", "sizes", "seed", "samples_per_file", "record_length_bytes", "format"}
+    # What reads as a manifest of another data set is refused by `check`, which compares it with what is asked for.
+    assert again == manifest or (again.spec, set(again.sizes)) != (SMALL, set(SMALL.all_names()))
 
 
 # What dlio-benchmark 2.0.0 wrote for record_length=1000000, record_length_stdev=300000, num_files_train=5, format=npz: shape of `x`, and
