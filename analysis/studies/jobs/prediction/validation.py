@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
@@ -104,7 +103,7 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
     for name in wanted:
         if name not in known:
             raise Refused(f"{name}: is no model of these rows; there are {', '.join(known)}.")
-    with threadpool_limits(1):  # many small fits: threads would cost more than they bring, and sums would come in another order
+    with models.many_small_fits():
         mean, _ = _held_out(table, by, splits, models.BASELINE, models.mean)
         results = [_held_out(table, by, splits, name, known[name], level) for name in wanted or known]
     truth = Truth(table.measured, units, len(splits), table.log)
