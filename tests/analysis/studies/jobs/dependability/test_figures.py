@@ -250,7 +250,7 @@ def test_nothing_is_nothing_and_not_nought() -> None:
     [(2.0, 0.04, SLOWER), (0.5, 0.04, FASTER), (2.0, 0.05, CANT_TELL), (2.0, None, CANT_TELL), (None, None, NOT_COMPARABLE)],
 )
 def test_a_ratio_is_slower_or_faster_only_where_it_is_shown(times: float | None, p: float | None, word: Word) -> None:
-    assert verdict(None if times is None else Ratio(times, 3), p) == word
+    assert verdict(None if times is None else Ratio(times, 3, p_adjusted=p)) == word
 
 
 def test_claims_come_first() -> None:
