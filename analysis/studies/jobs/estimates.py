@@ -14,7 +14,7 @@ from analysis.answer import Table, text_table
 from analysis.labels import shorten
 from analysis.stats.adjust import holm
 from analysis.stats.effect import ROUNDING, interval, moments
-from analysis.wording import digits, probability
+from analysis.wording import digits, probability, unit_of
 from control.t_test import ALPHA, t_interval
 
 if TYPE_CHECKING:
@@ -177,9 +177,9 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> Table:
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Make a table; a cell may be a text, a number (three digits), a value with its interval, or None for what is missing."""
-    return text_table(heads, [[_cell(value) for value in row] for row in rows], left)
+    return text_table(heads, [[_cell(value) for value in row] for row in rows])
 
 
 def _cell(value: object) -> str:
@@ -190,8 +190,6 @@ def _cell(value: object) -> str:
 
 def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
     """Return what to multiply seconds by, and the unit that they then have, so that the longest reads well."""
-    from analysis.wording import unit_of
-
     known = [time for time in times_s if time is not None and time > 0]
     return unit_of(known) if known else (1.0, "s")
 

@@ -21,7 +21,7 @@ from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word,
 from analysis.machine import machine_of
 from analysis.stats.effect import moments
 from analysis.terms import Refused, Run, Unreadable
-from analysis.wording import digits, probability
+from analysis.wording import bracket, digits, probability
 from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
 from control.t_test import t_tail
@@ -422,5 +422,4 @@ def _measured(place: Place) -> Iterator[Line | Table]:
 
 
 def _longer(longer: Figure) -> str:
-    ends = "" if longer.low is None or longer.high is None else f" [{longer.low:+.3g}, {longer.high:+.3g}]"
-    return f"{longer.value:+.3g}{ends}"
+    return f"{longer.value:+.3g}{bracket(longer.low, longer.high, '{:+.3g}'.format)}"

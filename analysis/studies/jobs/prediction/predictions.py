@@ -24,13 +24,14 @@ from analysis.terms import Refused, Unreadable
 from analysis.wording import digits, tiny, unsigned
 
 from . import reading, tables, validation
-from .models import BASELINE, CLASS, REPLICAS, WORK, Learner, many_small_fits
+from .models import BASELINE, CLASS, REPLICAS, WORK, many_small_fits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analysis.studies.jobs.estimates import Document
 
+    from .models import Learner
     from .tables import By, FactorTable, Floats, Measurement
     from .validation import Coverage, CrossValidation, Scored
 

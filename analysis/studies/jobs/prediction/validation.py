@@ -18,7 +18,7 @@ import numpy as np
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
 from analysis.wording import unsigned
-from control.t_test import LARGEST_LOG, t_quantile, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
 from . import models, tables
 from .tables import By, FactorTable, Floats, Texts, TooFew, Whole
@@ -153,7 +153,6 @@ def in_unit(seen: Floats, table: FactorTable) -> Floats:
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
 
 
-TEST_LEVEL = 0.95
 LEAST_GROUPS = 3  # groups, for an interval of their mean
 
 
@@ -205,7 +204,7 @@ def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:
     held = [(at, score.difference) for at, score in enumerate(scores) if score.difference is not None]
     result = list(scores)
     for (at, score), p in zip(held, holm([score.p for _, score in held]), strict=True):
-        result[at] = replace(result[at], difference=replace(score, p=p, verdict=score.verdict if p < 1 - TEST_LEVEL else "not shown"))
+        result[at] = replace(result[at], difference=replace(score, p=p, verdict=score.verdict if p < ALPHA else "not shown"))
     return tuple(result)
 
 
@@ -237,9 +236,7 @@ def _difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
         return None
     average = float(smaller.mean())
     se = math.sqrt(float(smaller.var(ddof=1)) / count * (1 + folds / (folds - 1)))
-    half = t_quantile((1 + TEST_LEVEL) / 2, count - 1) * se
-    p = 2 * t_tail(abs(average) / se, count - 1) if se > 0 else float(average == 0)
-    ends = [average, average - half, average + half]
+    *ends, p = t_interval(average, se, count - 1) if se > 0 else (average, average, average, float(average == 0))
     value, low, high = (math.exp(max(-LARGEST_LOG, min(end, LARGEST_LOG))) for end in ends) if log else ends
     return Difference(value, low, high, p, "better" if average > 0 else "worse")
 
