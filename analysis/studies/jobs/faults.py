@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .records import Stream, Unit
 
     Pairs = dict[Unit, list[tuple[float, float]]]
-    Accuracies = Mapping[Unit, Sequence[float]]
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (

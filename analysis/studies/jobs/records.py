@@ -209,14 +209,11 @@ class Stream:
         return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
 
     @property
-    def fault_label(self) -> str:
-        params = (f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())
-        return " ".join([self.fault or "no fault", *params])
-
-    @property
     def label(self) -> str:
         """What is done to it and against it, shortly; retries are left out."""
-        return self.fault_label + (f" checkpoint_s={self.checkpoint_s:g}" if self.checkpoint_s else "")
+        params = [f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items()]
+        params += [f"checkpoint_s={self.checkpoint_s:g}"] if self.checkpoint_s else []
+        return " ".join([self.fault or "no fault", *params])
 
 
 def under(tweakset: str) -> str:
