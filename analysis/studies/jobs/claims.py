@@ -9,9 +9,9 @@ from analysis.answer import Word
 from analysis.wording import probability
 from control.t_test import ALPHA
 
-if TYPE_CHECKING:
-    from analysis.terms import Effect
+from .estimates import SAME
 
+if TYPE_CHECKING:
     from .estimates import Ratio
 
 Row = TypeVar("Row")
@@ -20,11 +20,13 @@ SAME_TIME, CANT_TELL, NOT_COMPARABLE = Word("same", "good"), Word("can't tell", 
 CLAIMS = (SLOWER, FASTER, SAME_TIME)
 
 
-def verdict(value: Ratio | None, p: float | None) -> Word:
-    """Whether what takes so many times as long is slower or faster, in the words of `compare`; `p` is the adjusted one."""
+def verdict(value: Ratio | None) -> Word:
+    """Whether what takes so many times as long is slower or faster, in the words of `compare`."""
     if value is None:
         return NOT_COMPARABLE
-    return CANT_TELL if p is None or p >= ALPHA else SLOWER if value.value > 1 else FASTER
+    if value.p_adjusted is None or value.p_adjusted >= ALPHA:
+        return CANT_TELL
+    return SLOWER if value.value > 1 else FASTER
 
 
 def _rank(word: Word | None) -> float:
@@ -51,13 +53,13 @@ def leading(lines: Sequence[str]) -> list[str]:
     return [*lines[:3]] if len(lines) <= 3 else [*lines[:2], f"And {len(lines) - 2} more, below."]
 
 
-def faster(effect: Effect | None, unknown: str, name: str, p: float | None = None) -> str:
-    """Write a gain over something named: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`; `unknown` is why there is none.
-
-    `p` is the adjusted one, where there are several gains.
-    """
-    if effect is None:
-        return f"before {name} {unknown}"
-    p = effect.p if p is None else p
-    gain = f"{100 * effect.gain:+.1f} % [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(p)}"
-    return f"faster than {name}, {gain}" if effect.gain > 0 and p < ALPHA else f"can't tell it from {name} ({gain})"
+def faster(times: Ratio | None, name: str) -> str:
+    """Write how much sooner something is than what has a name: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
+    if times is None:
+        return f"before {name}; no ratio: no run has both, or one takes no time"
+    p = times.p if times.p_adjusted is None else times.p_adjusted
+    if p is None:
+        return f"before {name} by {'the very same share in every run' if times.why == SAME else 'too few runs for an interval'}"
+    value, low, high = (100 * end for end in times.gain)
+    gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(p)}"
+    return f"faster than {name}, {gain}" if value > 0 and p < ALPHA else f"can't tell it from {name} ({gain})"

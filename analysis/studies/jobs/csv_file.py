@@ -1,7 +1,7 @@
 """Files of jobs by name: CSV as a foreign file, and groups of streams out of saved runs (.json) and lists of jobs (.csv).
 
 A list of jobs has the columns job,submit_s and, where they were measured, admit_s, start_s, end_s; a run a value of the column `run`. Also
-read are class, priority, replicas, attempts, outcome, reason and slots; other columns are ignored.
+read are class, priority, replicas, attempts, outcome and slots; other columns are ignored.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _job(row: Mapping[str, str], at: str) -> Job:
     times_s = (_number(row, name, at, NUMBER, "no time in seconds; leave it empty where it is missing") for name in TIMES)
     priority, replicas, attempts = (None if value is None else int(value) for value in wholes)
     job = Job(int(number), *times_s)  # type: ignore[arg-type] # four times
-    job = replace(job, outcome=outcome, reason=row.get("reason", ""), class_=row.get("class", ""))
+    job = replace(job, outcome=outcome, class_=row.get("class", ""))
     return replace(job, priority=priority, replicas=max(1, replicas or 1), attempts=max(1, attempts or 1))
 
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.answer import Table, text_table
 from analysis.labels import shorten
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ROUNDING, moments, paired_effect
-from analysis.terms import Effect, Metric, NotComparable
-from analysis.wording import digits, probability
-from control.t_test import ALPHA, t_quantile, t_tail
+from analysis.stats.effect import ROUNDING, interval, moments
+from analysis.wording import digits, probability, unit_of
+from control.t_test import ALPHA, t_interval
 
 if TYPE_CHECKING:
     from .faults import FaultArm
@@ -45,9 +44,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One number over another, paired by block: geometric mean with 95 and 90 % intervals, None of which where `why` says so.
+    """One number over another, paired by block: geometric mean with 95 and 90 % intervals.
 
-    `p` is two-sided, against 1, and not adjusted.
+    `p` is two-sided, against 1; `p_adjusted` is after Holm over all ratios of one question.
+    Intervals and p are None where `why` says so.
     """
 
     value: float
@@ -57,7 +57,13 @@ class Ratio:
     low90: float | None = None
     high90: float | None = None
     p: float | None = None
+    p_adjusted: float | None = None
     why: str = ""
+
+    @property
+    def gain(self) -> tuple[float, float, float]:
+        """How much faster what takes so many times as long is, a fraction, and its interval."""
+        return 1 / self.value - 1, 1 / (self.high or self.value) - 1, 1 / (self.low or self.value) - 1
 
 
 def by_unit(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
@@ -97,18 +103,15 @@ def mean(values: Mapping[Unit, Sequence[float]]) -> Figure | None:
 
 def over_runs(values: Sequence[float], few: str = FEW_RUNS) -> Figure | None:
     """Return the mean of one value a run; None where there is none, without an interval where there are fewer than three."""
-    if not values:
-        return None
-    value, spread = moments(values)
     if len(values) < FEWEST:
-        return Figure(value, why=few)
-    se = spread / math.sqrt(len(values))
-    half = t_quantile(1 - ALPHA / 2, len(values) - 1) * se
-    return Figure(value, value - half, value + half, se)
+        return Figure(average(values), why=few) if values else None
+    return Figure(*interval(values), moments(values)[1] / math.sqrt(len(values)))
 
 
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
-    """Return second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
+    """Return second over first, pair by pair; pairs of one block count as one. None where there is none, or one is not above 0."""
+    if any(min(pair) <= 0 for inside in pairs.values() for pair in inside):
+        return None
     units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]
     if not units:
         return None
@@ -117,39 +120,30 @@ def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
     if n < FEWEST or spread < ROUNDING:
         return Ratio(math.exp(log), n, why=FEW if n < FEWEST else SAME)
     se = spread / math.sqrt(n)
-    low, high, low90, high90 = (
-        math.exp(log + sign * t_quantile(1 - tail, n - 1) * se) for tail in (ALPHA / 2, ALPHA) for sign in (-1.0, 1.0)
-    )
-    return Ratio(math.exp(log), n, low, high, low90, high90, 2 * t_tail(abs(log) / se, n - 1))
+    wide, narrow = (t_interval(log, se, n - 1, alpha) for alpha in (ALPHA, 2 * ALPHA))
+    low, high, low90, high90 = (math.exp(end) for end in (wide.low, wide.high, narrow.low, narrow.high))
+    return Ratio(math.exp(log), n, low, high, low90, high90, wide.p)
 
 
-def adjusted(ratios: Mapping[Key, Ratio | None]) -> dict[Key, float]:
-    """Return each ratio's p after Holm over all that have one."""
-    return holm_by_key({key: ratio.p for key, ratio in ratios.items() if ratio is not None})
+def ratio_of(before: Mapping[Unit, float], after: Mapping[Unit, float]) -> Ratio | None:
+    """Return `after` over `before`, over the blocks or runs that have both."""
+    return ratio({unit: [(before[unit], after[unit])] for unit in before if unit in after})
+
+
+def adjusted(ratios: Mapping[Key, Ratio | None]) -> dict[Key, Ratio | None]:
+    """Return the ratios with their p after Holm over all that have one."""
+    p = holm_by_key({key: ratio.p for key, ratio in ratios.items() if ratio is not None})
+    return {key: None if ratio is None else replace(ratio, p_adjusted=p.get(key)) for key, ratio in ratios.items()}
+
+
+def p_of(ratio: Ratio | None) -> float | None:
+    return None if ratio is None else ratio.p_adjusted
 
 
 def holm_by_key(ps: Mapping[Key, float | None]) -> dict[Key, float]:
     """Return each p after Holm over all there are; what has none is left out."""
     known = {key: p for key, p in ps.items() if p is not None}
     return dict(zip(known, holm(list(known.values())), strict=True))
-
-
-def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float]) -> tuple[Effect | None, str]:
-    """Return how much lower, which is better, `after` is over the runs that have both; or None, and why."""
-    shared = [unit for unit in before if unit in after]
-    if len(shared) < FEWEST:
-        return None, "by too few runs for an interval"
-    if not all(values[unit] > 0 for values in (before, after) for unit in shared):
-        return None, "by what takes no time in some run"
-    try:
-        return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0), ""
-    except NotComparable:
-        return None, "by the very same share in every run"
-
-
-def inverse(effect: Effect) -> tuple[float, float, float]:
-    """Return a gain as a ratio of times, candidate over baseline, with its interval."""
-    return 1 / (1 + effect.gain), 1 / (1 + effect.high), 1 / (1 + effect.low)
 
 
 def number(value: float | None, most: int = 3) -> str:
@@ -183,9 +177,9 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> Table:
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Make a table; a cell may be a text, a number (three digits), a value with its interval, or None for what is missing."""
-    return text_table(heads, [[_cell(value) for value in row] for row in rows], left)
+    return text_table(heads, [[_cell(value) for value in row] for row in rows])
 
 
 def _cell(value: object) -> str:
@@ -196,8 +190,6 @@ def _cell(value: object) -> str:
 
 def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
     """Return what to multiply seconds by, and the unit that they then have, so that the longest reads well."""
-    from analysis.wording import unit_of
-
     known = [time for time in times_s if time is not None and time > 0]
     return unit_of(known) if known else (1.0, "s")
 

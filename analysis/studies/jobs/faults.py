@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Literal
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.labels import shorten
 from analysis.wording import unsigned
-from control.t_test import ALPHA
 
-from .claims import CANT_TELL, SAME_TIME, claimed, claims_first, verdict
+from .claims import CANT_TELL, SAME_TIME, SLOWER, claimed, claims_first, verdict
 from .estimates import (
     Figure,
     Ratio,
@@ -31,6 +30,7 @@ from .estimates import (
     mean,
     names,
     number,
+    p_of,
     p_value,
     plural,
     ratio,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .records import Stream, Unit
 
     Pairs = dict[Unit, list[tuple[float, float]]]
-    Accuracies = Mapping[Unit, Sequence[float]]
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
@@ -76,7 +75,7 @@ class FaultArm:
 
     `streams` are of so many `blocks`; `paired` of them have a twin. Recovery is of faults: `recovered` of `strikes` that did anything have
     one, `whys` counts why the others have none, and with more than a tenth of these there is no mean, which would be of the quick ones.
-    `slowdown` and `goodput` are ratios to the twin's, `p` that of the slowdown after Holm. `lost_jobs` were done in the twin and not here.
+    `slowdown` and `goodput` are ratios to the twin's. `lost_jobs` were done in the twin and not here.
     `lost_s_per_hit` is lost time for each attempt that was ended.
     """
 
@@ -102,7 +101,6 @@ class FaultArm:
     lost_jobs: int = 0
     slowdown: Ratio | None = None
     goodput: Ratio | None = None
-    p: float | None = None
     isolation: Isolation | None = None
     notes: tuple[str, ...] = ()
 
@@ -140,8 +138,9 @@ def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
         for key in groups
         for condition, label, retries in [key]
     }
-    p = adjusted({key: arm.slowdown for key, arm in result.items()})
-    return [replace(arm, p=p.get(key), isolation=_isolation(arm, p.get(key), margin)) for key, arm in result.items()]
+    slowdowns = adjusted({key: arm.slowdown for key, arm in result.items()})
+    judged = [replace(arm, slowdown=slowdowns[key]) for key, arm in result.items()]
+    return [replace(arm, isolation=_isolation(arm, margin)) for arm in judged]
 
 
 def _order(stream: Stream) -> tuple[str, ...]:
@@ -227,20 +226,20 @@ def _notes(group: Sequence[_Member]) -> Iterator[str]:
         yield "a node never came back: it counts as lost to the last end of a job."
 
 
-def _isolation(arm: FaultArm, p: float | None, margin: float) -> Isolation | None:
+def _isolation(arm: FaultArm, margin: float) -> Isolation | None:
     slow = arm.slowdown
     if arm.fault not in NEIGHBOURS:
         return None
-    if slow is None or slow.low90 is None or slow.high90 is None or p is None:
+    if slow is None or slow.low90 is None or slow.high90 is None:
         return "not judged"
     if 1 / (1 + margin) <= slow.low90 and slow.high90 <= 1 + margin:
         return "open" if arm.lost_jobs else "isolated"
-    return "not isolated" if p < ALPHA and slow.value > 1 else "open"
+    return "not isolated" if verdict(slow) is SLOWER else "open"
 
 
 @dataclass(frozen=True, slots=True)
 class SparedJobs:
-    """Mean response of the own jobs under a policy over that under fifo, the fault being the same; `p` after Holm over all such.
+    """Mean response of the own jobs under a policy over that under fifo, the fault being the same.
 
     `response` is None where the two lost different jobs, which `why` says.
     """
@@ -250,7 +249,6 @@ class SparedJobs:
     policy: str
     blocks: int
     response: Ratio | None
-    p: float | None = None
     why: str = ""
 
 
@@ -266,8 +264,8 @@ def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
             if policy != FIFO and (base := under.get(FIFO)) is not None:
                 pairs.setdefault((*about, policy), {}).setdefault(base.unit, (base, other))
     result = {key: _spared(of_key, streams) for key, of_key in pairs.items()}
-    p = adjusted({key: jobs.response for key, jobs in result.items()})
-    return [replace(jobs, p=p.get(key)) for key, jobs in result.items()]
+    responses = adjusted({key: jobs.response for key, jobs in result.items()})
+    return [replace(jobs, response=responses[key]) for key, jobs in result.items()]
 
 
 def _spared(pairs: Mapping[Unit, tuple[Stream, Stream]], streams: Sequence[Stream]) -> SparedJobs:
@@ -332,9 +330,9 @@ def _summary(arms: Sequence[FaultArm]) -> str:
 
 def _word(arm: FaultArm) -> Word:
     """Whether the jobs that both streams got done take longer, in the words of `compare`."""
-    if arm.thinned and arm.p is not None:
+    if arm.thinned and arm.slowdown and arm.slowdown.p is not None:
         return Word("fewer jobs", "open")
-    word = verdict(arm.slowdown, arm.p)
+    word = verdict(arm.slowdown)
     return SAME_TIME if word is CANT_TELL and arm.isolation == "isolated" else word
 
 
@@ -345,7 +343,7 @@ def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
         (Column("fault", left=True), lambda arm: called.get(arm.label, arm.label)),
         (Column("jobs are", "verdict", left=True), lambda arm: _word(arm) if arm.fault else None),
         (Column("times as long\n[95 %]", "slowdown", figure), lambda arm: arm.slowdown),
-        (Column("p\nHolm", "p_adjusted", p_value), lambda arm: arm.p),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda arm: p_of(arm.slowdown)),
         (Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True), lambda arm: arm.isolation and ISOLATION[arm.isolation]),
         (Column("done"), lambda arm: f"{arm.outcomes.get('done', 0)}/{sum(arm.outcomes.values())}"),
         (Column("useful\n%", "useful_percent", number, spare=2), lambda arm: value_of(arm.useful, 100)),
@@ -379,15 +377,15 @@ def _spared_jobs(policies: Sequence[SparedJobs]) -> Section:
     columns: Columns = [
         (Column("policy", left=True), lambda jobs: jobs.policy),
         (Column("fault", left=True), lambda jobs: jobs.label.split(" ")[0]),
-        (Column("jobs are", "verdict", left=True), lambda jobs: verdict(jobs.response, jobs.p)),
+        (Column("jobs are", "verdict", left=True), lambda jobs: verdict(jobs.response)),
         (Column("times as long\n[95 %]", "response", figure), lambda jobs: jobs.response),
-        (Column("p\nHolm", "p_adjusted", p_value), lambda jobs: jobs.p),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda jobs: p_of(jobs.response)),
         (Column("blocks"), lambda jobs: jobs.blocks),
     ]
     lost = grouped([(f"{jobs.policy}, {jobs.label}", jobs.why) for jobs in policies if jobs.why])
     return Section(
         "Response of the stream's own jobs under the same fault, over that under fifo",
-        [table_of(columns, claims_first(policies, lambda jobs: verdict(jobs.response, jobs.p))), *bullets(lost)],
+        [table_of(columns, claims_first(policies, lambda jobs: verdict(jobs.response))), *bullets(lost)],
     )
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from analysis import studies
 from analysis.answer import Answer, Column, Columns, Line, Section, table_of, together
-from analysis.terms import Effect, Refused
+from analysis.terms import Refused
 
 from .claims import faster
-from .estimates import Figure, as_number, average, figure, gain, over_runs, share, value_of
+from .estimates import Figure, Ratio, as_number, average, figure, over_runs, ratio_of, share, value_of
 
 if TYPE_CHECKING:
     from .records import Stream, Unit
@@ -43,19 +43,18 @@ class GridPoint:
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """What was varied, all points, the one that is soonest with all its jobs, its gain over the next, effects of a factorial.
+    """What was varied, all points, the one that is soonest with all its jobs, its times over the next one's, effects of a factorial.
 
-    `why` says why there are no effects, `why_no_gain` why the gain has no interval.
+    `why` says why there are no effects.
     """
 
     factors: tuple[str, ...]
     points: tuple[GridPoint, ...]
     best: GridPoint | None
     next: GridPoint | None
-    effect: Effect | None
+    times: Ratio | None
     effects: Any
     why: str
-    why_no_gain: str = ""
 
     def named(self, point: GridPoint) -> str:
         return ", ".join(f"{name} {level}" for name, level in zip(self.factors, point.levels, strict=True))
@@ -74,10 +73,8 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
     points = tuple(_point(levels, by_levels[levels], times[levels]) for levels in order)
     whole = sorted((point for point in points if point.time_s is not None and point.reached == point.jobs), key=_soon)
     best, after = [*whole[:2], None, None][:2]
-    pair = (_known(times[after.levels]), _known(times[best.levels])) if best and after else None
-    effect, why_no_gain = gain(TIME, *pair) if pair else (None, "")
-    effects, why = _effects(factors, order, times)
-    return Hyper(tuple(factors), points, best, after, effect, effects, why, why_no_gain)
+    sooner = ratio_of(_known(times[after.levels]), _known(times[best.levels])) if best and after else None
+    return Hyper(tuple(factors), points, best, after, sooner, *_effects(factors, order, times))
 
 
 def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
@@ -187,6 +184,6 @@ def _lines(result: Hyper) -> Iterator[str]:
     elif result.next is None:
         yield f"Soonest: {result.named(result.best)}, the only point that all jobs reach."
     else:
-        yield f"Soonest: {result.named(result.best)}; {faster(result.effect, result.why_no_gain, result.named(result.next))}."
+        yield f"Soonest: {result.named(result.best)}; {faster(result.times, result.named(result.next))}."
     if result.why:
         yield f"No effects: {result.why.rstrip('.')}."

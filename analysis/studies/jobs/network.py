@@ -7,8 +7,8 @@ answer losses are fractions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
 from analysis.formats.fields import Fields
@@ -28,8 +28,9 @@ from .estimates import (
     figure,
     mean,
     number,
+    p_of,
     p_value,
-    ratio,
+    ratio_of,
     value_of,
 )
 from .records import LOSS, Unit, condition, of_one_machine, read_cells
@@ -112,14 +113,13 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
 
 @dataclass(frozen=True, slots=True)
 class AtLoss:
-    """One loss on a line. Times are means over blocks, in seconds a step; `slowdown` is against no loss, `p` after Holm over all."""
+    """One loss on a line. Times are means over blocks, in seconds a step; `slowdown` is against no loss."""
 
     loss: float
     blocks: int
     step_s: Figure | None
     communication_s: Figure | None
     slowdown: Ratio | None
-    p: float | None
     again: float | None
     timeouts: float | None
     lost: float | None
@@ -147,45 +147,52 @@ def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
     by_line: dict[str, dict[float, list[TrainedCell]]] = {}
     for cell in sorted(cells, key=lambda cell: cell.loss):
         by_line.setdefault(cell.line, {}).setdefault(cell.loss, []).append(cell)
-    slower: dict[tuple[str, float], Ratio | None] = {}
-    for name, by_loss in by_line.items():
-        clean = by_unit((cell.unit, cell.step_s) for cell in by_loss.get(0.0, ()))
-        for loss, own in by_loss.items():
-            steps = by_unit((cell.unit, cell.step_s) for cell in own) if loss > 0 else {}
-            slower[name, loss] = ratio({unit: [(average(clean[unit]), average(own))] for unit, own in steps.items() if unit in clean})
-    p = adjusted(slower)
-    names = dict.fromkeys(cell.line for cell in cells)
-    return [_line(name, by_line[name], {loss: (slower[name, loss], p.get((name, loss))) for loss in by_line[name]}) for name in names]
+    every = [_line(name, by_line[name]) for name in dict.fromkeys(cell.line for cell in cells)]
+    slower = adjusted({(line.name, row.loss): row.slowdown for line in every for row in line.losses})
+    return [
+        replace(
+            line,
+            losses=tuple(replace(row, slowdown=slower[line.name, row.loss]) for row in line.losses),
+        )
+        for line in every
+    ]
 
 
-def _line(
-    name: str, by_loss: Mapping[float, Sequence[TrainedCell]], slower: Mapping[float, tuple[Ratio | None, float | None]]
-) -> LossyLine:
+def _line(name: str, by_loss: Mapping[float, Sequence[TrainedCell]]) -> LossyLine:
     cells = [cell for own in by_loss.values() for cell in own]
     of_excess = all(cell.compute_s is None for cell in cells)
-    clean = by_unit((cell.unit, cell.step_s) for cell in by_loss.get(0.0, ()))
-    spent = {}
-    for loss, own in by_loss.items():
-        excess = ((cell.unit, cell.step_s - average(clean[cell.unit])) for cell in own if cell.unit in clean)
-        spent[loss] = by_unit(excess if of_excess else ((cell.unit, cell.communication_s) for cell in own))
+    clean = _steps_s(by_loss.get(0.0, ()))
+
+    def at(loss: float, own: Sequence[TrainedCell]) -> AtLoss:
+        steps_s = _steps_s(own)
+        excess_s = [(cell.unit, cell.step_s - clean[cell.unit]) for cell in own if cell.unit in clean]
+        spent_s = excess_s if of_excess else [(cell.unit, cell.communication_s) for cell in own]
+        return AtLoss(
+            loss=loss,
+            blocks=len(steps_s),
+            step_s=mean({unit: [step_s] for unit, step_s in steps_s.items()}),
+            communication_s=mean(by_unit(spent_s)),
+            slowdown=ratio_of(clean, steps_s) if loss else None,
+            again=average_of_known(cell.again for cell in own),
+            timeouts=average_of_known(cell.timeouts for cell in own),
+            lost=average_of_known(cell.lost for cell in own),
+        )
+
     return LossyLine(
         name=name,
         congestion=cells[0].congestion,
         stand_in=cells[0].stand_in,
         rtt_s=average_of_known(cell.rtt_s for cell in cells),
         mss_bytes=average_of_known(cell.mss_bytes for cell in cells),
-        losses=tuple(_at(loss, own, spent[loss], *slower[loss]) for loss, own in by_loss.items()),
+        losses=tuple(at(loss, own) for loss, own in by_loss.items()),
         of_excess=of_excess,
         notes=() if 0 in by_loss else ("no cell without loss on this line: nothing to compare with.",),
     )
 
 
-def _at(
-    loss: float, cells: Sequence[TrainedCell], spent: Mapping[Unit, Sequence[float]], slowdown: Ratio | None, p: float | None
-) -> AtLoss:
-    step_s = mean(by_unit((cell.unit, cell.step_s) for cell in cells))
-    counted = {name: average_of_known(getattr(cell, name) for cell in cells) for name in ("again", "timeouts", "lost")}
-    return AtLoss(loss, len({cell.unit for cell in cells}), step_s, mean(spent), slowdown, p, **counted)
+def _steps_s(cells: Iterable[TrainedCell]) -> dict[Unit, float]:
+    steps_s = by_unit((cell.unit, cell.step_s) for cell in cells)
+    return {unit: average(own) for unit, own in steps_s.items()}
 
 
 def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
@@ -206,7 +213,7 @@ def _steps(line: LossyLine, name: str) -> Iterator[tuple[Word, str]]:
     of_word: dict[Word, list[AtLoss]] = {}
     for row in line.losses:
         if row.loss:
-            of_word.setdefault(verdict(row.slowdown, row.p), []).append(row)
+            of_word.setdefault(verdict(row.slowdown), []).append(row)
     for word, rows in of_word.items():
         times = [number(row.slowdown.value) for row in rows if row.slowdown is not None]
         long = f" ({' to '.join(dict.fromkeys((times[0], times[-1])))} times as long)" if times and word in CLAIMS else ""
@@ -215,14 +222,14 @@ def _steps(line: LossyLine, name: str) -> Iterator[tuple[Word, str]]:
 
 def _section(line: LossyLine, name: str) -> Section:
     def word(row: AtLoss) -> Word | None:
-        return verdict(row.slowdown, row.p) if row.loss else None
+        return verdict(row.slowdown) if row.loss else None
 
     columns: Columns = [
         (Column("loss\n%", "loss_percent", "{:g}".format), lambda row: 100 * row.loss),
         (Column("a step is", "verdict", left=True), word),
         (Column("step\ns", "step_s", number), lambda row: value_of(row.step_s)),
         (Column("times as long\n[95 %]", "slowdown", figure), lambda row: row.slowdown),
-        (Column("p\nHolm", "p_adjusted", p_value), lambda row: row.p),
+        (Column("p\nHolm", "p_adjusted", p_value), lambda row: p_of(row.slowdown)),
         (Column("communi-\ncation s", "communication_s", number), lambda row: value_of(row.communication_s)),
         (Column("sent\nagain %", "again_percent", lambda again: number(again, 2), spare=2), lambda row: row.again and 100 * row.again),
         (Column("time-\nouts", "timeouts", lambda count: number(count, 2), spare=2), lambda row: row.timeouts),

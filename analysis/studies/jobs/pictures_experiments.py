@@ -21,7 +21,7 @@ from analysis.wording import unsigned
 from control.scaling import TOLERANCE, time_s
 
 from .estimates import Figure as Estimate
-from .estimates import called_apart, figure, inverse, mean, unit
+from .estimates import called_apart, figure, mean, unit
 from .pictures_faults import JOBS, LEFT, run_title
 from .poisoning import Poisoning, lowers, poisonings
 from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
@@ -218,7 +218,7 @@ def jobs_scaling(scene: Scene) -> Spec:
     for gathered, streams, one in results:
         draw = partial(_scaled, streams=streams, report=one)
         sections.append(Section(f"{one.runs} streams on {one.slots} slots", PAIR.height(2), draw, run=gathered.run))
-        costs = [f"{inverse(arm.node_seconds)[0]:.2f} times those of {arm.name}" for arm in one.arms if arm.node_seconds is not None]
+        costs = [f"{arm.node_seconds.value:.2f} times those of {arm.name}" for arm in one.arms if arm.node_seconds is not None]
         notes += [f"Node-seconds of jobs with a choice: {', '.join(costs)}; what was measured beforehand is not in them."] if costs else []
         notes += [f"The law was {unsigned(one.off)} off on average."] if one.off is not None else []
         if {str(kind.get("kind")) for stream in gathered.streams for kind in stream.classes} == {"sleep"}:

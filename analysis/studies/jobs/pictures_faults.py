@@ -12,19 +12,20 @@ from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fi
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import COLOURS, INK, QUIET, picture
 from analysis.terms import Run
-from analysis.wording import digits, probability, unsigned
+from analysis.wording import digits, unsigned
 
-from .estimates import NONE, by_fault, figure, names, number, unit, value_of
+from . import claims
+from .estimates import NONE, by_fault, figure, names, number, p_of, p_value, unit, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .estimates import Figure, Ratio
+    from .estimates import Ratio
     from .faults import FaultArm
     from .network import LossyLine
 
 JOBS, FAULTS, NETWORK = frozenset({"job"}), frozenset({"job", "fault"}), frozenset({"network"})
-MARGIN, SURE = 0.10, 0.05
+MARGIN = 0.10
 # Of a ratio to the same jobs under something else. Shape says the same as colour.
 LOOKS: dict[str, Style] = {
     "slower": {"color": DOWN, "marker": "^"},
@@ -41,11 +42,10 @@ WORDS = {
 LEFT = 0.62
 
 
-def shown(ratio: Figure | Ratio | None, p: float | None) -> str:
+def shown(ratio: Ratio | None) -> str:
     """Return on which side of 1 a ratio of times is shown to be, as one of LOOKS."""
-    if ratio is None or p is None or p >= SURE:
-        return "not shown"
-    return "slower" if ratio.value > 1 else "faster"
+    word = claims.verdict(ratio)
+    return word.text if word in claims.CLAIMS else "not shown"
 
 
 def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
@@ -93,7 +93,7 @@ def verdict(arm: FaultArm) -> str:
     """One of LOOKS."""
     if arm.isolation == "isolated":
         return "isolated"
-    return "lost jobs" if arm.thinned else shown(arm.slowdown, arm.p)
+    return "lost jobs" if arm.thinned else shown(arm.slowdown)
 
 
 def worst(arms: Sequence[FaultArm]) -> str:
@@ -116,7 +116,7 @@ def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
         ("ratio [95 %]", 1.3, [words(arm) for arm in arms]),
         (f"recovery, {short}", 0.75, [figure(arm.recovery_s, scale).partition(" ")[0] for arm in arms]),
         (f"lost, {short}", 0.55, [number(value_of(arm.lost_s, scale)) for arm in arms]),
-        ("p", 0.4, ["" if arm.p is None else probability(arm.p) for arm in arms]),
+        ("p", 0.4, [p_value(p_of(arm.slowdown)) for arm in arms]),
     ]
     columns = [column for column in columns if set(column[2]) - {NONE, ""}]
     heads = [(head, 0.12 + sum(wide for _, wide, _ in columns[:at])) for at, (head, _, _) in enumerate(columns)]
@@ -164,7 +164,7 @@ def jobs_network(scene: Scene) -> Spec:
 
 def _lossy(every: Iterable[LossyLine]) -> str:
     """What loss is shown to do to a step on the line where it does most."""
-    rows = [(row.slowdown, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown, row.p) == "slower"]
+    rows = [(row.slowdown, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown) == "slower"]
     slower, loss = max(rows, key=lambda row: row[0].value, default=(None, 0.0))
     return "" if slower is None else f"Losing {100 * loss:g} % of packets makes a training step {digits(slower.value, 2)} times as long"
 

@@ -17,10 +17,9 @@ from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, COLOURS, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
 
-from .estimates import Figure as Estimate
-from .estimates import figure, inverse, plural, unit, value_of
+from .estimates import figure, p_of, plural, unit, value_of
 from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
-from .policies import METRIC_HEADS, Place
+from .policies import METRIC_HEADS, Place, lacking
 from .queue_formulas import Inputs, mmc
 from .queues import RULE, ModelCheck, word_of
 from .queues import WORDS as VERDICTS
@@ -206,10 +205,9 @@ def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
     rows = []
     for arm in place.arms:
         if arm.policy != place.baseline:
-            against = arm.against[name]
-            ratio = None if against.effect is None else Estimate(*inverse(against.effect))
-            texts = against.reason if ratio is None else figure(ratio), "" if against.p is None else probability(against.p)
-            rows.append(MarkRow(arm.policy, [Mark(ends_of(ratio), LOOKS[shown(ratio, against.p)], texts, bold=False)], tall=tall))
+            ratio, why = arm.against[name], lacking(arm.against[name])
+            texts = why or figure(ratio), "" if (p := p_of(ratio)) is None else probability(p)
+            rows.append(MarkRow(arm.policy, [Mark(ends_of(None if why else ratio), LOOKS[shown(ratio)], texts, bold=False)], tall=tall))
     return sorted(rows, key=lambda row: math.inf if (value := row.marks[0].ends[0]) is None else value)
 
 

@@ -15,7 +15,7 @@ from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG,
 
 from .estimates import plural
 from .pictures_faults import JOBS, LEFT
-from .queue_times import columns
+from .queue_times import columns, inside
 from .records import Attempt
 from .streams import called
 
@@ -197,12 +197,8 @@ def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
     """Return the moments at which the number of waiting jobs changes, and that number from then on."""
     times = columns(stream)
     known = ~np.isnan(times.submit) & ~times.backwards
-    begin, end = times.submit[known], times.taken[known]
-    end = end[~np.isnan(end)]  # who never got a slot waits for ever
-    moments = np.concatenate([begin, end])
-    order = np.argsort(moments, kind="stable")
-    counts = np.cumsum(np.repeat([1.0, -1.0], [len(begin), len(end)])[order])
-    moments = moments[order]
+    taken = times.taken[known]
+    moments, counts = inside(times.submit[known], taken[~np.isnan(taken)])  # who never got a slot waits for ever
     last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
     return moments[last], counts[last]
 

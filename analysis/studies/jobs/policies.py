@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from operator import methodcaller
 from statistics import fmean
@@ -19,22 +19,21 @@ import numpy as np
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.machine import machine_of
-from analysis.stats.effect import interval, moments, paired_effect
-from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
-from analysis.wording import digits, probability
+from analysis.stats.effect import moments
+from analysis.terms import Refused, Run, Unreadable
+from analysis.wording import bracket, digits, probability
 from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
-from control.t_test import ALPHA, t_tail
+from control.t_test import t_tail
 
-from .claims import CANT_TELL, CLAIMS, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claimed, claims_first
-from .estimates import FEWEST, Figure, average, figure, holm_by_key, inverse, share
+from .claims import CLAIMS, SAME_TIME, claimed, claims_first, verdict
+from .estimates import FEWEST, SAME, Figure, Ratio, adjusted, figure, over_runs, p_of, ratio_of, share
 from .records import Job, Stream, condition
 from .simulation import Coming, JobSource, Played, StreamFigures, figures, jobs, play
 
 ANY, ALIKE, NO_WAIT = "any", "the same", "no wait"
 FEWEST_JOBS = 20
 GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
-METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
 METRIC_HEADS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
 HEADS = {
     "mean_wait_s": "mean wait s",
@@ -146,35 +145,25 @@ def _coming(job: Job, takes_s: float) -> Coming:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Mean waits of a policy's streams, measured and simulated, in seconds; `longer_s` is measured less simulated, with its 95 % interval.
-
-    The interval is None with fewer than three streams.
-    """
+    """Mean waits of a policy's streams, measured and simulated, in seconds; `longer_s` is measured less simulated."""
 
     policy: str
     streams: int
     measured_s: float
     simulated_s: float
-    longer_s: float
-    interval_s: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyContrast:
-    """One metric of a policy against the baseline's: `p` after Holm. `effect` is None where `reason` says why there is none."""
-
-    effect: Effect | None
-    p: float | None = None
-    reason: str = ""
+    longer_s: Figure | None
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyArm:
-    """One policy: the figures of each seed, their mean, and against the baseline's by name of the metric (empty for the baseline)."""
+    """One policy: the figures of each seed, their mean, and against the baseline's by name of the metric (empty for the baseline).
+
+    A ratio is None where in some stream nobody waited.
+    """
 
     policy: str
     seeds: tuple[StreamFigures, ...]
-    against: Mapping[str, PolicyContrast] = field(default_factory=dict)
+    against: Mapping[str, Ratio | None] = field(default_factory=dict)
 
     @property
     def grows(self) -> bool:
@@ -288,8 +277,7 @@ def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
     simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
     longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
     n = len(streams)
-    interval_s = interval(longer_s)[1:] if n >= FEWEST else None
-    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, average(longer_s), interval_s)
+    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, over_runs(longer_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,26 +304,18 @@ def arms(study: PolicyStudy) -> list[PolicyArm]:
 
 
 def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> list[PolicyArm]:
-    against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
-    for metric in METRICS:
-        contrasts = {name: _contrast(metric, played[baseline], own) for name, own in played.items() if name != baseline}
-        adjusted = holm_by_key({name: contrast.p for name, contrast in contrasts.items()})
-        for name, contrast in contrasts.items():
-            against[name][metric.name] = replace(contrast, p=adjusted.get(name))
-    return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]
-
-
-def _contrast(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
-    before, after = ([float(getattr(seed, metric.name)) for seed in arm] for arm in (baseline, candidate))
-    if min(*before, *after) <= 0:
-        return PolicyContrast(None, reason=NO_WAIT)
-    if len(before) < FEWEST:
-        return PolicyContrast(None, reason="one stream" if len(before) == 1 else f"fewer than {FEWEST} streams")
-    try:
-        effect = paired_effect(metric, before, after, 0.0)
-    except NotComparable:
-        return PolicyContrast(None, reason=ALIKE)
-    return PolicyContrast(effect, effect.p)
+    values = {
+        (name, metric): {("", at): float(getattr(stream, metric)) for at, stream in enumerate(streams)}
+        for name, streams in played.items()
+        for metric in METRIC_HEADS
+    }
+    others = [name for name in played if name != baseline]
+    against: dict[str, dict[str, Ratio | None]] = {name: {} for name in played}
+    for metric in METRIC_HEADS:
+        ratios = adjusted({name: ratio_of(values[baseline, metric], values[name, metric]) for name in others})
+        for name, ratio in ratios.items():
+            against[name][metric] = ratio
+    return [PolicyArm(name, streams, against[name]) for name, streams in played.items()]
 
 
 def simulated(study: PolicyStudy) -> Answer:
@@ -353,18 +333,23 @@ def simulated(study: PolicyStudy) -> Answer:
     )
 
 
-def _word(contrast: PolicyContrast) -> Word:
-    if contrast.effect is None or contrast.p is None:
-        return SAME_TIME if contrast.reason == ALIKE else NOT_COMPARABLE if contrast.reason == NO_WAIT else CANT_TELL
-    return CANT_TELL if contrast.p >= ALPHA else FASTER if contrast.effect.gain > 0 else SLOWER
+def _word(ratio: Ratio | None) -> Word:
+    return SAME_TIME if ratio and ratio.why == SAME else verdict(ratio)
+
+
+def lacking(ratio: Ratio | None) -> str:
+    """Return why there is no ratio with an interval; nothing where there is one."""
+    if ratio is None:
+        return NO_WAIT
+    few = "one stream" if ratio.blocks == 1 else f"fewer than {FEWEST} streams"
+    return ratio.why and (ALIKE if ratio.why == SAME else few)
 
 
 def _found(arms: Sequence[PolicyArm], baseline: str) -> str:
     """Under which policies jobs wait less or longer than under the baseline, on average."""
-    contrasts = [(arm.policy, arm.against["mean_wait_s"]) for arm in arms if arm.against]
+    ratios = [(arm.policy, arm.against["mean_wait_s"]) for arm in arms if arm.against]
     verdicts = [
-        (_word(of), f"{policy} (× {digits(inverse(of.effect)[0], 3)})" if of.effect is not None and _word(of) in CLAIMS else policy)
-        for policy, of in contrasts
+        (_word(of), f"{policy} (× {digits(of.value, 3)})" if of and not of.why and _word(of) in CLAIMS else policy) for policy, of in ratios
     ]
     return f"By mean wait. {claimed(verdicts, baseline)}" if verdicts else f"Nothing could be compared with {baseline}."
 
@@ -372,16 +357,18 @@ def _found(arms: Sequence[PolicyArm], baseline: str) -> str:
 def _parts(arms: Sequence[PolicyArm], baseline: str) -> list[Line | Table]:
     """The contrasts, of policies that claim something first, then each policy's own figures."""
 
-    def ratio(row: tuple[PolicyArm, str]) -> Figure | str:
-        contrast = row[0].against[row[1]]
-        return contrast.reason if contrast.effect is None else Figure(*inverse(contrast.effect))
+    def ratio(row: tuple[PolicyArm, str]) -> Ratio | None:
+        return row[0].against[row[1]]
 
     contrasts: Columns = [
         (Column("policy", left=True), lambda row: row[0].policy),
-        (Column("jobs are", "verdict", left=True), lambda row: _word(row[0].against[row[1]])),
+        (Column("jobs are", "verdict", left=True), lambda row: _word(ratio(row))),
         (Column("by", "metric", left=True), lambda row: METRIC_HEADS[row[1]]),
-        (Column(f"times {baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)), ratio),
-        (Column("p (Holm)", "p_adjusted", probability), lambda row: row[0].against[row[1]].p),
+        (
+            Column(f"times {baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)),
+            lambda row: lacking(ratio(row)) or ratio(row),
+        ),
+        (Column("p (Holm)", "p_adjusted", probability), lambda row: p_of(ratio(row))),
     ]
     own: Columns = [
         (Column("policy", left=True), lambda arm: arm.policy),
@@ -426,7 +413,7 @@ def _measured(place: Place) -> Iterator[Line | Table]:
         (Column("streams"), lambda replay: replay.streams),
         (Column("mean wait s", "mean_wait_s", digits), lambda replay: replay.measured_s),
         (Column("simulated s", "simulated_s", digits), lambda replay: replay.simulated_s),
-        (Column("longer by s [95 %]", "longer_s", _longer), lambda replay: Figure(replay.longer_s, *(replay.interval_s or ()))),
+        (Column("longer by s [95 %]", "longer_s", _longer), lambda replay: replay.longer_s),
     ]
     if place.replays:
         yield table_of(replays, place.replays)
@@ -435,5 +422,4 @@ def _measured(place: Place) -> Iterator[Line | Table]:
 
 
 def _longer(longer: Figure) -> str:
-    ends = "" if longer.low is None or longer.high is None else f" [{longer.low:+.3g}, {longer.high:+.3g}]"
-    return f"{longer.value:+.3g}{ends}"
+    return f"{longer.value:+.3g}{bracket(longer.low, longer.high, '{:+.3g}'.format)}"

@@ -14,11 +14,10 @@ from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
-from analysis.terms import Effect, Refused
-from control.t_test import ALPHA
+from analysis.terms import Refused
 
-from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, claimed, claims_first, faster
-from .estimates import Figure, average, called_apart, figure, gain, holm_by_key, number, over_runs, value_of
+from .claims import CANT_TELL, claimed, claims_first, faster, verdict
+from .estimates import Figure, Ratio, adjusted, average, called_apart, figure, number, over_runs, ratio_of, value_of
 
 if TYPE_CHECKING:
     from .records import Job, Stream, Times, Unit
@@ -27,7 +26,6 @@ WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
 SPARE = {LIMITED: 1, WAITING: 2, COMPUTING: 3, STARTING: 4, OTHER: 5}  # of a narrow page the largest go first
 AT_WORK = "at work"  # the last three together, where CPU time is not known
-TIME = "job_time_s"
 NOTED = 0.05  # a share of waiting that somebody will ask about
 LEGEND = (
     ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
@@ -71,18 +69,13 @@ class ClassProfile:
 
 @dataclass(frozen=True, slots=True)
 class BestSystem:
-    """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where `why` says.
-
-    `p` is the gain's, after Holm over the classes.
-    """
+    """The system on which a class takes least time, against the `next` best; `times` is how many times as long it takes there."""
 
     class_: str
     system: str
     next: str
-    effect: Effect | None
+    times: Ratio | None
     cheapest: str
-    why: str = ""
-    p: float | None = None
 
 
 def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
@@ -95,8 +88,8 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSys
         raise Refused("No job was done in its first attempt with all its times: nothing can be profiled.")
     rows.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
     best = {class_: _best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)}
-    adjusted = holm_by_key({class_: system.effect.p for class_, system in best.items() if system.effect is not None})
-    return rows, [replace(system, p=adjusted.get(class_)) for class_, system in best.items()]
+    times = adjusted({class_: system.times for class_, system in best.items()})
+    return rows, [replace(system, times=times[class_]) for class_, system in best.items()]
 
 
 def _row(class_: str, system: str, streams: Sequence[Stream]) -> ClassProfile | None:
@@ -198,8 +191,7 @@ def _best(rows: Sequence[ClassProfile]) -> BestSystem:
     first, *others = rows
     if not others:
         return BestSystem(first.class_, first.system, "", None, cheapest)
-    effect, why = gain(TIME, others[0].values, first.values)
-    return BestSystem(first.class_, first.system, others[0].system, effect, cheapest, why)
+    return BestSystem(first.class_, first.system, others[0].system, ratio_of(others[0].values, first.values), cheapest)
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
@@ -225,7 +217,7 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
 
 
 def _word(best: BestSystem) -> Word:
-    return FASTER if best.p is not None and best.p < ALPHA else CANT_TELL if best.next else NOT_COMPARABLE
+    return CANT_TELL if best.next and best.times is None else verdict(best.times)
 
 
 def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:
@@ -252,7 +244,7 @@ def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, s
         others = "jobs wait for others of the stream, which are as many as its slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if best.next:
-        yield f"Soonest on {names[best.system]}; {faster(best.effect, best.why, names[best.next], best.p)}."
+        yield f"Soonest on {names[best.system]}; {faster(best.times, names[best.next])}."
     if best.cheapest and best.next and best.cheapest != best.system:
         yield f"Fewest core seconds a job: {names[best.cheapest]}."
     yield from (

@@ -23,6 +23,7 @@ from analysis.stats.adjust import holm
 from analysis.terms import Refused
 from analysis.wording import tiny
 from control.called import JUDGE
+from control.t_test import ALPHA, t_quantile
 
 from .claims import leading
 from .estimates import NONE, Figure, figure, number, plural, unit, value_of
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 RUNS, CYCLES, BATCHES = 3, 30, 20
 MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
-LEVEL = 0.95
 ROUNDING = 1e-9
 CLOSED = (
     "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
@@ -133,7 +133,7 @@ def estimate(of: Callable[[Sums], float | None], of_units: Units, *, logs: bool 
     logs = logs and value > 0 and bool((known > 0).all())
     seen = np.log(known) if logs else known
     se = math.sqrt((count - 1) / count * float(((seen - seen.mean()) ** 2).sum()))
-    half = float(scipy.stats.t.ppf((1 + LEVEL) / 2, count - 1)) * se
+    half = t_quantile(1 - ALPHA / 2, count - 1) * se
     if logs:
         half = min(half, 700.0)
         return Figure(value, value * math.exp(-half), value * math.exp(half), value * se)
@@ -291,10 +291,8 @@ def _unplanned(streams: Sequence[Stream], came: Figure | None) -> tuple[str, ...
     return (f"planned were {planned:.4g} jobs/s; the measured rate, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}], differs from it.",)
 
 
-ALPHA = 0.05
 FEWEST_VALUES = 8
 DRAWS, SIZE = 100_000, 40
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)

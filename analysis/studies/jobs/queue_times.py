@@ -164,13 +164,13 @@ def little(columns: Columns) -> Little | None:
 
 
 def _law(part: str, begin: np.ndarray, end: np.ndarray, length_s: float) -> LawPart:
-    times, inside = _inside(begin, end)
-    number = math.fsum((inside[:-1] * np.diff(times)).tolist()) / length_s
+    times, held = inside(begin, end)
+    number = math.fsum((held[:-1] * np.diff(times)).tolist()) / length_s
     product = len(begin) / length_s * (math.fsum((end - begin).tolist()) / len(begin))
     return LawPart(part, number, product, abs(number - product) / number if number > 0 else abs(product))
 
 
-def _inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the moments at which the number inside jumps, ascending, and that number from then on; who leaves goes before who comes."""
     times, jumps = np.concatenate([begin, end]), np.repeat([1.0, -1.0], [len(begin), len(end)])
     order = np.lexsort((jumps, times))
@@ -180,7 +180,7 @@ def _inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def most_held(columns: Columns) -> int:
     """Return how many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
     known = ~np.isnan(columns.end) & ~columns.retried
-    return int(_inside(columns.taken[known], columns.end[known])[1].max(initial=0))
+    return int(inside(columns.taken[known], columns.end[known])[1].max(initial=0))
 
 
 def cycles(times: Columns) -> np.ndarray:

@@ -26,7 +26,6 @@ USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cor
 AMOUNTS = frozenset({*USED, "work", "predicted_s", "lost_s", "lost_work", "checkpoints", "checkpoint_cost_s"})
 # Of a job's row: what stands in which column.
 OF_JOB = {name: name for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s")} | {"planned_s": "planned_submit_s"}
-TEXTS_OF_JOB = {"reason": "reason", "class_": "class", "tenant": "tenant"}
 LARGEST_RESULT = 1e15  # that a job says of itself
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
@@ -77,7 +76,6 @@ class Job:
     start_s: float | None = None
     end_s: float | None = None
     outcome: str = ""
-    reason: str = ""
     class_: str = ""
     tenant: str = ""
     priority: int | None = None
@@ -211,14 +209,11 @@ class Stream:
         return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
 
     @property
-    def fault_label(self) -> str:
-        params = (f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())
-        return " ".join([self.fault or "no fault", *params])
-
-    @property
     def label(self) -> str:
         """What is done to it and against it, shortly; retries are left out."""
-        return self.fault_label + (f" checkpoint_s={self.checkpoint_s:g}" if self.checkpoint_s else "")
+        params = [f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items()]
+        params += [f"checkpoint_s={self.checkpoint_s:g}"] if self.checkpoint_s else []
+        return " ".join([self.fault or "no fault", *params])
 
 
 def under(tweakset: str) -> str:
@@ -339,7 +334,7 @@ def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
     for name in (name for name, value in result.items() if abs(value) > LARGEST_RESULT):
         row.refuse(f"has {name} = {result[name]:g}; a number up to {LARGEST_RESULT:g} belongs there")
     known: dict[str, Any] = {field: numbers.get(name) for field, name in OF_JOB.items()}
-    known |= {field: row.optional_text(name) or "" for field, name in TEXTS_OF_JOB.items()}
+    known |= {field: row.optional_text(field.rstrip("_")) or "" for field in ("class_", "tenant")}
     known |= {name: max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts")}
     return Job(
         row.whole("job"),

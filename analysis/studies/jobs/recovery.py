@@ -26,15 +26,13 @@ SLACK_S = 0.5  # a fault is recorded when it has struck; what it hit may have en
 class Totals:
     """One stream in a few numbers.
 
-    `outcomes` counts jobs. `held_s` is the time of all attempts, `lost_s` what no checkpoint kept of it, and all of those jobs that never
-    got done, `checkpoint_s` what checkpoints took; `useful` is what is left, a share of `held_s`. `available` is the share of the slots'
+    `outcomes` counts jobs. `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got done; `useful`
+    is the share of all attempts' time that is left without it and without what checkpoints took. `available` is the share of the slots'
     time in which their node was there; `alone_down_s` the time in which no node was.
     """
 
     outcomes: Mapping[str, int]
-    held_s: float | None
     lost_s: float | None
-    checkpoint_s: float
     useful: float | None
     available: float
     alone_down_s: float
@@ -52,9 +50,7 @@ def totals(stream: Stream) -> Totals:
     down_s = math.fsum(max(0.0, until - at) for at, until in away)
     return Totals(
         outcomes=Counter(job.outcome for job in stream.jobs),
-        held_s=held_s,
         lost_s=lost_s,
-        checkpoint_s=math.fsum(attempt.cost_s or 0.0 for attempt in stream.attempts),
         useful=useful,
         available=1 - down_s / stream.nodes / (end_s - begin_s) if end_s > begin_s else 1.0,
         alone_down_s=_all_down_s(away, stream.nodes),
@@ -140,7 +136,7 @@ class After:
 
     `restart_s` is the longest time from the fault to the next attempt of a job that it hit, None where none ran again or none was hit.
     `recovery_s` is the time from the fault until it is over, the jobs that it hit are done, and as many jobs are done as were by then in
-    the stream without it; None where `why` says so. `behind` is by how many jobs it was behind at most.
+    the stream without it; None where `why` says so.
     """
 
     fault: Fault
@@ -148,7 +144,6 @@ class After:
     given_up: int
     restart_s: float | None
     recovery_s: float | None
-    behind: int | None
     why: str = ""
 
 
@@ -165,8 +160,8 @@ def after(stream: Stream, twin: Stream | None) -> list[After]:
             later = [one.begin_s for one in stream.attempts if one.job == ended.job and one.number > ended.number]
             begins = [begin_s for begin_s in later if begin_s is not None]
             again += [min(begins) - fault.at_s] if begins else []
-        recovery_s, behind, why = (None, None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, next_s)
-        result.append(After(fault, len(hit), len(hit) - len(again), max(again, default=None), recovery_s, behind, why))
+        recovery_s, why = (None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, next_s)
+        result.append(After(fault, len(hit), len(hit) - len(again), max(again, default=None), recovery_s, why))
     return result
 
 
@@ -186,8 +181,8 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
     ]
 
 
-def _caught_up(stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float) -> tuple[float | None, int | None, str]:
-    """Return when it had caught up after the fault, by how many jobs it was behind at most, or why there is no such time."""
+def _caught_up(stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float) -> tuple[float | None, str]:
+    """Return how long after the fault it had caught up, or why there is no such time."""
     both = shared(stream, twin)
     pairs = [(job, other) for job, other in both if job.done and other.done]
     ends_here = sorted(job.end_s for job, _ in pairs if job.end_s is not None)
@@ -200,20 +195,14 @@ def _caught_up(stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt
         LASTED: fault.until_s is None and not hit,
     }
     if why := next((why for why, holds in reasons.items() if holds), ""):
-        return None, None, why
-
-    def late(moment: float) -> int:
-        return bisect_right(others, moment) - bisect_right(ends_here, moment)
-
+        return None, why
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.
     met = {job.number for job, _ in both}
     of_fault = [job.end_s for job in stream.jobs if job.number not in met and job.end_s is not None]
     over_s = max([fault.at_s, fault.until_s or fault.at_s, *(ends[attempt.job] for attempt in hit), *of_fault])
-    behind = [late(moment) for moment in {fault.at_s, *ends_here, *others} if fault.at_s <= moment <= over_s]
     for moment in sorted({over_s, *(moment for moment in ends_here + others if moment > over_s)}):
         if moment > next_s:
-            return None, None, ANOTHER
-        behind.append(late(moment))
-        if behind[-1] <= 0:
-            return moment - fault.at_s, max(0, *behind), ""
-    return None, None, NOT_YET
+            return None, ANOTHER
+        if bisect_right(others, moment) <= bisect_right(ends_here, moment):
+            return moment - fault.at_s, ""
+    return None, NOT_YET

@@ -17,9 +17,8 @@ import numpy as np
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.formats.fields import Fields
 from analysis.load import find, load, load_each, parsed, read_each
-from analysis.stats.effect import interval, paired_effect
 from analysis.stats.estimate import change_in
-from analysis.terms import Effect, Metric, NotComparable, Refused, Run, Unreadable
+from analysis.terms import Refused, Run, Unreadable
 from analysis.wording import digits, probability
 from control.called import JUDGE
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
@@ -28,7 +27,7 @@ from control.t_test import ALPHA
 
 from . import csv_file
 from .claims import CANT_TELL, NOT_COMPARABLE, leading
-from .estimates import FEWEST, Figure, as_number, average_of_known, figure, holm_by_key, inverse, plural, share
+from .estimates import FEWEST, Figure, Ratio, as_number, average_of_known, figure, holm_by_key, over_runs, plural, ratio_of, share
 from .records import Stream, in_order, of_one_machine, streams, tells_of_jobs
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 LAW = tuple(field.name for field in fields(Law))
 ELASTIC = "chosen for each"
-NODE_SECONDS = Metric("node_s_per_job", "lower")
 FEWEST_JOBS = 5
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 LEGEND = (
@@ -54,7 +52,7 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     left_out: list[str] = []
     paths = [path for name in names for path in ([Path(name)] if name.endswith(".csv") else find([name]))]
     tables = [csv_file.rows(csv_file.text_of(path), path, ("replicas", "time_s")) for path in paths if path.suffix == ".csv"]
-    result = [_point(row, at) for _, lines in tables for at, row in lines]
+    result = [_timed(row, at) for _, lines in tables for at, row in lines]
     for run in of_one_machine((load(path) for path in paths if path.suffix != ".csv"), left_out):
         for stream in streams(run, left_out) if tells_of_jobs(run) else ():
             done = [job for job in stream.jobs if job.done and job.work is not None]
@@ -62,7 +60,7 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
                 where = f"{run.origin}: {stream.name}: job {job.number}"
                 if job.start_s is None or job.end_s is None:
                     raise Unreadable(f"{where} is done and has no start_s or end_s.")
-                result.append(_point({"replicas": job.replicas, "work": job.work, "time_s": job.end_s - job.start_s}, where))
+                result.append(_timed({"replicas": job.replicas, "work": job.work, "time_s": job.end_s - job.start_s}, where))
             if missing := len(stream.jobs) - len(done):
                 left_out.append(f"{stream.name}: {missing} of {len(stream.jobs)} jobs were not done, or have no size.")
     if not result:
@@ -70,7 +68,7 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     return result, left_out
 
 
-def _point(row: Mapping[str, Any], where: str) -> TimedJob:
+def _timed(row: Mapping[str, Any], where: str) -> TimedJob:
     values = []
     for name, default in (("replicas", None), ("work", 1.0), ("time_s", None)):
         value = as_number(row.get(name, default))
@@ -127,15 +125,15 @@ def _scaled(ran_s: Floats, response_s: Floats, replicas: Floats, target_s: float
 class ScalingArm:
     """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
 
-    Its `p` is after Holm over the ways of scaling, None where it is the same in all seeds. `node_seconds` is the choice's gain in
-    node-seconds over this one. None for the choice itself, and where seeds do not differ.
+    Its `p` is after Holm over the ways of scaling, None where it is the same in all seeds. `node_seconds` is how many times those of
+    this one the choice takes. None for the choice itself.
     """
 
     name: str
     replicas: float
     seeds: tuple[ScaledStream, ...]
-    more_within: tuple[float, float, float] | None = None
-    node_seconds: Effect | None = None
+    more_within: Figure | None = None
+    node_seconds: Ratio | None = None
     p: float | None = None
 
     def mean(self, name: str) -> float:
@@ -152,12 +150,8 @@ def compared(arms: Sequence[ScalingArm], unlike: Container[str] = ()) -> tuple[S
 
 def _against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
     more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
-    before, after = ([seed.node_s_per_job for seed in arm.seeds] for arm in (other, chosen))
-    try:
-        effect = paired_effect(NODE_SECONDS, before, after, 0.0)
-    except NotComparable:  # sizes and times that never vary
-        effect = None
-    return replace(other, more_within=interval(more), node_seconds=effect, p=change_in(more, log=False).p)
+    before, after = ({("", at): seed.node_s_per_job for at, seed in enumerate(arm.seeds)} for arm in (other, chosen))
+    return replace(other, more_within=over_runs(more), node_seconds=ratio_of(before, after), p=change_in(more, log=False).p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +331,7 @@ def _word(arm: ScalingArm) -> Word | None:
         return None
     if arm.more_within is None:
         return CANT_TELL if len(arm.seeds) < FEWEST else NOT_COMPARABLE
-    more = (arm.p is None or arm.p < ALPHA) * arm.more_within[0]
+    more = (arm.p is None or arm.p < ALPHA) * arm.more_within.value
     return Word("more", "good") if more > 0 else Word("fewer", "bad") if more < 0 else CANT_TELL
 
 
@@ -370,6 +364,10 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
         yield f"{report.lost} jobs were not done in their first attempt and have no part in these figures."
 
 
+def _points(of: Figure | None) -> Figure | None:
+    return None if of is None or of.low is None or of.high is None else Figure(100 * of.value, 100 * of.low, 100 * of.high)
+
+
 def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
     """The ways of scaling, and what the choice for each has more of than each; those with another word than can't tell first."""
     columns: Columns = [
@@ -377,12 +375,9 @@ def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
         (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.replicas),
         (Column("within", "within", partial(share, decimals=1)), lambda arm: arm.mean("within")),
         (Column("choice\nhas", "verdict", left=True), _word),
-        (
-            Column("points more\n[95 %]", "points", figure),
-            lambda arm: arm.more_within and Figure(*(100 * x for x in arm.more_within)),
-        ),
+        (Column("points more\n[95 %]", "points", figure), lambda arm: _points(arm.more_within)),
         (Column("node s\na job", "node_s_per_job", digits), lambda arm: arm.mean("node_s_per_job")),
-        (Column("choice takes\ntimes [95 %]", "node_seconds", figure), lambda arm: arm.node_seconds and Figure(*inverse(arm.node_seconds))),
+        (Column("choice takes\ntimes [95 %]", "node_seconds", figure), lambda arm: arm.node_seconds),
         (Column("p", write=probability, spare=1), lambda arm: arm.node_seconds and arm.node_seconds.p),
     ]
     waits: Columns = [

@@ -88,10 +88,10 @@ def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[
 def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
     (_, place), *_ = queues.places_of(scene)
     rows = queues.rows_of(place, "mean_wait_s")
-    effect = next(arm for arm in place.arms if arm.policy == rows[0].name).against["mean_wait_s"].effect
-    assert effect is not None
+    ratio = next(arm for arm in place.arms if arm.policy == rows[0].name).against["mean_wait_s"]
+    assert ratio is not None
     ratios = [row.marks[0].ends for row in rows]
-    assert ratios[0][:2] == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
+    assert ratios[0][:2] == pytest.approx((ratio.value, ratio.low))
     assert [ratio for ratio, *_ in ratios] == sorted(ratio or 0.0 for ratio, *_ in ratios)
     assert rows[0].marks[0].texts[0] in said(drawings["jobs_policies"])
 
@@ -140,7 +140,7 @@ def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dic
 def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
     arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
-    quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5), p=0.001)
+    quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5, p_adjusted=0.001))
     assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
 

@@ -8,14 +8,17 @@ compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import nnls
+from sklearn import config_context
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import Ridge
+from threadpoolctl import threadpool_limits
 
 from analysis.terms import Refused
 from control.scaling import TimedJob, fits, time_s
@@ -28,20 +31,20 @@ if TYPE_CHECKING:
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]
+    # Fits a table, whose groups must not be split where the model needs to choose something itself.
+    # Raises Refused, where the table cannot tell what the model needs.
+    Learner = Callable[[FactorTable, Texts], Fitted]
 
 BASELINE = "mean"
 ALPHAS = np.logspace(-4, 4, 17)
 TREES, RATE, DEPTH, LEAF, SHARE, SEED = 100, 0.1, 3, 2, 0.8, 0
 
 
-class Learner(Protocol):
-    """A model: fitted to a table, whose groups must not be split where it needs to choose something itself.
-
-    Raises: Refused, where the table cannot tell what the model needs.
-    """
-
-    def __call__(self, table: FactorTable, groups: Texts) -> Fitted:
-        """Fit it."""
+@contextmanager
+def many_small_fits() -> Iterator[None]:
+    """Run on one thread, where sums keep their order, and spare each tree a check of its options."""
+    with threadpool_limits(1), config_context(skip_parameter_validation=True, assume_finite=True):
+        yield
 
 
 def mean(table: FactorTable, groups: Texts) -> Fitted:

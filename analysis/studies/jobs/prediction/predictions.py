@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
-from threadpoolctl import threadpool_limits
 
 from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
 from analysis.files import read_whole
@@ -25,13 +24,14 @@ from analysis.terms import Refused, Unreadable
 from analysis.wording import digits, tiny, unsigned
 
 from . import reading, tables, validation
-from .models import BASELINE, CLASS, REPLICAS, WORK, Learner
+from .models import BASELINE, CLASS, REPLICAS, WORK, many_small_fits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analysis.studies.jobs.estimates import Document
 
+    from .models import Learner
     from .tables import By, FactorTable, Floats, Measurement
     from .validation import Coverage, CrossValidation, Scored
 
@@ -123,7 +123,7 @@ def predicted(table: FactorTable, choice: ModelChoice, wanted: Sequence[Point]) 
     """Predict points that are filled, with intervals for a group that was never measured. Raises: Refused."""
     chosen = learner(table, choice.model)
     points = tables.points(wanted, table)
-    with threadpool_limits(1):
+    with many_small_fits():
         seen = [chosen(table, table.units(choice.by))(points)]
         try:
             seen += validation.intervals(validation.calibrated(table, choice.by, chosen), points, choice.level)
@@ -145,7 +145,7 @@ def leans_on(table: FactorTable, name: str) -> list[tuple[str, float]]:
     """
     by, rng, points = by_of(table), np.random.default_rng(SEED), table.points
     leans = []
-    with threadpool_limits(1):
+    with many_small_fits():
         model = learner(table, name)(table, table.units(by))
         usual = model(points)
         for factor in map(str, points):
@@ -188,7 +188,7 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
     if not known.any():
         raise Refused(f"{model}: {validated.scored[-1].why or 'it could predict none of the jobs left out'}.")
     raised = float(table.measured[known].sum() / predicted_s[known].sum())  # Duan's smearing (1983), as a ratio of sums
-    with threadpool_limits(1):
+    with many_small_fits():
         fitted = learner(table, model)(table, table.units(validated.by))(table.points)
     times = (np.exp(fitted) if table.log else fitted) * raised
     names = np.array([str(row.factors[CLASS]) for row in kept])

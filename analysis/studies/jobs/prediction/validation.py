@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
 from analysis.wording import unsigned
-from control.t_test import LARGEST_LOG, t_quantile, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
 from . import models, tables
 from .tables import By, FactorTable, Floats, Texts, TooFew, Whole
@@ -104,7 +103,7 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
     for name in wanted:
         if name not in known:
             raise Refused(f"{name}: is no model of these rows; there are {', '.join(known)}.")
-    with threadpool_limits(1):  # many small fits: threads would cost more than they bring, and sums would come in another order
+    with models.many_small_fits():
         mean, _ = _held_out(table, by, splits, models.BASELINE, models.mean)
         results = [_held_out(table, by, splits, name, known[name], level) for name in wanted or known]
     truth = Truth(table.measured, units, len(splits), table.log)
@@ -154,7 +153,6 @@ def in_unit(seen: Floats, table: FactorTable) -> Floats:
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
 
 
-TEST_LEVEL = 0.95
 LEAST_GROUPS = 3  # groups, for an interval of their mean
 
 
@@ -206,7 +204,7 @@ def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:
     held = [(at, score.difference) for at, score in enumerate(scores) if score.difference is not None]
     result = list(scores)
     for (at, score), p in zip(held, holm([score.p for _, score in held]), strict=True):
-        result[at] = replace(result[at], difference=replace(score, p=p, verdict=score.verdict if p < 1 - TEST_LEVEL else "not shown"))
+        result[at] = replace(result[at], difference=replace(score, p=p, verdict=score.verdict if p < ALPHA else "not shown"))
     return tuple(result)
 
 
@@ -238,9 +236,7 @@ def _difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
         return None
     average = float(smaller.mean())
     se = math.sqrt(float(smaller.var(ddof=1)) / count * (1 + folds / (folds - 1)))
-    half = t_quantile((1 + TEST_LEVEL) / 2, count - 1) * se
-    p = 2 * t_tail(abs(average) / se, count - 1) if se > 0 else float(average == 0)
-    ends = [average, average - half, average + half]
+    *ends, p = t_interval(average, se, count - 1) if se > 0 else (average, average, average, float(average == 0))
     value, low, high = (math.exp(max(-LARGEST_LOG, min(end, LARGEST_LOG))) for end in ends) if log else ends
     return Difference(value, low, high, p, "better" if average > 0 else "worse")
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs import network
+from analysis.studies.jobs.estimates import p_of
 from analysis.studies.jobs.network import LossyLine, TrainedCell
 from analysis.studies.jobs.network import lines as judged
 from tests.analysis.answers import known
@@ -76,13 +77,13 @@ def test_times_and_counts_by_loss(tmp_path: Path) -> None:
 
 def test_one_block_has_no_interval(tmp_path: Path) -> None:
     found = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0, 3.0)), blocks=1)
-    assert [row.p for row in found.losses] == [None, None, None]
+    assert [p_of(row.slowdown) for row in found.losses] == [None, None, None]
 
 
 def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     found = line_of(tmp_path, MadeLine(lambda _: CLEAN_S * float(np.exp(rng.normal(0, 0.3)))))
-    ps = [(row.slowdown.p, row.p) for row in found.losses if row.slowdown is not None]
+    ps = [(row.slowdown.p, row.slowdown.p_adjusted) for row in found.losses if row.slowdown is not None]
     first, adjusted = min((raw, after) for raw, after in ps if raw is not None and after is not None)
     assert adjusted == pytest.approx(min(1, 4 * first))
 

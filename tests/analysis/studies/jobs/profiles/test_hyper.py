@@ -57,8 +57,8 @@ def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) 
     assert sorted(gains.values()) == pytest.approx([1 / 2 - 1, 4 - 1], abs=0.05)
     assert found["best"]["levels"] == ["16", "0.1"]
     assert found["next"]["levels"] == ["128", "0.1"]
-    assert found["effect"]["gain"] == pytest.approx(1, abs=0.05)
-    assert found["effect"]["n_candidate"] == 4
+    assert found["times"]["value"] == pytest.approx(1 / 2, abs=0.02)
+    assert found["times"]["blocks"] == 4
 
 
 def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.jobs.policies import PolicyStudy, arms
+from analysis.studies.jobs.policies import PolicyStudy, arms, lacking
 from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
 from tests.analysis.answers import data, known, width
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
@@ -87,18 +87,17 @@ def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
     assert (place["engine"], place["slots"], place["streams"], place["alone"], place["lost"]) == ("pool", SLOTS, 4, 1, 0)
     fifo, sjf = place["arms"]
     assert fifo["policy"] == "fifo"
-    effect = sjf["against"]["mean_wait_s"]["effect"]
-    assert effect["n_candidate"] == 4
-    assert effect["values_baseline"] == [one["mean_wait_s"] for one in fifo["seeds"]]
-    assert effect["low"] > 0
+    ratio = sjf["against"]["mean_wait_s"]
+    ratios = [own["mean_wait_s"] / base["mean_wait_s"] for own, base in zip(sjf["seeds"], fifo["seeds"], strict=True)]
+    assert ratio["value"] == pytest.approx(geometric_mean(ratios))
+    assert (ratio["blocks"], ratio["high"] < 1) == (4, True)
 
 
 def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(reported: Reported) -> None:
     """Made with 50 ms a job, which the simulator knows nothing of."""
     (replay,) = reported(*(stream("fifo", seed) for seed in (1, 2, 3)))["replays"]
     assert replay["streams"] == 3
-    assert replay["longer_s"] == pytest.approx(OVERHEAD_S)
-    assert replay["interval_s"] == pytest.approx([OVERHEAD_S, OVERHEAD_S])
+    assert [replay["longer_s"][name] for name in ("value", "low", "high")] == pytest.approx([OVERHEAD_S] * 3)
 
 
 @pytest.mark.parametrize("lost", ["slots", "a job", "an attempt"])
@@ -130,8 +129,8 @@ def test_a_second_stream_of_the_same_jobs_is_a_copy(reported: Reported) -> None:
 def test_two_streams_show_no_difference(reported: Reported) -> None:
     place = reported(*(stream(policy, seed) for seed in (1, 2) for policy in ("sjf", "fifo")))
     against = place["arms"][1]["against"]["mean_wait_s"]
-    assert (against["effect"], against["p"]) == (None, None)
-    assert {one["interval_s"] for one in place["replays"]} == {None}
+    assert (against["low"], against["p"], against["p_adjusted"]) == (None, None, None)
+    assert {one["longer_s"]["low"] for one in place["replays"]} == {None}
 
 
 def test_a_job_that_was_tried_again_has_no_part(reported: Reported) -> None:
@@ -242,9 +241,9 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
     ratio = {}
     for error in (0.0, 0.5):
         asked = PolicyStudy(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=1000, seeds=6)
-        effect = known(arms(asked)[1].against["mean_wait_s"].effect)
-        assert effect.low > 0
-        ratio[error] = 1 / (1 + effect.gain)
+        against = known(arms(asked)[1].against["mean_wait_s"])
+        assert known(against.high) < 1
+        ratio[error] = against.value
     assert ratio[0.0] == pytest.approx(0.5, abs=0.06)
     assert ratio[0.0] < ratio[0.5] < 1
 
@@ -252,10 +251,11 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
 def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
     found = arms(PolicyStudy(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), jobs=300, seeds=4))
     fifo, sjf, priority, _ = found
-    against = sjf.against["mean_wait_s"]
-    assert known(against.effect).values_baseline == tuple(one.mean_wait_s for one in fifo.seeds)
-    assert against.p == known(against.effect).p  # the others are first come here: one p in the family
-    assert (priority.against["mean_wait_s"].effect, priority.against["mean_wait_s"].reason) == (None, "the same")
+    against = known(sjf.against["mean_wait_s"])
+    ratios = [own.mean_wait_s / base.mean_wait_s for own, base in zip(sjf.seeds, fifo.seeds, strict=True)]
+    assert against.value == pytest.approx(geometric_mean(ratios))
+    assert against.p_adjusted == known(against.p)  # the others are first come here: one p in the family
+    assert (known(priority.against["mean_wait_s"]).p, lacking(priority.against["mean_wait_s"])) == (None, "the same")
     assert fifo.mean("mean_wait_s") == fmean(one.mean_wait_s for one in fifo.seeds)
     assert fifo.mean("jain") is None
 
@@ -293,7 +293,7 @@ def test_a_policy_under_which_the_queue_grows_is_named(
     assert page == snapshot
     said = data(capsys, *asked)
     assert [(one["policy"], one["grows"]) for one in said["policies"]] == [("fifo", True), ("heterogeneous", False)]
-    assert said["policies"][1]["against"]["mean_response_s"]["effect"]["low"] > 1
+    assert said["policies"][1]["against"]["mean_response_s"]["high"] < 0.5
 
 
 def test_what_cannot_be_compared_is_refused(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
