@@ -13,7 +13,7 @@ import pytest
 from control.power import algorithms
 from control.scheduling.policies import names as policies
 from fixtures import studies
-from fixtures.studies.jobs import arrivals, engines
+from fixtures.studies.jobs import arrivals
 from fixtures.studies.power import backends, points
 from fixtures.terms import BadInput, Metric, Study
 from tests.sessions import HOUSE
@@ -22,7 +22,6 @@ OWNED = studies.owned()
 NAMES = {
     "arrivals": arrivals.names(),
     "policies": policies(),
-    "engine": tuple(engines.ENGINES),
     "algorithms": algorithms.names(),
     "power_backend": backends.names(),
     "profile_grid": points.GRIDS,

@@ -51,10 +51,10 @@ def test_a_step_of_the_page_can_be_asked_for() -> None:
     """Its options exist and their values are of the right kind; what they name need not be there."""
     parser = argparse.ArgumentParser()
     STEPS.arguments(parser)
-    lines = [line for line in LINES if line.startswith("python -m analysis power")]
+    lines = [line for line in LINES if line.startswith("deeptweak power")]
     assert lines
     for line in lines:
-        assert parser.parse_args(shlex.split(line)[4:]).step in STEPS.names
+        assert parser.parse_args(shlex.split(line)[2:]).step in STEPS.names
 
 
 def test_every_option_of_the_table_and_of_the_commands_is_one_of_the_harness() -> None:
