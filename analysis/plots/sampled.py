@@ -179,7 +179,7 @@ def _movement(quantity: Quantity, columns: Sequence[SampledColumn]) -> float:
     spans = [
         (np.nanmax(trace.mean) - np.nanmin(trace.mean)) / np.nanmax(np.abs(trace.raw))
         for trace in _traces(quantity, columns)
-        if np.nanmax(np.abs(trace.raw)) > 0
+        if np.nanmax(np.abs(trace.raw)) > 0 and np.isfinite(trace.mean).any()  # a very short cell has one sample
     ]
     return statistics.median(map(float, spans)) if spans else 0.0
 
