@@ -15,8 +15,7 @@ import pytest
 from analysis.compare import compare
 from analysis.load import load
 from fixtures.kernel.tunables import shown
-from tests.sessions import Place, another_swappiness, caught, swappiness, until, workload_of
-from tests.test_interrupt import ctrl_c
+from tests.sessions import Place, another_swappiness, caught, ctrl_c, swappiness, until, workload_of
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import load
-from tests.sessions import Place, another_swappiness, caught, swappiness
-from tests.test_interrupt import ctrl_c
+from tests.sessions import Place, another_swappiness, caught, ctrl_c, swappiness
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:

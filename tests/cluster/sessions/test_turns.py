@@ -24,8 +24,7 @@ from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, swappiness_is
 from tests.cluster.sessions.test_kill_run import kill_agent
 from tests.cluster.sessions.test_trouble import cells, delete_agent
-from tests.sessions import another_swappiness, caught, swappiness
-from tests.test_interrupt import ctrl_c
+from tests.sessions import another_swappiness, caught, ctrl_c, swappiness
 from tests.test_session import SCHEMA
 from tests.waiting import until as comes
 
