@@ -124,7 +124,7 @@ def run_of(folder: Path) -> IoRun:
     return IoRun(
         origin=str(folder),
         id=_name(folder, config, processes),
-        model=config.workload or str(params.get("model") or "unknown"),
+        model=config.workload or str(params.get("model") or _model_above(folder)),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
         dlio_counts_all=config.old,
@@ -307,6 +307,13 @@ def _name(folder: Path, config: Config, processes: int) -> str:
         return above
     asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.overrides.items() if not key.startswith(NO_FACTORS)]
     return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME and config.known else f"{above}/{folder.name}"
+
+
+def _model_above(folder: Path) -> str:
+    """Return the name of the folder that is neither of its time nor of its number of ranks."""
+    place = folder.resolve()
+    names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
+    return next(names, "") or "unknown"
 
 
 # What DLIO notes beside its step lists.
