@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,20 +102,23 @@ def standing_in(operator: str, kubeconfig: Path | str, image: str) -> Iterator[S
     from .leftovers import Leftovers
 
     api = Api(str(kubeconfig))
-    held = alone(f"tests {operator} {api.host}")
-    folders = {path for folder in HOST_FOLDERS if folder.is_dir() for path in folder.iterdir()}
-    there = [folder for folder in HOST_FOLDERS if folder.is_dir()]
-    before = Leftovers(api, operator)
-    stand_in = StandIn(operator, kubeconfig, image)
-    try:
-        yield stand_in
-    finally:
-        stand_in.close()
-        before.clear_new()
-        for folder in HOST_FOLDERS:
-            for path in [folder] if folder not in there else set(folder.iterdir()) - folders:
+    with alone(f"tests {operator} {api.host}"):
+        before = Leftovers(api, operator)
+        there = [folder for folder in HOST_FOLDERS if folder.is_dir()]
+        kept = _inside(there)
+        stand_in = StandIn(operator, kubeconfig, image)
+        try:
+            yield stand_in
+        finally:
+            stand_in.close()
+            before.clear_new()
+            for path in (_inside(there) - kept).union(set(HOST_FOLDERS) - set(there)):
                 shutil.rmtree(path, ignore_errors=True)
-        held.close()
+
+
+def _inside(folders: Iterable[Path]) -> set[Path]:
+    """What lies in the folders that there are; the other operator's tests may remove one."""
+    return {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
 
 
 @pytest.fixture
