@@ -1,0 +1,280 @@
+"""Measure how equal processes scatter where they take turns, and what a layout of turns costs.
+
+`python -m docs.turn_layouts` prints the tables of docs/turns.md from docs/turn_layouts.jsonl.xz.
+`--measure FILE --minutes=N` (as root) makes such a file on another machine: blocks of five processes
+that differ in nothing, of each workload of the main job, in slices of 1, 2, 4 and 8 steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import lzma
+import math
+import random
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from control.turns import additive, round_adjusted_s
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fixtures.targets._turns import Arm
+    from fixtures.targets.local import Local
+
+    Floats = NDArray[np.float64]
+    Estimator = Callable[[Floats, Sequence[Sequence[float | None]]], Floats]
+
+SAVED = Path(__file__).with_name("turn_layouts.jsonl.xz")
+WORKLOADS = ("lora_finetune", "cnn_train", "ddp_train", "checkpoint_train")
+LAYOUTS = ((1, 80), (2, 20), (4, 10), (8, 5))  # steps of a slice, slices
+PROCESSES = 5
+STEPS = (10, 20, 40, 80)
+TRIMMED = 0.2
+EFFECT = 0.03
+DIGITS = 5
+SEEDS_APART = 1_000
+PER_CENT = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Processes of one workload that differ in nothing and took turns.
+
+    hour: when it was measured, in a word (`quiet`, `busy`)
+    slice_steps: steps of a slice
+    start_s, cell_s: of a process, its start and all that it took, seconds
+    steps_s: processes × steps
+    others_cpu_s: processes × slices, None where that was not seen
+    """
+
+    hour: str
+    workload: str
+    slice_steps: int
+    start_s: float
+    cell_s: float
+    steps_s: Sequence[Sequence[float]]
+    others_cpu_s: Sequence[Sequence[float | None]]
+
+    def slices_s(self, steps: int) -> Floats:
+        """Return the first steps of each process, shape (processes, slices, steps of a slice)."""
+        first = [own[:steps] for own in self.steps_s]
+        return np.asarray(first, float).reshape(len(first), -1, self.slice_steps)
+
+    def taken_s(self, steps: int) -> float:
+        """Return what a process of so many steps takes."""
+        return self.start_s + (self.cell_s - self.start_s) * steps / len(self.steps_s[0])
+
+
+def stored(path: Path = SAVED) -> list[Block]:
+    """Read the blocks of a file."""
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        return [Block(**json.loads(line)) for line in lines]
+
+
+def by_product(slices_s: Floats, others_cpu_s: Sequence[Sequence[float | None]]) -> Floats:
+    """M-quantiles, as the product takes them."""
+    return np.log(round_adjusted_s(slices_s.tolist(), others_cpu_s))
+
+
+def by_mean(slices_s: Floats, _: object) -> Floats:
+    """Mean of the logarithms."""
+    values: Floats = np.log(slices_s).mean(axis=(1, 2))
+    return values
+
+
+def by_huber(slices_s: Floats, _: object) -> Floats:
+    """Huber's M-estimate of process and round."""
+    values: Floats = additive(np.moveaxis(np.log(slices_s), 2, 0)).mean(axis=0)
+    return values
+
+
+def by_median(slices_s: Floats, _: object) -> Floats:
+    """Median of the logarithms less their round's median."""
+    logs = np.log(slices_s)
+    off = (logs - np.median(logs, axis=0)).reshape(len(logs), -1)
+    values: Floats = np.median(off, axis=1)
+    return values
+
+
+def by_trimmed_mean(slices_s: Floats, _: object) -> Floats:
+    """Mean of the logarithms less their round's mean, without the fifth at each end."""
+    logs = np.log(slices_s)
+    off = np.sort((logs - logs.mean(axis=0)).reshape(len(logs), -1), axis=1)
+    cut = int(TRIMMED * off.shape[1])
+    values: Floats = off[:, cut : off.shape[1] - cut].mean(axis=1)
+    return values
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    "M-quantile": by_product,
+    "mean": by_mean,
+    "Huber": by_huber,
+    "median": by_median,
+    "trimmed mean": by_trimmed_mean,
+}
+
+
+def scatter(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
+    """Return the standard deviation of equal processes within blocks, on the log scale."""
+    squares, freedom = 0.0, 0
+    for block in blocks:
+        slices = steps // block.slice_steps
+        seen = [own[:slices] for own in block.others_cpu_s]
+        values = estimator(block.slices_s(steps), seen)
+        squares += float(((values - values.mean()) ** 2).sum())
+        freedom += len(values) - 1
+    return math.sqrt(squares / freedom)
+
+
+def share_found(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
+    """Return how much of an effect the estimator finds, where one process is made 3 % slower."""
+    shares = []
+    for block in blocks:
+        slices_s = block.slices_s(steps)
+        seen = [own[: steps // block.slice_steps] for own in block.others_cpu_s]
+        before = estimator(slices_s, seen)
+        for slower in range(len(slices_s)):
+            changed_s = slices_s.copy()
+            changed_s[slower] *= 1 + EFFECT
+            rises = estimator(changed_s, seen) - before
+            shares.append((rises[slower] - np.delete(rises, slower).mean()) / math.log1p(EFFECT))
+    return float(np.mean(shares))
+
+
+def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
+    """Return the standard deviations of a slice, and of a process, whatever slices it makes.
+
+    What odd and even slices of a process have in common is the process. Numbers beyond three robust
+    standard deviations count as three.
+    """
+    of_slice, of_process = [], []
+    for block in blocks:
+        logs = np.log(block.slices_s(steps)).mean(axis=2)
+        logs -= logs.mean(axis=0)
+        limit = 3 * 1.4826 * np.median(np.abs(logs))
+        logs = np.clip(logs, -limit, limit)
+        logs -= logs.mean(axis=0)
+        processes = len(logs)
+        odd, even = (logs[:, half::2].mean(axis=1) for half in (0, 1))
+        of_process.append(float((odd * even).sum()) / (processes - 1))
+        of_slice.append(float(logs.var(axis=1, ddof=1).mean()) * processes / (processes - 1))
+    return math.sqrt(np.mean(of_slice)), math.sqrt(max(0.0, float(np.mean(of_process))))
+
+
+def table(blocks: Sequence[Block]) -> Iterator[str]:
+    """Write what each layout gives: scatter of a process, its time, and both together."""
+    yield "| workload | hour | steps of a slice | steps | blocks | a process takes | sd of a process | error of a minute |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
+        for steps in STEPS:
+            if steps % each or steps > len(own[0].steps_s[0]):
+                continue
+            sd, cell_s = scatter(own, steps, by_product), float(np.mean([one.taken_s(steps) for one in own]))
+            error = sd * math.sqrt(cell_s / 60)
+            shown = f"{cell_s:.2f} s | {PER_CENT * sd:.1f} % | {PER_CENT * error:.2f} %"
+            yield f"| `{workload}` | {hour} | {each} | {steps} | {len(own)} | {shown} |"
+
+
+def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
+    """Write how slices and processes scatter."""
+    yield "| workload | hour | steps of a slice | sd of a slice | sd of a process |"
+    yield "|---|---|---|---|---|"
+    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
+        of_slice, of_process = components(own, 40)
+        yield f"| `{workload}` | {hour} | {each} | {PER_CENT * of_slice:.1f} % | {PER_CENT * of_process:.1f} % |"
+
+
+def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
+    """Write how processes of 20 steps in slices of one scatter, by each estimator, and what it finds of an effect of 3 %."""
+    yield f"| workload | hour | {' | '.join(ESTIMATORS)} |"
+    yield f"|---|---|{'---|' * len(ESTIMATORS)}"
+    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
+        if each == 1:
+            found = [(scatter(own, 20, one), share_found(own, 20, one)) for one in ESTIMATORS.values()]
+            shown = [f"{PER_CENT * sd:.1f} % ({PER_CENT * share:.0f} % found)" for sd, share in found]
+            yield f"| `{workload}` | {hour} | {' | '.join(shown)} |"
+
+
+def _grouped(blocks: Sequence[Block]) -> dict[tuple[str, str, int], list[Block]]:
+    found: dict[tuple[str, str, int], list[Block]] = defaultdict(list)
+    for block in blocks:
+        found[block.workload, block.hour, block.slice_steps].append(block)
+    return found
+
+
+def measured(minutes: float, hour: str, seed: int) -> Iterator[Block]:
+    """Measure blocks of untouched processes, workloads and layouts in random order.
+
+    Raises: Refused, where the machine is held by another run, or a process fails.
+    """
+    from fixtures.targets.local import Local
+
+    draw, until_s, number = random.Random(seed), time.monotonic() + 60 * minutes, 0
+    every = [(workload, *layout) for workload in WORKLOADS for layout in LAYOUTS]
+    with tempfile.TemporaryDirectory(prefix="deeptweak-", dir=".") as folder, contextlib.closing(Local(Path(folder))) as target:
+        target.open("layouts", [], {})
+        while time.monotonic() < until_s:
+            for workload, slice_steps, slices in draw.sample(every, len(every)):
+                number += 1
+                yield _block(target, hour, _arms(workload, slice_steps, slices, number))
+
+
+def _arms(workload: str, slice_steps: int, slices: int, number: int) -> list[Arm]:
+    from fixtures import workloads
+    from fixtures.targets._turns import Arm
+    from fixtures.terms import Cell, Order
+    from fixtures.tweaks.local import Plan
+
+    case = workloads.load(workload)
+    warmup = int(workloads.of(case).params["warmup_steps"])
+    order = Order(case, slice_steps * slices, warmup, SEEDS_APART * number, slice_steps=slice_steps)
+    return [Arm(Cell("layouts", workload, f"equal-{place}", number, place, 1), Plan(), order) for place in range(PROCESSES)]
+
+
+def _block(target: Local, hour: str, arms: Sequence[Arm]) -> Block:
+    from fixtures.terms import Refused
+
+    begun_s = time.monotonic()
+    target.take_turns(arms, lambda *_: None)
+    cell_s = (time.monotonic() - begun_s) / len(arms)
+    runs, order = [arm.result for arm in arms if arm.result], arms[0].order
+    if wrong := next((run.error for run in runs if run.error), None):
+        raise Refused(f"{order.case.id}: {wrong}")
+    turns_s = sorted(time_s for arm in arms for window in arm.windows for time_s in window)
+    steps_s = [[float(f"{step.wall_s:.{DIGITS}g}") for step in run.steps if not step.warmup] for run in runs]
+    others = [[one.others_cpu_s for one in arm.slices] for arm in arms]
+    start_s = cell_s - (turns_s[-1] - turns_s[0]) / len(arms)
+    return Block(hour, order.case.id, order.slice_steps, round(start_s, 3), round(cell_s, 3), steps_s, others)
+
+
+def main() -> None:
+    """Print the tables, or measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, default=SAVED, help="of blocks (default: those of docs/turns.md)")
+    parser.add_argument("--measure", type=Path, metavar="FILE", help="measure, and write the blocks there")
+    parser.add_argument("--minutes", type=float, default=30.0, help="how long (default: 30)")
+    parser.add_argument("--hour", default="quiet", help="what kind of hour it is, in a word")
+    parser.add_argument("--seed", type=int, default=1, help="order of workloads and layouts")
+    line = parser.parse_args()
+    if line.measure:
+        with lzma.open(line.measure, "wt", encoding="utf-8") as out:
+            for block in measured(line.minutes, line.hour, line.seed):
+                out.write(json.dumps(asdict(block), separators=(",", ":")) + "\n")
+        return
+    blocks = stored(line.file)
+    for made in (table_of_components, table, table_of_estimators):
+        print("\n".join(made(blocks)), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()

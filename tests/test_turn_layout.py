@@ -1,0 +1,161 @@
+"""How long slices and cells of a block are that take turns: before anything is known, and once the first blocks are measured."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.terms import Cell, Limit
+from fixtures.turn_layout import FEWEST_SLICES, FIRST_BLOCKS, MOST_STEPS, OVERHEAD, Seen, TurnLayout, choose, first, seen
+from tests.test_stopping import STUDY, run_of
+
+Record = dict[str, Any]
+
+DIRTY, COLLAPSE, OTHER = "/proc/sys/vm/dirty_ratio", "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "/proc/sys/vm/swappiness"
+TYPICAL = Seen(start_s=0.5, step_s=0.05, switch_s=0.004, step_sd=0.1, process_sd=0.015)
+MANY = 1e6  # blocks: so many that their own scatter is known
+
+
+@pytest.mark.parametrize(
+    ("requested", "cycle", "paths", "writes_files", "expected"),
+    [
+        (None, 1, (), True, (20, 1)),
+        (None, 4, (), True, (32, 4)),
+        # what a setting started in the kernel outlasts a step
+        (None, 1, (OTHER, DIRTY), True, (32, 4)),
+        (None, 1, (DIRTY,), False, (20, 1)),
+        (None, 1, (COLLAPSE,), False, (32, 4)),
+        (None, 3, (DIRTY,), True, (96, 12)),
+        # steps that were asked for stay, in equal slices, two at least
+        (40, 1, (), True, (40, 1)),
+        (40, 4, (), True, (40, 4)),
+        (6, 4, (), True, (6, 3)),
+        (7, 4, (), True, (7, 1)),
+        (2, 4, (), True, (2, 1)),
+    ],
+)
+def test_before_anything_is_known_slices_are_as_short_as_the_work_allows(
+    requested: int | None, cycle: int, paths: tuple[str, ...], expected: tuple[int, int], *, writes_files: bool
+) -> None:
+    assert first(requested, cycle, paths, writes_files=writes_files) == expected
+
+
+@pytest.mark.parametrize(("step_sd", "process_sd", "start_s"), [(0.1, 0.015, 0.5), (0.2, 0.01, 0.2), (0.15, 0.03, 1.0)])
+def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(step_sd: float, process_sd: float, start_s: float) -> None:
+    """The least of variance times time: root of (variance of a step / of a process) × (cost of a process / of a step)."""
+    shown = TYPICAL._replace(step_sd=step_sd, process_sd=process_sd, start_s=start_s)
+    optimum = step_sd / process_sd * math.sqrt(start_s / (shown.step_s + shown.switch_s))
+    layout = choose(shown, TurnLayout(20, 1), MANY, 1)
+    assert layout.slice_steps == 1
+    assert layout.steps == pytest.approx(max(optimum, FEWEST_SLICES), abs=1)
+
+
+def test_where_the_budget_has_room_for_few_blocks_cells_are_shorter() -> None:
+    """More blocks know their own scatter better."""
+    steps = [choose(TYPICAL, TurnLayout(20, 1), blocks, 17).steps for blocks in (MANY, 30, 10, 5)]
+    assert steps == sorted(steps, reverse=True)
+    assert steps[0] > steps[-1]
+
+
+@pytest.mark.parametrize(("switch_s", "slice_steps"), [(0.004, 1), (0.006, 2), (0.011, 4), (0.021, 8)])
+def test_a_slice_is_as_long_as_keeps_switches_to_a_tenth(switch_s: float, slice_steps: int) -> None:
+    layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 17)
+    assert layout.slice_steps == slice_steps
+    assert switch_s <= OVERHEAD * slice_steps * TYPICAL.step_s
+    assert layout.steps % slice_steps == 0
+
+
+def test_steps_are_bounded() -> None:
+    calm, wild = TYPICAL._replace(step_sd=0.001), TYPICAL._replace(step_sd=5.0)
+    assert [choose(one, TurnLayout(20, 1), MANY, 17).steps for one in (calm, wild)] == [FEWEST_SLICES, MOST_STEPS]
+    assert choose(TYPICAL._replace(switch_s=60.0), TurnLayout(20, 1), 20, 17).steps <= MOST_STEPS
+
+
+def block_of(steps_s: dict[str, np.ndarray], start_s: float, switch_s: float, number: int = 1) -> dict[str, Record]:
+    """Records of cells that took turns, in slices of one step after one of warm-up."""
+    rounds = len(next(iter(steps_s.values())))
+    begins: dict[str, list[float]] = {name: [0.0] for name in steps_s}
+    now_s = 0.0
+    for at in range(rounds):
+        for name, times_s in steps_s.items():
+            begins[name].append(now_s)
+            now_s += times_s[at] + switch_s
+    turns_s = now_s - switch_s
+    return {
+        name: {
+            "study": STUDY.name,
+            "workload": "idle",
+            "tweakset": name,
+            "block": number,
+            "outcome": "measured",
+            "duration_s": start_s + turns_s / len(steps_s),
+            "steps": {"wall_s": [9.9, *times_s], "start_monotonic_s": begins[name], "warmup": 1},
+            "turns": [{"round": at + 1, "first": at + 1, "steps": 1} for at in range(rounds)],
+        }
+        for name, times_s in steps_s.items()
+    }
+
+
+def drawn(step_sd: float, process_sd: float, rounds: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Step times of equal arms around 50 ms."""
+    names = ("stock", "stock-again", "candidate")
+    return {name: 0.05 * np.exp(process_sd * generator.standard_normal() + step_sd * generator.standard_normal(rounds)) for name in names}
+
+
+def test_what_blocks_show_is_what_they_were_made_of() -> None:
+    generator = np.random.default_rng(3)
+    blocks = [block_of(drawn(0.1, 0.03, 400, generator), 0.5 + 2 * (at == 0), 0.004) for at in range(300)]
+    shown = seen(blocks, {"stock", "stock-again"})
+    assert shown
+    assert shown.start_s == pytest.approx(0.5, abs=1e-6)  # not that of the first, which waits for an import
+    assert shown.switch_s == pytest.approx(0.004, rel=0.01)
+    assert shown.step_s == pytest.approx(0.05, rel=0.02)
+    assert shown.step_sd == pytest.approx(0.1, rel=0.05)
+    assert shown.process_sd == pytest.approx(0.03, rel=0.1)
+
+
+def test_two_blocks_hardly_move_what_is_known_of_processes() -> None:
+    """Untouched arms that differ by 20 % for as long as they live: by 14 % each, and ten other blocks say 1.5 %."""
+    equal = 0.05 * np.exp(0.01 * np.random.default_rng(3).standard_normal(20))
+    for differ, expected in ((0.0, 0.0137), (0.2, 0.0594)):
+        block = block_of({"stock": equal, "stock-again": equal * np.exp(differ)}, 0.5, 0.004)
+        shown = seen([block] * 2, {"stock", "stock-again"})
+        assert shown
+        assert shown.process_sd == pytest.approx(expected, rel=0.01)
+        assert shown.process_sd == pytest.approx(math.sqrt((10 * 0.015**2 + 2 * differ**2 / 2) / 12), rel=0.01)
+
+
+def test_nothing_is_shown_where_an_untouched_arm_is_missing_in_a_block() -> None:
+    whole = block_of(drawn(0.1, 0.01, 20, np.random.default_rng(3)), 0.5, 0.004)
+    lacking = {name: record for name, record in whole.items() if name != "stock-again"}
+    assert seen([whole, lacking], {"stock", "stock-again"}) is None
+    assert seen([], {"stock", "stock-again"}) is None
+
+
+@pytest.mark.parametrize(("options", "chooses"), [({}, True), ({"steps": 12}, False), ({"budget_s": None, "blocks": 9}, False)])
+def test_first_blocks_choose_for_the_others_by_the_untouched_arms_alone(tmp_path: Path, options: dict[str, Any], *, chooses: bool) -> None:
+    layouts = set()
+    for slower in (1.0, 3.0):
+        run = run_of(tmp_path, "malloc-hugepages", **{"design": "turns", "budget_s": Limit(600.0, "10m"), **options})
+        opening = run.order_of(cell := cells_of(run, 1)[0])
+        generator = np.random.default_rng(3)
+        for number in range(1, FIRST_BLOCKS + 1):
+            made = drawn(0.02, 0.01, opening.steps, generator)
+            made["malloc-hugepages"] = slower * made.pop("candidate")
+            run.records |= {f"{name}-{number}": one for name, one in block_of(made, 0.5, 0.004, number).items()}
+        for number in (1, 2, 3):
+            run.lay_out(cells_of(run, number)[0])
+        assert (run.order_of(cell).steps, run.order_of(cell).slice_steps) == (opening.steps, opening.slice_steps)
+        later = run.order_of(cells_of(run, 3)[0])
+        layouts.add((later.steps, later.slice_steps))
+        assert ((later.steps, later.slice_steps) != (opening.steps, opening.slice_steps)) is chooses
+    if chooses:
+        assert len(layouts) == 1
+
+
+def cells_of(run: Any, number: int) -> list[Cell]:
+    return [cell for cell in run.cells.values() if cell.block == number]
