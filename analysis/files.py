@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -25,6 +26,20 @@ def read_whole(path: Path, missing: str = "cannot be read: No such file or direc
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None
+
+
+def unpacked(path: Path, packed: bytes) -> bytes:
+    """Unpack what `xz` has packed. Raises: Unreadable, for what is damaged, or larger than 512 MiB."""
+    import lzma
+
+    try:
+        with lzma.open(io.BytesIO(packed)) as source:
+            content = source.read(LARGEST_BYTES + 1)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise Unreadable(f"{path}: cannot be unpacked ({type(error).__name__}: {error}); take the file from its source again.") from None
+    if len(content) > LARGEST_BYTES:
+        raise Unreadable(f"{path}: has more than {LARGEST_BYTES // 1024**2} MiB when it is unpacked: no saved run is so large.")
+    return content
 
 
 def must_be_file(path: Path, missing: str = "cannot be read: No such file or directory") -> None:

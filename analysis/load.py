@@ -12,10 +12,11 @@ from typing import NoReturn, TypeVar
 
 from analysis import studies
 
-from .files import read_whole, reason_of
+from .files import read_whole, reason_of, unpacked
 from .formats import other_tools, pytest_benchmark, record_file, saved_run, strangers
 from .terms import Refused, Run, Unreadable
 
+PACKED = ".json.xz"  # a run that somebody has packed (`xz run.json`), to keep many
 GLOB = frozenset("*?[")
 NO_RUNS = frozenset({"commands", "progress", "scratch"})  # what a folder of saved runs has beside them (fixtures/studies/command, storage)
 Reading = TypeVar("Reading")
@@ -87,14 +88,14 @@ def _matches(name: str) -> list[Path]:
     if not path.exists() and GLOB & set(name):
         root = Path(path.anchor or ".")
         found = root.glob(str(path.relative_to(path.anchor)))
-        matches = sorted(one for one in found if one.suffix != ".xz" and not _stands_beside(one))
+        matches = sorted(one for one in found if (one.suffix != ".xz" or one.name.endswith(PACKED)) and not _stands_beside(one))
         if not matches:
             raise Refused(f"{name}: matches no file that can be seen; see `ls {path.parent}`.")
         return matches
     if path.is_dir() and not is_deeptweak(path):
         nodes = sorted(one for one in path.iterdir() if one.is_dir() and is_deeptweak(one))
         # The last as pytest-benchmark and asv store them.
-        matches = _results(path.glob("*.json")) or nodes or _results(path.glob("*/*.json"))
+        matches = _results([*path.glob("*.json"), *path.glob(f"*{PACKED}")]) or nodes or _results(path.glob("*/*.json"))
         if not matches:
             commands = (command_for(path) for command_for in studies.hooks("command_for"))
             raise Refused(f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}")
@@ -152,6 +153,7 @@ def parsed(path: Path) -> object:
     Raises: Unreadable.
     """
     content = read_whole(path, "no such file; `deeptweak run` and `pytest benchmarks/ --benchmark-save=NAME` write one")
+    content = unpacked(path, content) if path.name.endswith(PACKED) else content
     try:
         saved, odd = _parsed(content)
         if odd and isinstance(saved, dict) and saved_run.recognises(saved):

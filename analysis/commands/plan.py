@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analysis.answer import Answer
 from analysis.files import damaged
-from analysis.load import load
+from analysis.load import load, load_each
 from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -19,6 +21,7 @@ example:
   {JUDGE} plan --effect 3% .benchmarks/*/0001_pilot.json
   {JUDGE} plan --effect 3% pilot.json --power 0.9
   {JUDGE} plan --effect 3% pilot.json --blocks 20     what 20 blocks would see
+  {JUDGE} plan --evidence .benchmarks/                more blocks today, or another day?
 
 Exit code 0: planned. 2: bad usage, the file cannot be used, or it holds no replicates to plan from.
 """
@@ -28,12 +31,19 @@ LEAST_EFFECT = 0.0001
 
 @signature
 def run(
-    pilot: str = option("PILOT.json", "a saved run of the same workloads and tweak sets on the same machine"),
+    pilot: str | None = option("PILOT.json", "a saved run of the same workloads and tweak sets on the same machine", nargs="?"),
     *,
-    effect: str = option("PERCENT", "smallest change of speed that matters, such as 3%%", required=True),
+    effect: str | None = option("PERCENT", "smallest change of speed that matters, such as 3%%"),
     power: float = option("SHARE", "how often it shall be found (default: %(default)s)", type=float, default=0.8),
     blocks: int | None = option("N", "what so many blocks would see (default: as many as the pilot has)", type=int),
+    evidence: list[str] | None = option("RUN", "for an effect over these runs: more blocks today, or another day?", nargs="+"),
 ) -> Answer:
+    if evidence:
+        if pilot or effect or blocks:
+            raise Refused("--evidence plans over its own runs: leave PILOT.json, --effect and --blocks out.")
+        return _next_hour(evidence)
+    if pilot is None or effect is None:
+        raise Refused(f"Name a pilot and the effect that matters: {JUDGE} plan --effect 3% PILOT.json; or runs: --evidence RUN….")
     from analysis.studies.plan.answer import answer
     from analysis.studies.plan.plan import Goal, plan
 
@@ -49,6 +59,17 @@ def run(
 
 
 arguments = run.arguments
+
+
+def _next_hour(names: list[str]) -> Answer:
+    from analysis.studies.evidence import next_hour
+    from analysis.studies.evidence.evidence import gather
+
+    refused: list[str] = []
+    loaded = list(load_each(names, refused))
+    if not loaded:
+        raise Refused(f"{', '.join(names)}: no run could be used. {' '.join(refused)}".rstrip())
+    return replace(next_hour.answer(gather(loaded)), refused=refused)
 
 
 def _effect(text: str) -> float:

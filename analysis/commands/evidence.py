@@ -1,0 +1,73 @@
+"""Pool runs of several days and machines: does a tweak set help in general?"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.answer import Answer
+from analysis.load import load_each
+from analysis.subcommands import EXIT_CODES, option, picture_file, signature
+from analysis.terms import Refused
+from analysis.wording import joined_names, parse_names, suggestion
+from control.called import JUDGE
+
+ANSWERS = True
+GROUP = "run"
+HELP = "does a tweak set help in general: an effect over runs of several days and machines"
+EXAMPLE = f"""\
+A run is the unit: its effect and standard error are those of `compare`. Three runs are the fewest; what differs between
+days is estimated, and where the next run will lie. What the words rest on: docs/evidence.md.
+
+examples:
+  {JUDGE} evidence .benchmarks/
+  {JUDGE} evidence 'nightly/*.json' --tweaksets tcp-cubic --plot evidence.png
+  {JUDGE} evidence fleet/ --by machine
+
+{EXIT_CODES}
+"""
+GROUPS = ("day", "machine", "kernel", "cpu", "torch", "place")
+
+
+@signature
+def run(
+    args: argparse.Namespace,
+    runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
+    *,
+    tweaksets: tuple[str, ...] = option("A,B", "only these tweak sets", type=parse_names, default=()),
+    workloads: tuple[str, ...] = option("A,B", "only these workloads", type=parse_names, default=()),
+    by: str | None = option("", "runs with the same one belong together, such as days on one machine", choices=GROUPS),
+    plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
+) -> Answer:
+    from analysis.studies.evidence.answer import answer
+    from analysis.studies.evidence.evidence import gather
+
+    refused: list[str] = []
+    loaded = list(load_each(runs, refused))
+    if not loaded:
+        raise Refused(f"{', '.join(runs)}: no run could be used. {' '.join(refused)}".rstrip())
+    sets = _known("tweak set", tweaksets, {name for each in loaded for name in each.tweaksets})
+    names = _known("workload", workloads, {name for each in loaded for name in each.workloads})
+    gathered = gather(loaded, sets, names, by or "")
+    result = answer(gathered, every=args.all)
+    if plot:
+        from analysis.plots.style import draw_file
+        from analysis.studies.evidence.pictures import draw
+
+        draw_file(plot, lambda: draw(gathered))
+    following = shlex.join([*JUDGE.split(), "plan", "--evidence", *runs])
+    return replace(result, refused=refused, next=following)
+
+
+arguments = run.arguments
+
+
+def _known(noun: str, pieces: Sequence[str], known: set[str]) -> tuple[str, ...]:
+    """The names that were typed. Raises: Refused, where a run has none of that name."""
+    names = joined_names(pieces, known)
+    if unknown := [name for name in names if name not in known]:
+        raise Refused(f"No run has a {noun} {unknown[0]!r}.{suggestion(unknown[0], sorted(known))}")
+    return names

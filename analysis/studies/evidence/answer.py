@@ -1,0 +1,226 @@
+"""Evidence as an answer: what helps in general, and what another day would show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from analysis.answer import Answer, Column, Line, Section, Table, Tone, bullets
+from analysis.labels import label_of
+from analysis.wording import bracket, number, probability
+from control.names import first_few, undigested
+
+from .evidence import COLUMNS, NAMED, too_few_groups, values_of
+
+if TYPE_CHECKING:
+    from .evidence import Evidence, Gathered
+
+TONES: dict[str, Tone] = {
+    "helps everywhere measured": "good",
+    "helps on average": "good",
+    "harms everywhere measured": "bad",
+    "harms on average": "bad",
+    "no difference": "quiet",
+    "can't tell yet": "open",
+    "too few runs": "open",
+}
+ORDER = list(TONES)
+LISTED = ("helps everywhere measured", "helps on average", "harms everywhere measured", "harms on average", "no difference")
+BROUGHT = ("machine", "kernel", "torch")  # columns in which runs that are pooled may differ
+
+
+def answer(gathered: Gathered, *, every: bool = False) -> Answer:
+    """Make the answer; `every` adds a table of each row's runs."""
+    evidence = sorted(gathered.evidence, key=lambda one: (ORDER.index(one.word), one.workload, -(one.over.mean if one.over else 0)))
+    sections = [
+        Section(word, [_table([one for one in evidence if one.word == word])]) for word in ORDER if word in {one.word for one in evidence}
+    ]
+    sections += [Section(f"{one.name} in {undigested(one.workload)}", [_runs(one)]) for one in evidence if every]
+    lines = [*_of_runs(gathered), *_of_rows(evidence), *gathered.notes]
+    return Answer(
+        title="Evidence over runs",
+        findings=[Line(_headline(gathered, evidence), tone="strong"), *_findings(evidence)],
+        sections=[*sections, Section("", bullets(lines, "note:"))] if lines else sections,
+        legend=list(_legend()),
+        data={"runs": [run.run_id for run in gathered.runs], "evidence": [_data(one) for one in evidence], "notes": lines},
+        rows=_flat(evidence),
+    )
+
+
+def _headline(gathered: Gathered, evidence: Sequence[Evidence]) -> str:
+    runs = gathered.runs
+    days = sorted({run.started_utc[:10] for run in runs})
+    span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
+    machines = len(values_of(runs, "machine"))
+    where = f" on {machines} machines" if machines > 1 else ""
+    settled = sum(one.word in LISTED for one in evidence)
+    of_days = f"{_counted(len(runs), 'run')} of {_counted(len(days), 'day')}{span}{where}"
+    return f"{of_days}: {settled} of {_counted(len(evidence), 'effect')} settled."
+
+
+def _findings(evidence: Sequence[Evidence]) -> Iterator[Line]:
+    for words, head in ((LISTED[:2], "Helps"), (LISTED[2:4], "Harms")):
+        found = [one for one in evidence if one.word in words and one.over]
+        if found:
+            shown = [f"{one.name} in {undigested(one.workload)} {_percent(one)}" for one in found]
+            yield Line(f"{head}: {first_few(shown, 4)}.", tone=TONES[words[0]])
+
+
+def _percent(one: Evidence) -> str:
+    return f"{number(math.expm1(one.over.mean))} %" if one.over else ""
+
+
+def _table(evidence: Sequence[Evidence]) -> Table:
+    """Rows of one word."""
+    columns = [
+        Column("workload", "workload", left=True),
+        Column("tweak set", "tweakset", left=True),
+        Column("runs", "runs"),
+        Column("helped", "helped", spare=1),
+        Column("gain %", "gain"),
+        Column("95 % interval", "interval"),
+        Column("next run", "next_run"),
+        Column("tau %", "tau", spare=2),
+        Column("p (Holm)", "p", spare=3),
+    ]
+    rows = [_row(one) for one in evidence]
+    if any(one.more_runs for one in evidence):
+        columns.append(Column("more runs", "more_runs"))
+        rows = [[*row, one.more_runs] for row, one in zip(rows, evidence, strict=True)]
+    return Table(columns, rows)
+
+
+def _row(one: Evidence) -> list[object]:
+    over, named = one.over, [undigested(one.workload), one.name, len(one.contributions), one.helped]
+    if over is None:
+        return [*named, None, None, None, None, None]
+    return [
+        *named,
+        number(math.expm1(over.mean)),
+        _interval(over.low, over.high),
+        _interval(over.next_low, over.next_high),
+        f"{100 * over.tau:.1f}",
+        probability(one.p_adjusted if one.p_adjusted is not None else over.p),
+    ]
+
+
+def _interval(low: float, high: float) -> str:
+    """Of log gains, in per cent."""
+    return bracket(math.expm1(low), math.expm1(high), number).strip()
+
+
+def _runs(one: Evidence) -> Table:
+    """Each run of a row, and what the mean is without it."""
+    columns = [
+        Column("run", "run", left=True),
+        Column("day", "day", left=True),
+        Column("blocks", "blocks"),
+        Column("gain %", "gain"),
+        Column("95 % interval", "interval"),
+        Column("without it", "without"),
+    ]
+    rows = []
+    for at, each in enumerate(one.contributions):
+        effect = each.effect
+        without = number(math.expm1(one.without[at])) if one.without else None
+        name = each.run.origin.rpartition("/")[2].removesuffix(".json")
+        interval = bracket(effect.low, effect.high, number).strip()
+        rows.append([name, each.day, effect.n_candidate, number(effect.gain), interval, without])
+    return Table(columns, rows)
+
+
+def _of_runs(gathered: Gathered) -> Iterator[str]:
+    """In what the runs differ."""
+    for column in BROUGHT:
+        values = values_of(gathered.runs, column)
+        if len(values) > 1:
+            shown = [f"{value or 'unknown'} ({count})" for value, count in values.most_common()]
+            yield f"runs differ in {column}: {first_few(shown, NAMED)}"
+
+
+def _of_rows(evidence: Sequence[Evidence]) -> Iterator[str]:
+    for one in evidence:
+        name = f"{one.name} in {undigested(one.workload)}"
+        if one.differs_by:
+            yield f"{name}: depends on the machine, as far as these runs show: effects differ by {one.differs_by} (--by={one.differs_by})"
+        if too_few_groups(one):
+            yield f"{name}: too few groups of several runs to tell how far they differ by {one.by}: pooled as single runs"
+    few = [f"{one.name} in {undigested(one.workload)}" for one in evidence if one.word == "too few runs"]
+    if few:
+        yield f"no general verdict from fewer than three runs: {first_few(few, NAMED)}"
+
+
+def _legend() -> Iterator[tuple[str, str]]:
+    yield "helped", "in how many runs it helped by more than the margin"
+    yield "gain, 95 % interval", "common to all runs, above 0 is better (REML, Hartung and Knapp); a run counts once, whatever its blocks"
+    yield "next run", "where the effect of another run like these lies, 19 times in 20: another day, another machine of these kinds"
+    yield "more runs", "each on another day: so many would find an effect of this size, or of the margin, four times in five"
+    yield "tau", "how far the effects of runs differ beyond their own errors: standard deviation"
+    yield "p (Holm)", "of no effect in general, adjusted for all rows"
+    yield "helps everywhere measured", "the next run's interval lies above the margin"
+    yield "helps on average", "the mean is above 0; another day may show nothing, or the opposite"
+    yield "no difference", "the next run's interval lies inside the margin"
+    yield "depends on the machine", "effects differ between groups of runs, from ten runs on: a reason to look, no proof"
+
+
+def _data(one: Evidence) -> dict[str, object]:
+    result: dict[str, object] = {
+        "workload": one.workload,
+        "tweakset": one.tweakset,
+        "kind": one.kind,
+        "metric": one.metric.name,
+        "metric_label": label_of(one.metric),
+        "margin": one.margin,
+        "verdict": one.word,
+        "reason": one.reason,
+        "by": one.by,
+        "differs_by": one.differs_by,
+        "p_adjusted": one.p_adjusted,
+        "runs_helped": one.helped,
+        "more_runs": one.more_runs,
+        "runs": [
+            {"run_id": each.run.run_id, "origin": each.run.origin, "log_gain": each.gain, "log_se": each.error, **_columns(each.columns)}
+            for each in one.contributions
+        ],
+    }
+    if one.over:
+        over = one.over
+        result["estimate"] = {
+            "gain": math.expm1(over.mean),
+            "low": math.expm1(over.low),
+            "high": math.expm1(over.high),
+            "next_low": math.expm1(over.next_low),
+            "next_high": math.expm1(over.next_high),
+            "log_se": over.error,
+            "df": over.df,
+            "tau_log": over.tau,
+            "tau_groups_log": over.tau_groups,
+            "p": over.p,
+            "q": over.q,
+            "q_p": over.q_p,
+            "without_each": [math.expm1(each) for each in one.without],
+        }
+    return result
+
+
+def _columns(columns: object) -> dict[str, str]:
+    values = dict(columns) if isinstance(columns, dict) else {}
+    return {name: values[name] for name in COLUMNS if name in values}
+
+
+def _flat(evidence: Sequence[Evidence]) -> Table:
+    """A row for each effect, numbers as they are."""
+    names = ("workload", "tweakset", "runs", "gain", "low", "high", "next_low", "next_high", "tau_log", "p_adjusted", "verdict")
+    rows: list[list[object]] = []
+    for one in evidence:
+        over = one.over
+        figures: list[object] = [None] * 6
+        if over:
+            figures = [*(math.expm1(value) for value in (over.mean, over.low, over.high, over.next_low, over.next_high)), over.tau]
+        rows.append([one.workload, one.name, len(one.contributions), *figures, one.p_adjusted, one.word])
+    return Table([Column(name, name, left=name in ("workload", "tweakset", "verdict")) for name in names], rows)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -1,0 +1,341 @@
+"""One effect over many runs: which runs say something of it, what they say together, and the word for that.
+
+A run is the unit. Its effect and standard error are those of `compare`. Runs are pooled where the
+tweak set's settings, the workload's parameters and the metric agree; where they do not, each kind
+is pooled by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from analysis.compare import compare
+from analysis.labels import label_of
+from analysis.machine import machine_of
+from analysis.stats.adjust import holm
+from analysis.terms import Applied, Cell, Comparison, Metric, Refused, Run
+from control.names import first_few, undigested
+from control.t_test import ALPHA, detectable_errors
+
+from .random_effects import FEWEST_RUNS, Estimate, estimate, is_grouped, means_without_each
+
+if TYPE_CHECKING:
+    from analysis.terms import Effect
+
+Word = Literal[
+    "helps everywhere measured",
+    "helps on average",
+    "harms everywhere measured",
+    "harms on average",
+    "no difference",
+    "can't tell yet",
+    "too few runs",
+]
+OPPOSITE = "another day may show nothing, or the opposite."
+REASONS: Mapping[Word, str] = {
+    "helps everywhere measured": "another run would show more than the margin, too.",
+    "harms everywhere measured": "another run would show a loss beyond the margin, too.",
+    "no difference": "another run would stay within the margin, too.",
+    "helps on average": OPPOSITE,
+    "harms on average": OPPOSITE,
+}
+MOST_MORE = 1_000  # runs: beyond that nobody waits
+FEWEST_TO_EXPLAIN = 10  # runs from which a difference between groups of runs is offered as a reason
+NAMED = 3
+DAY = slice(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one run says of a tweak set under a workload.
+
+    gain, error: log gain and its standard error; `effect` has them as `compare` gives them
+    columns: what else is known of the run, by column
+    """
+
+    run: Run
+    comparison: Comparison
+    effect: Effect
+    columns: Mapping[str, str]
+
+    @property
+    def gain(self) -> float:
+        return math.log1p(self.effect.gain)
+
+    @property
+    def error(self) -> float:
+        return self.effect.log_se
+
+    @property
+    def day(self) -> str:
+        return self.run.started_utc[DAY]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What runs say together of a tweak set under a workload.
+
+    workload, tweakset, metric: of what; `kind` tells those of one name apart whose settings differ
+    margin: the equivalence margin, the widest that a run declared
+    contributions: in order of time
+    over: the estimate over the runs, None of fewer than three
+    p_adjusted: Holm, over all that is judged together
+    without: the mean without each run, in the order of `contributions`
+    by: the column by which runs are grouped; empty where they are not
+    word, reason: the verdict, and the sentence that justifies it
+    more_runs: how many more would settle an undecided one, each on another day; None of others, and where nobody waits
+    differs_by: a column whose groups differ, from ten runs on
+    """
+
+    workload: str
+    tweakset: str
+    kind: str
+    metric: Metric
+    margin: float
+    contributions: tuple[Contribution, ...]
+    over: Estimate | None = None
+    p_adjusted: float | None = None
+    without: tuple[float, ...] = ()
+    by: str = ""
+    word: Word = "too few runs"
+    reason: str = ""
+    more_runs: int | None = None
+    differs_by: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.tweakset} ({self.kind})" if self.kind else self.tweakset
+
+    @property
+    def helped(self) -> int:
+        """In how many runs it helped by more than the margin."""
+        return sum(one.gain > math.log1p(self.margin) for one in self.contributions)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All that runs say. `notes` tell what was left out or counted once, and why."""
+
+    runs: tuple[Run, ...]
+    evidence: tuple[Evidence, ...]
+    notes: tuple[str, ...]
+
+
+COLUMNS: Mapping[str, Callable[[Run], str]] = {
+    "day": lambda run: run.started_utc[DAY],
+    "machine": lambda run: f"{run.machine.get('hostname', '')} {machine_of(run.machine)}".strip(),
+    "kernel": lambda run: str(run.machine.get("kernel_release") or ""),
+    "cpu": lambda run: str(run.machine.get("cpu_model") or ""),
+    "torch": lambda run: next((str(cell.facts["torch"]) for cell in run.cells if "torch" in cell.facts), ""),
+    "place": lambda run: ", ".join(run.place.values()),
+}
+
+
+def gather(runs: Iterable[Run], tweaksets: Sequence[str] = (), workloads: Sequence[str] = (), by: str = "") -> Gathered:
+    """Compare each run inside itself, and pool what is the same.
+
+    Raises: Refused, where no run says anything, or no two have a tweak set and workload in common.
+    """
+    notes: list[str] = []
+    kept = _each_once(runs, notes)
+    silent: dict[tuple[str, str], list[str]] = defaultdict(list)
+    pooled: dict[tuple[str, str], dict[tuple[object, ...], list[Contribution]]] = defaultdict(lambda: defaultdict(list))
+    for run in kept:
+        columns = {name: column(run) for name, column in COLUMNS.items()}
+        for comparison in compare(run):
+            named = comparison.tweakset in (tweaksets or (comparison.tweakset,)) and comparison.workload in (
+                workloads or (comparison.workload,)
+            )
+            if comparison.guard or comparison.untouched or not named:
+                continue
+            if reason := _why_silent(run, comparison):
+                silent[f"{_name(run)}, {undigested(comparison.workload)}", reason].append(comparison.tweakset)
+            elif comparison.primary:
+                key = comparison.workload, comparison.tweakset
+                pooled[key][_conditions(run, comparison)].append(Contribution(run, comparison, comparison.primary, columns))
+    notes += [f"left out of {where}: {first_few(names, NAMED)}: {reason}" for (where, reason), names in silent.items()]
+    if not pooled:
+        raise Refused(f"None of {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip())
+    found = [one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by, notes)]
+    return Gathered(kept, tuple(judged(found)), tuple(notes))
+
+
+def _each_once(runs: Iterable[Run], notes: list[str]) -> tuple[Run, ...]:
+    """Each run once, the file with the most cells: a resumed run has several."""
+    of_id: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        of_id[run.run_id or run.origin].append(run)
+    result = []
+    for same in of_id.values():
+        first = max(same, key=lambda run: sum(cell.outcome == "measured" for cell in run.cells))
+        result.append(first)
+        others = [run.origin for run in same if run is not first]
+        notes += [f"{first_few(others, NAMED)}: the same run as {first.origin}, counted once"] if others else []
+    return tuple(sorted(result, key=lambda run: run.started_utc))
+
+
+def _name(run: Run) -> str:
+    return run.origin.rpartition("/")[2].removesuffix(".json")
+
+
+def _why_silent(run: Run, comparison: Comparison) -> str:
+    """Why a run says nothing of this contrast; "" where it does."""
+    if comparison.verdict == "not comparable" or comparison.primary is None:
+        return comparison.reason.rstrip(".")
+    cells = [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, comparison.tweakset)]
+    return "its settings are in force there anyway, so it changes nothing" if cells and all(map(_changes_nothing, cells)) else ""
+
+
+def _changes_nothing(cell: Cell) -> bool:
+    applied = cell.applied
+    return bool(applied and applied.requested and not applied.side_effects and applied.already_in_force >= applied.requested.keys())
+
+
+def _conditions(run: Run, comparison: Comparison) -> tuple[object, ...]:
+    """What must agree where runs are pooled: settings, parameters, metric."""
+    tweakset = run.tweaksets[comparison.tweakset]
+    settings = {setting.key: setting.value for setting in tweakset.requested}
+    if tweakset.scripts:  # what they set is known by what moved, in each cell
+        cells = [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, comparison.tweakset)]
+        moved = [set(_moved(cell.applied)) for cell in cells if cell.applied]
+        settings |= dict(set.intersection(*moved)) if moved else {}
+    params = run.workloads[comparison.workload].params if comparison.workload in run.workloads else {}
+    steps = frozenset({"steps", "warmup_steps"})  # how long a cell is, is how it was measured
+    own = tuple(sorted((name, str(value)) for name, value in params.items() if name not in steps))
+    return comparison.primary_metric, tuple(sorted(settings.items())), own
+
+
+def _moved(applied: Applied) -> Iterator[tuple[str, str]]:
+    """The files that a script changed, and what stood there then."""
+    for path, values in applied.side_effects.items():
+        if isinstance(values, list | tuple) and values and values[-1] is not None:
+            yield path, str(values[-1])
+
+
+def _of_kinds(
+    key: tuple[str, str], kinds: Mapping[tuple[object, ...], Sequence[Contribution]], by: str, notes: list[str]
+) -> Iterator[Evidence]:
+    workload, tweakset = key
+    if len(kinds) > 1:
+        metrics, settings, params = ({kind[at] for kind in kinds} for at in range(3))
+        differ = {"metric": metrics, "settings": settings, "parameters": params}
+        what = first_few([name for name, values in differ.items() if len(values) > 1], NAMED)
+        notes.append(f"{tweakset} under {undigested(workload)} is not the same in all runs ({what} differ): pooled apart")
+    for number, contributions in enumerate(kinds.values(), 1):
+        metric = contributions[0].comparison.primary_metric
+        margin = max(one.comparison.margin for one in contributions)
+        kind = f"kind {number}" if len(kinds) > 1 else ""
+        yield Evidence(workload, tweakset, kind, metric, margin, tuple(contributions), by=by)
+
+
+def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Estimate each, adjust for how many there are, and find the word."""
+    estimated = [_estimated(one) for one in evidence]
+    asked = [one for one in estimated if one.over]
+    adjusted = dict(zip(map(id, asked), holm([one.over.p for one in asked if one.over]), strict=True))
+    return [_worded(replace(one, p_adjusted=adjusted.get(id(one))), len(asked)) for one in estimated]
+
+
+def _estimated(one: Evidence) -> Evidence:
+    gains, errors = [each.gain for each in one.contributions], [each.error for each in one.contributions]
+    if len(gains) < FEWEST_RUNS:
+        return one
+    groups = [each.columns[one.by] for each in one.contributions] if one.by else []
+    return replace(one, over=estimate(gains, errors, groups), without=tuple(means_without_each(gains, errors)))
+
+
+def _worded(one: Evidence, family: int) -> Evidence:
+    over, runs = one.over, len(one.contributions)
+    if over is None:
+        needed = FEWEST_RUNS - runs
+        return replace(one, reason=f"{_counted(runs, 'run')}: how far days differ takes {FEWEST_RUNS}; {needed} more would do.")
+    edge = math.log1p(one.margin)
+    shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
+    word: Word = "can't tell yet"
+    if over.next_low > edge and shown:
+        word = "helps everywhere measured"
+    elif over.next_high < -edge and shown:
+        word = "harms everywhere measured"
+    elif -edge < over.next_low and over.next_high < edge:
+        word = "no difference"
+    elif shown:
+        word = "helps on average" if over.mean > 0 else "harms on average"
+    differs_by = _explained(one) if over.q_p < ALPHA else ""
+    more = more_runs(one, family) if word == "can't tell yet" else None
+    undecided = f"about {_counted(more, 'more run')}, each on another day, would." if more else f"more than {MOST_MORE:,} runs would."
+    return replace(one, word=word, more_runs=more, differs_by=differs_by, reason=REASONS.get(word, undecided))
+
+
+def more_runs(one: Evidence, family: int) -> int | None:
+    """How many more runs of this kind would find the mean, four times in five; None where nobody waits for them.
+
+    An effect below the margin is looked for no longer than one of the margin.
+    """
+    over = one.over
+    assert over is not None  # noqa: S101 there are enough runs
+    runs = len(one.contributions)
+    each = over.tau**2 + sum(each.error**2 for each in one.contributions) / runs
+    size = max(abs(over.mean), math.log1p(one.margin))
+    alpha = ALPHA / max(1, family)
+    enough = (count for count in range(runs + 1, MOST_MORE) if detectable_errors(count - 1, alpha) * math.sqrt(each / count) <= size)
+    needed = next(enough, None)
+    return None if needed is None else needed - runs
+
+
+def _explained(one: Evidence) -> str:
+    """The column whose groups differ most, where there are runs enough to ask: an offer, no claim."""
+    if len(one.contributions) < FEWEST_TO_EXPLAIN:
+        return ""
+    found = []
+    for column in COLUMNS:
+        if column == "day":
+            continue
+        groups: dict[str, list[Contribution]] = defaultdict(list)
+        for each in one.contributions:
+            groups[each.columns[column]].append(each)
+        if len(groups) > 1 and min(map(len, groups.values())) >= FEWEST_RUNS:
+            found.append((_between(list(groups.values())), column))
+    p, column = min(found, default=(1.0, ""))
+    return column if p * max(1, len(found)) < ALPHA else ""
+
+
+def _between(groups: Sequence[Sequence[Contribution]]) -> float:
+    """The p of groups having one mean, each known as well as its own runs say (Welch's analysis of variance)."""
+    from scipy.special import fdtrc
+
+    means, weights, sizes = [], [], []
+    for group in groups:
+        gains = [one.gain for one in group]
+        mean = math.fsum(gains) / len(gains)
+        variance = math.fsum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
+        means.append(mean)
+        weights.append(len(gains) / max(variance, 1e-12))
+        sizes.append(len(gains))
+    total = math.fsum(weights)
+    middle = math.fsum(w * mean for w, mean in zip(weights, means, strict=True)) / total
+    between = math.fsum(w * (mean - middle) ** 2 for w, mean in zip(weights, means, strict=True)) / (len(groups) - 1)
+    unsure = math.fsum((1 - w / total) ** 2 / (size - 1) for w, size in zip(weights, sizes, strict=True))
+    scale = 1 + 2 * (len(groups) - 2) / (len(groups) ** 2 - 1) * unsure
+    return float(fdtrc(len(groups) - 1, (len(groups) ** 2 - 1) / (3 * unsure), between / scale))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def too_few_groups(one: Evidence) -> bool:
+    """Whether grouping was asked for, and there are too few groups of several runs."""
+    return bool(one.by) and not is_grouped([each.columns[one.by] for each in one.contributions])
+
+
+def values_of(runs: Sequence[Run], column: str) -> Counter[str]:
+    """What runs have in a column, and how many have each."""
+    return Counter(COLUMNS[column](run) for run in runs)
+
+
+def metric_label(one: Evidence) -> str:
+    return label_of(one.metric)

@@ -1,0 +1,114 @@
+"""How to spend the next hour: more blocks today, or a run on another day (Kalibera and Jones, ISMM 2013).
+
+More blocks make one run surer, and never tell how far days differ. Another day tells both, less
+surely each. Which pays more depends on how far days differ beside the scatter of blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.answer import Answer, Column, Line, Section, Table
+from analysis.terms import Refused
+from control.names import undigested
+from control.t_test import ALPHA, t_quantile
+
+if TYPE_CHECKING:
+    from .evidence import Contribution, Evidence, Gathered
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Expected half widths of the 95 % interval of an effect in general, on the log scale.
+
+    now, today, another_day: as it is, after an hour more of the last run, after an hour on another day
+    blocks: beyond which more blocks in a run are worth less than another run; None where days are not seen to differ
+    """
+
+    now: float
+    today: float
+    another_day: float
+    blocks: int | None
+
+
+def outlook(one: Evidence) -> Outlook:
+    """What an hour would do to an effect that at least three runs have.
+
+    Raises: Refused, of one whose last run does not say how long it took.
+    """
+    over, runs = one.over, one.contributions
+    if over is None:
+        raise Refused(f"{one.name} in {undigested(one.workload)} has {len(runs)} runs: an outlook takes 3.")
+    variances = [each.error**2 for each in runs]
+    last = runs[-1]
+    block, blocks = last.effect.log_sd**2, last.effect.n_candidate
+    more = blocks * HOUR_S / _took_s(last)
+    today = [*variances[:-1], variances[-1] * blocks / (blocks + more)]
+    another = [*variances, block / more]
+    enough = math.ceil(block / over.tau**2) if over.tau else None
+    return Outlook(_half_width(variances, over.tau), _half_width(today, over.tau), _half_width(another, over.tau), enough)
+
+
+def _half_width(variances: list[float], tau: float) -> float:
+    weight = sum(1 / (variance + tau**2) for variance in variances)
+    return t_quantile(1 - ALPHA / 2, len(variances) - 1) / math.sqrt(weight)
+
+
+def _took_s(each: Contribution) -> float:
+    took_s = math.fsum(cell.duration_s or 0.0 for cell in each.run.cells)
+    if not took_s:
+        raise Refused(f"{each.run.origin}: does not say how long its cells took, so nothing can be planned from it.")
+    return took_s
+
+
+def answer(gathered: Gathered) -> Answer:
+    """Say for each effect which of both pays more. Raises: Refused, where no effect has three runs."""
+    planned = [(one, outlook(one)) for one in gathered.evidence if one.over]
+    if not planned:
+        raise Refused("No effect has three runs: until then another day pays more, whatever else.")
+    open_ones = [(one, each) for one, each in planned if one.word == "can't tell yet"] or planned
+    days = sum(each.another_day < each.today for _, each in open_ones)
+    rest = len(open_ones) - days
+    columns = [
+        Column("workload", "workload", left=True),
+        Column("tweak set", "tweakset", left=True),
+        Column("now\n± %", "now"),
+        Column("an hour today\n± %", "today"),
+        Column("another day\n± %", "another_day"),
+        Column("blocks\nper run", "blocks"),
+    ]
+    rows = [[undigested(one.workload), one.name, *_percents(each), each.blocks] for one, each in open_ones]
+    of = f"{len(open_ones)} effects that are not settled" if open_ones is not planned else f"{len(planned)} effects"
+    headline = f"An hour on another day pays more for {days} of {of}, an hour more of the last run for {rest}."
+    return Answer(
+        title="The next hour",
+        findings=[Line(headline, tone="strong")],
+        sections=[Section("", [Table(columns, rows)])],
+        legend=list(_legend()),
+        data={
+            "effects": [
+                {"workload": one.workload, "tweakset": one.tweakset, "log_half_width": vars_of(each), "blocks": each.blocks}
+                for one, each in planned
+            ]
+        },
+        warnings=gathered.notes,
+    )
+
+
+def vars_of(each: Outlook) -> dict[str, float]:
+    """The half widths by name."""
+    return {"now": each.now, "today": each.today, "another_day": each.another_day}
+
+
+def _percents(each: Outlook) -> list[str]:
+    return [f"{100 * math.expm1(value):.1f}" for value in (each.now, each.today, each.another_day)]
+
+
+def _legend() -> Iterator[tuple[str, str]]:
+    yield "now, an hour today, another day", "half the 95 % interval of the effect in general: as it is, and what an hour would make of it"
+    yield "blocks per run", "beyond these, another run pays more than more blocks; empty where days are not seen to differ"
