@@ -9,39 +9,44 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fixtures import workloads
 from fixtures.terms import Cell, Limit
-from fixtures.turn_layout import FEWEST_SLICES, FIRST_BLOCKS, MOST_STEPS, OVERHEAD, Seen, TurnLayout, choose, first, seen
+from fixtures.turn_layout import FEWEST_SLICES, FIRST_BLOCKS, LASTING, MOST_STEPS, OVERHEAD, Seen, TurnLayout, choose, first, seen
+from fixtures.workloads import Workload
 from tests.test_stopping import STUDY, run_of
 
 Record = dict[str, Any]
 
-DIRTY, COLLAPSE, OTHER = "/proc/sys/vm/dirty_ratio", "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "/proc/sys/vm/swappiness"
+DIRTY, SWAP, NET = "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/swappiness", "/proc/sys/net/ipv4/tcp_congestion_control"
+COLLAPSE = "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag"
+ALL = frozenset(LASTING)
 TYPICAL = Seen(start_s=0.5, step_s=0.05, switch_s=0.004, step_sd=0.1, process_sd=0.015)
 MANY = 1e6  # blocks: so many that their own scatter is known
 
 
 @pytest.mark.parametrize(
-    ("requested", "cycle", "paths", "writes_files", "expected"),
+    ("requested", "cycle", "paths", "lasting", "expected"),
     [
-        (None, 1, (), True, (20, 1)),
-        (None, 4, (), True, (32, 4)),
-        # what a setting started in the kernel outlasts a step
-        (None, 1, (OTHER, DIRTY), True, (32, 4)),
-        (None, 1, (DIRTY,), False, (20, 1)),
-        (None, 1, (COLLAPSE,), False, (32, 4)),
-        (None, 3, (DIRTY,), True, (96, 12)),
+        (None, 1, (), ALL, (20, 1)),
+        (None, 4, (), ALL, (32, 4)),
+        # what a setting started in the kernel outlasts a step, of a workload that feels it
+        (None, 1, (SWAP, DIRTY), ALL, (32, 4)),
+        (None, 1, (SWAP, NET), ALL, (32, 4)),
+        (None, 1, (COLLAPSE,), ALL, (32, 4)),
+        (None, 1, (DIRTY, NET), frozenset({"collapse"}), (20, 1)),
+        (None, 3, (DIRTY,), ALL, (96, 12)),
         # steps that were asked for stay, in equal slices, two at least
-        (40, 1, (), True, (40, 1)),
-        (40, 4, (), True, (40, 4)),
-        (6, 4, (), True, (6, 3)),
-        (7, 4, (), True, (7, 1)),
-        (2, 4, (), True, (2, 1)),
+        (40, 1, (), ALL, (40, 1)),
+        (40, 4, (), ALL, (40, 4)),
+        (6, 4, (), ALL, (6, 3)),
+        (7, 4, (), ALL, (7, 1)),
+        (2, 4, (), ALL, (2, 1)),
     ],
 )
 def test_before_anything_is_known_slices_are_as_short_as_the_work_allows(
-    requested: int | None, cycle: int, paths: tuple[str, ...], expected: tuple[int, int], *, writes_files: bool
+    requested: int | None, cycle: int, paths: tuple[str, ...], lasting: frozenset[str], expected: tuple[int, int]
 ) -> None:
-    assert first(requested, cycle, paths, writes_files=writes_files) == expected
+    assert first(requested, cycle, paths, lasting) == expected
 
 
 @pytest.mark.parametrize(("step_sd", "process_sd", "start_s"), [(0.1, 0.015, 0.5), (0.2, 0.01, 0.2), (0.15, 0.03, 1.0)])
@@ -159,3 +164,8 @@ def test_first_blocks_choose_for_the_others_by_the_untouched_arms_alone(tmp_path
 
 def cells_of(run: Any, number: int) -> list[Cell]:
     return [cell for cell in run.cells.values() if cell.block == number]
+
+
+def test_a_workload_feels_every_kind_of_setting_unless_it_says_otherwise() -> None:
+    assert Workload.lasting == ALL
+    assert all(workloads.of(name).lasting <= ALL for name in workloads.names())
