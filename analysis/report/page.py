@@ -62,6 +62,16 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """What several runs say together, as parts of a page."""
+
+    title: str
+    findings: Markup
+    picture: Markup
+    tables: Markup
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A report: its HTML, what it says of each run, between runs, and its pictures (name → None where drawn, else why not)."""
 
@@ -96,6 +106,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         )
         for place, run in enumerate(runs, 1)
     )
+    over = _over(runs)
     told = list(dict.fromkeys((told.id, told.title) for view in views for told in view.told))
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
@@ -115,11 +126,13 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
         next=_next(runs, comparisons),
         sections=[
+            *([("over", over.title, False)] if over else []),
             *((*entry, False) for entry in told),
             *([(f"picture-{lead.name}", lead.title if lead is leading else "In a picture", False)] if lead else []),
             *((*entry, False) for entry in SECTIONS if entry[0] not in absent),
             *((*entry, True) for entry in APPENDIX),
         ],
+        over=over,
         told=told,
         judged=judged,
         views=views,
@@ -149,6 +162,18 @@ def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
 def _counts(answers: Sequence[WorkloadAnswer]) -> str:
     words = [word for one in answers for word, count in one.verdicts.items() for _ in range(count)]
     return ", ".join(f"{words.count(word)} {spoken(word)}" for word in VERDICTS if word in words)
+
+
+def _over(runs: Sequence[Run]) -> Over | None:
+    """What several runs say together; the page leads with it."""
+    for said, draw in filter(None, (hook(runs) for hook in studies.hooks("over_runs"))):
+        first, *others = said.sections
+        head = as_html.render(replace(said, title="", sections=(), legend=(), next=""), 3)
+        tables, more = (as_html.render(Answer("", sections=part), 3) for part in ([first], others))
+        description = " ".join(line.text for line in said.findings)
+        picture = _embedded(draw(), "over", said.title, description)
+        return Over(said.title, head, picture, tables + more + as_html.render(Answer("", legend=said.legend)))
+    return None
 
 
 def _told(run: Run) -> list[ViewText]:

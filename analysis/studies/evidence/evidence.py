@@ -21,7 +21,8 @@ from analysis.terms import Applied, Cell, Comparison, Metric, Refused, Run
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
-from .random_effects import FEWEST_RUNS, Estimate, estimate, is_grouped, means_without_each
+from . import FEWEST_RUNS
+from .random_effects import Estimate, estimate, is_grouped, means_without_each
 
 if TYPE_CHECKING:
     from analysis.terms import Effect

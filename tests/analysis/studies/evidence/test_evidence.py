@@ -1,0 +1,232 @@
+"""One effect over many runs: which runs count, what they say together, and the word for that."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.load import from_json, load_each
+from analysis.studies.evidence.evidence import Evidence, gather
+from analysis.studies.evidence.next_hour import outlook
+from analysis.terms import Refused, Run
+from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
+
+SWAPPINESS = {"vm.swappiness": "1"}
+DAYS = [str(path) for path in sorted((Path(__file__).parents[4] / "data/runs").glob("turns_*"))]
+FIRST_THREE = DAYS[:3]
+
+
+def run(seed: int, gain: float, edit: Callable[[JSON], None] = lambda _: None, **made: Any) -> Run:
+    """A run of a day: `fast` does so much more in the same time."""
+    arms = made.pop("arms", (STOCK, AGAIN, Arm("fast", gain, SWAPPINESS)))
+    saved = saved_run(Made(arms=arms, baseline=("stock", "stock-again"), seed=seed, **{"blocks": 8, "run_cv": 0.004, **made}))
+    edit(saved)
+    return from_json(saved, f"day-{seed}.json")
+
+
+def over(gains: list[float], **made: Any) -> Evidence:
+    return gather([run(seed, gain, **made) for seed, gain in enumerate(gains, 1)]).evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("gains", "word"),
+    [
+        ([0.10, 0.101, 0.10, 0.099, 0.10], "helps everywhere measured"),
+        ([0.10, 0.02, 0.06, 0.09, 0.05, 0.07], "helps on average"),
+        ([-0.10, -0.101, -0.10, -0.099, -0.10], "harms everywhere measured"),
+        ([-0.10, -0.02, -0.06, -0.09, -0.05, -0.07], "harms on average"),
+        ([0.001, 0.0, -0.001, 0.0, 0.001, 0.0], "no difference"),
+        ([0.07, 0.0, 0.10], "can't tell yet"),
+        ([0.10, 0.10], "too few runs"),
+        ([0.10], "too few runs"),
+    ],
+)
+def test_the_word_is_what_another_day_would_show(gains: list[float], word: str) -> None:
+    found = over(gains)
+    assert found.word == word
+    assert (found.over is None) == (len(gains) < 3)
+    assert found.helped == sum(gain > 0.03 for gain in gains)
+
+
+def test_a_run_counts_once_with_its_own_error() -> None:
+    found = over([0.05, 0.05, 0.05], run_cv=0.01)
+    assert found.over
+    assert found.over.runs == 3
+    assert [one.error for one in found.contributions] == [one.effect.log_se for one in found.contributions]
+    assert found.over.mean == pytest.approx(math.log1p(0.05), abs=0.01)
+
+
+def test_an_undecided_effect_says_how_many_more_runs_would_do() -> None:
+    found = over([0.07, 0.0, 0.10])
+    assert found.more_runs
+    assert 1 < found.more_runs < 30
+    assert str(found.more_runs) in found.reason
+    assert over([0.10] * 5).more_runs is None
+
+
+def test_the_same_run_in_two_files_is_counted_once_by_its_longest() -> None:
+    whole = [run(seed, 0.05) for seed in (1, 2, 3)]
+    cut = replace(run(2, 0.05), origin="begun.json", cells=run(2, 0.05).cells[:9])
+    gathered = gather([*whole, cut, whole[0]])
+    assert len(gathered.runs) == 3
+    assert len(gathered.evidence[0].contributions) == 3
+    assert any("begun.json" in note and "counted once" in note for note in gathered.notes)
+
+
+def test_runs_are_pooled_where_settings_parameters_and_metric_agree() -> None:
+    def other_value(saved: JSON) -> None:
+        saved["deeptweak"]["tweaksets"]["fast"]["requested"][0]["value"] = "10"
+
+    def other_batch(saved: JSON) -> None:
+        saved["deeptweak"]["workloads"]["cnn_train"]["params"]["batch"] = 16
+
+    def more_steps(saved: JSON) -> None:
+        saved["deeptweak"]["workloads"]["cnn_train"]["params"]["steps"] = 99
+
+    def turned(saved: JSON) -> None:
+        saved["deeptweak"]["workloads"]["cnn_train"]["primary"] = {"name": "throughput_samples_per_s", "better": "lower"}
+
+    for edit, kinds in ((other_batch, 2), (more_steps, 1)):
+        gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.05, edit)])
+        assert len(gathered.evidence) == kinds
+    for edit in (other_value, turned):
+        try:
+            gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.05, edit)])
+        except Refused:  # a metric whose direction was turned round is refused where it is read
+            continue
+        assert sorted(len(one.contributions) for one in gathered.evidence) in ([1, 3], [3])
+    assert gather([run(seed, 0.05) for seed in (1, 2, 3)]).notes == ()
+
+
+def test_a_run_whose_untouched_arms_differ_is_left_out_by_name() -> None:
+    odd = run(4, 0.05, arms=(STOCK, Arm("stock-again", 0.2), Arm("fast", 0.05, SWAPPINESS)))
+    gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), odd])
+    assert [one.run.origin for one in gathered.evidence[0].contributions] == ["day-1.json", "day-2.json", "day-3.json"]
+    assert any("day-4" in note and "stock-again" in note for note in gathered.notes)
+
+
+def test_where_a_setting_is_in_force_anyway_its_run_is_no_evidence() -> None:
+    def stands_there(saved: JSON) -> None:
+        for one in saved["benchmarks"]:
+            if one["extra_info"]["tweakset"] == "fast":
+                one["extra_info"]["tweak"]["already_in_force"] = ["vm.swappiness"]
+                one["extra_info"]["tweak"]["before"] = dict(SWAPPINESS)
+
+    gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.0, stands_there)])
+    assert len(gathered.evidence[0].contributions) == 3
+    assert any("day-4" in note for note in gathered.notes)
+
+
+def test_runs_without_an_effect_are_refused() -> None:
+    with pytest.raises(Refused, match="None of 2 runs"):
+        gather([run(seed, 0.0, arms=(STOCK, AGAIN)) for seed in (1, 2)])
+
+
+def named(name: str) -> Callable[[JSON], None]:
+    def edit(saved: JSON) -> None:
+        saved["machine_info"]["deeptweak"] |= {"hostname": name, "cpu_model": name}
+
+    return edit
+
+
+def test_a_column_that_tells_effects_apart_is_offered_from_ten_runs_on() -> None:
+    """On one CPU it helps by 10 %, on the other by nothing."""
+    for each, column in ((3, ""), (6, "machine")):
+        runs = [run(seed, 0.10, named("old")) for seed in range(each)] + [run(10 + seed, 0.0, named("new")) for seed in range(each)]
+        found = gather(runs).evidence[0]
+        assert found.differs_by in ({column, "cpu"} if column else {""})
+
+
+def test_grouped_runs_say_less_of_another_machine() -> None:
+    gains: Mapping[str, float] = {"a": 0.10, "b": 0.02, "c": 0.07}
+    runs = [run(10 * at + day, gain, named(name)) for at, (name, gain) in enumerate(gains.items()) for day in range(3)]
+    flat, grouped = gather(runs).evidence[0].over, gather(runs, by="machine").evidence[0].over
+    assert flat and grouped
+    assert (flat.df, grouped.df) == (8, 2)
+    assert grouped.high - grouped.low > 2 * (flat.high - flat.low)
+
+
+def test_another_day_pays_more_where_days_differ_and_more_blocks_where_they_do_not() -> None:
+    differ = outlook(over([0.10, 0.02, 0.06, 0.09]))
+    assert differ.another_day < differ.today <= differ.now
+    assert differ.blocks
+    alike = outlook(over([0.05, 0.05, 0.05, 0.05], run_cv=0.05))
+    assert alike.today < alike.now
+    with pytest.raises(Refused, match="2 runs"):
+        outlook(over([0.05, 0.05]))
+
+
+@pytest.mark.parametrize(
+    ("workload", "tweakset", "mean", "low", "high", "tau"),
+    [("ddp_train", "tcp-cubic", 5.8, -2.8, 14.3, 3.0), ("cnn_train", "malloc-keep-memory", 18.2, 16.4, 20.0, 0.0)],
+)
+def test_three_days_of_this_project_give_known_figures(
+    workload: str, tweakset: str, mean: float, low: float, high: float, tau: float
+) -> None:
+    """In log per cent, worked out elsewhere."""
+    found = gather(load_each(FIRST_THREE, []), [tweakset], [workload]).evidence
+    assert len(found) == 1
+    assert found[0].over
+    figures = [100 * getattr(found[0].over, name) for name in ("mean", "low", "high", "tau")]
+    assert figures == pytest.approx([mean, low, high, tau], abs=0.1)
+
+
+def test_each_row_agrees_with_the_effects_of_compare() -> None:
+    for one in gather(load_each(FIRST_THREE, [])).evidence:
+        weights = [1 / (each.error**2 + (one.over.tau if one.over else 0) ** 2) for each in one.contributions]
+        mean = sum(weight * each.gain for weight, each in zip(weights, one.contributions, strict=True)) / sum(weights)
+        assert one.over
+        assert one.over.mean == pytest.approx(mean, abs=1e-9)
+
+
+def test_the_command_answers_in_text_json_and_csv(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["evidence", *FIRST_THREE, "--tweaksets=tcp-cubic,malloc-keep-memory"]) == 0
+    assert "can't tell yet" in capsys.readouterr().out
+    assert main(["evidence", *FIRST_THREE, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    row = next(one for one in data["evidence"] if one["tweakset"] == "tcp-cubic")
+    assert row["verdict"] == "can't tell yet"
+    assert len(row["runs"]) == 3
+    assert row["estimate"]["low"] < 0 < row["estimate"]["gain"]
+    picture = tmp_path / "forest.svg"
+    assert main(["evidence", *FIRST_THREE, "--tweaksets=tcp-cubic", f"--plot={picture}"]) == 0
+    capsys.readouterr()
+    assert "2026-11-27" in picture.read_text(encoding="utf-8")
+    assert main(["plan", "--evidence", *FIRST_THREE]) == 0
+    assert "another day" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("evidence", FIRST_THREE[0], "--tweaksets=tcp-cubik"), "tcp-cubic"),
+        (("evidence", FIRST_THREE[0], "--workloads=cnn"), "cnn_train"),
+        (("evidence", "/nowhere/run.json"), "/nowhere/run.json"),
+        (("plan", "--evidence", FIRST_THREE[0]), "No effect has three runs"),
+        (("plan",), "--evidence"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_by_name(words: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(list(words)) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_a_packed_run_is_read_like_the_run(tmp_path: Path) -> None:
+    import lzma
+
+    text = json.dumps(saved_run(Made(arms=(STOCK, AGAIN, Arm("fast", 0.05, SWAPPINESS)), seed=7))).encode()
+    (tmp_path / "run.json").write_bytes(text)
+    (tmp_path / "run.json.xz").write_bytes(lzma.compress(text))
+    plain, packed = load_each([str(tmp_path / "run.json"), str(tmp_path / "run.json.xz")], [])
+    assert replace(packed, origin=plain.origin) == plain
+    refused: list[str] = []
+    (tmp_path / "cut.json.xz").write_bytes(lzma.compress(text)[:-100])
+    assert list(load_each([str(tmp_path / "cut.json.xz")], refused)) == []
+    assert "cut.json.xz" in refused[0]
