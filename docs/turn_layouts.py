@@ -2,7 +2,8 @@
 
 `python -m docs.turn_layouts` prints the tables of docs/turns.md from docs/turn_layouts.jsonl.xz.
 `--measure FILE --minutes=N` (as root) makes such a file on another machine: blocks of five processes
-that differ in nothing, of each workload of the main job, in slices of 1, 2, 4 and 8 steps.
+of each workload of the main job, in slices of 1, 2, 4 and 8 steps. The processes differ in nothing,
+or two of them run under a tweak set whose effect is known: is that diluted where slices are short?
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.load import load_each
 from control.turns import additive, round_adjusted_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analysis.terms import Run
     from fixtures.targets._turns import Arm
     from fixtures.targets.local import Local
 
@@ -36,9 +39,11 @@ if TYPE_CHECKING:
 
 SAVED = Path(__file__).with_name("turn_layouts.jsonl.xz")
 WORKLOADS = ("lora_finetune", "cnn_train", "ddp_train", "checkpoint_train")
-LAYOUTS = ((1, 80), (2, 20), (4, 10), (8, 5))  # steps of a slice, slices
-PROCESSES = 5
-STEPS = (10, 20, 40, 80)
+LAYOUTS = ((1, 40), (2, 20), (4, 10), (8, 5))  # steps of a slice, slices
+PROCESSES, CHANGED = 5, 2  # of a block; of these, under a tweak set
+EFFECTS = {"cnn_train": "malloc-keep-memory", "ddp_train": "tcp-cubic"}
+STOCK = "stock"
+STEPS = (10, 20, 40)
 TRIMMED = 0.2
 EFFECT = 0.03
 DIGITS = 5
@@ -48,10 +53,11 @@ PER_CENT = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Processes of one workload that differ in nothing and took turns.
+    """Processes of one workload that took turns.
 
     hour: when it was measured, in a word (`quiet`, `busy`)
     slice_steps: steps of a slice
+    arms: under what each process ran, `stock` or the name of a tweak set
     start_s, cell_s: of a process, its start and all that it took, seconds
     steps_s: processes × steps
     others_cpu_s: processes × slices, None where that was not seen
@@ -60,6 +66,7 @@ class Block:
     hour: str
     workload: str
     slice_steps: int
+    arms: Sequence[str]
     start_s: float
     cell_s: float
     steps_s: Sequence[Sequence[float]]
@@ -128,12 +135,28 @@ def scatter(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
     """Return the standard deviation of equal processes within blocks, on the log scale."""
     squares, freedom = 0.0, 0
     for block in blocks:
-        slices = steps // block.slice_steps
-        seen = [own[:slices] for own in block.others_cpu_s]
-        values = estimator(block.slices_s(steps), seen)
-        squares += float(((values - values.mean()) ** 2).sum())
-        freedom += len(values) - 1
+        values = values_of(block, steps, estimator)
+        for arm in set(block.arms):
+            alike = values[[name == arm for name in block.arms]]
+            squares += float(((alike - alike.mean()) ** 2).sum())
+            freedom += len(alike) - 1
     return math.sqrt(squares / freedom)
+
+
+def values_of(block: Block, steps: int, estimator: Estimator) -> Floats:
+    """Return the value of each process, on the log scale, from its first steps."""
+    seen = [own[: steps // block.slice_steps] for own in block.others_cpu_s]
+    return estimator(block.slices_s(steps), seen)
+
+
+def effects(blocks: Sequence[Block], steps: int) -> Floats:
+    """Return how much faster the changed processes of each block are, log gain."""
+    gains = []
+    for block in blocks:
+        values = values_of(block, steps, by_product)
+        stock = np.array([name == STOCK for name in block.arms])
+        gains.append(values[stock].mean() - values[~stock].mean())
+    return np.array(gains)
 
 
 def share_found(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
@@ -161,10 +184,13 @@ def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
     for block in blocks:
         logs = np.log(block.slices_s(steps)).mean(axis=2)
         logs -= logs.mean(axis=0)
+        for arm in set(block.arms):
+            alike = [name == arm for name in block.arms]
+            logs[alike] -= logs[alike].mean()
         limit = 3 * 1.4826 * np.median(np.abs(logs))
         logs = np.clip(logs, -limit, limit)
         logs -= logs.mean(axis=0)
-        processes = len(logs)
+        processes = len(logs) - len(set(block.arms)) + 1
         odd, even = (logs[:, half::2].mean(axis=1) for half in (0, 1))
         of_process.append(float((odd * even).sum()) / (processes - 1))
         of_slice.append(float(logs.var(axis=1, ddof=1).mean()) * processes / (processes - 1))
@@ -177,12 +203,13 @@ def table(blocks: Sequence[Block]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
         for steps in STEPS:
-            if steps % each or steps > len(own[0].steps_s[0]):
+            long = [block for block in own if len(block.steps_s[0]) >= steps]
+            if steps % each or not long:
                 continue
-            sd, cell_s = scatter(own, steps, by_product), float(np.mean([one.taken_s(steps) for one in own]))
+            sd, cell_s = scatter(long, steps, by_product), float(np.mean([one.taken_s(steps) for one in long]))
             error = sd * math.sqrt(cell_s / 60)
             shown = f"{cell_s:.2f} s | {PER_CENT * sd:.1f} % | {PER_CENT * error:.2f} %"
-            yield f"| `{workload}` | {hour} | {each} | {steps} | {len(own)} | {shown} |"
+            yield f"| `{workload}` | {hour} | {each} | {steps} | {len(long)} | {shown} |"
 
 
 def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
@@ -194,6 +221,21 @@ def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
         yield f"| `{workload}` | {hour} | {each} | {PER_CENT * of_slice:.1f} % | {PER_CENT * of_process:.1f} % |"
 
 
+def table_of_effects(blocks: Sequence[Block]) -> Iterator[str]:
+    """Write what is found of a known effect, by the length of slices."""
+    yield "| workload | tweak set | hour | steps of a slice | blocks | gain (log, %) |"
+    yield "|---|---|---|---|---|---|"
+    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
+        changed = [block for block in own if set(block.arms) != {STOCK}]
+        if not changed:
+            continue
+        gains = effects(changed, len(changed[0].steps_s[0]))
+        error = gains.std(ddof=1) / math.sqrt(len(gains))
+        name = next(arm for arm in changed[0].arms if arm != STOCK)
+        shown = f"{PER_CENT * gains.mean():+.1f} ± {PER_CENT * error:.1f}"
+        yield f"| `{workload}` | `{name}` | {hour} | {each} | {len(changed)} | {shown} |"
+
+
 def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
     """Write how processes of 20 steps in slices of one scatter, by each estimator, and what it finds of an effect of 3 %."""
     yield f"| workload | hour | {' | '.join(ESTIMATORS)} |"
@@ -203,6 +245,39 @@ def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
             found = [(scatter(own, 20, one), share_found(own, 20, one)) for one in ESTIMATORS.values()]
             shown = [f"{PER_CENT * sd:.1f} % ({PER_CENT * share:.0f} % found)" for sd, share in found]
             yield f"| `{workload}` | {hour} | {' | '.join(shown)} |"
+
+
+def table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
+    """Write for each saved run what the difference of its two untouched arms is made of, in each block."""
+    yield "| run | workload | blocks | sd of a pair | of slices | of processes |"
+    yield "|---|---|---|---|---|---|"
+    for run in runs:
+        for workload in run.workloads:
+            pair, slices, processes, blocks = components_of_run(run, workload)
+            shown = f"{PER_CENT * pair:.1f} % | {PER_CENT * slices:.1f} % | {PER_CENT * processes:.1f} %"
+            yield f"| {run.started_utc[:10]} | `{workload}` | {blocks} | {shown} |"
+
+
+def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int]:
+    """Return the standard deviation of a block's pair of untouched arms, and of it what slices and what processes make; and the blocks."""
+    blocks: dict[int, dict[str, Floats]] = defaultdict(dict)
+    for cell in run.cells:
+        if cell.workload == workload and cell.outcome == "measured" and cell.slices_s:
+            blocks[cell.block][cell.tweakset] = np.log(np.array(cell.slices_s))
+    pairs, slices = [], []
+    for arms in blocks.values():
+        if not {"stock", "stock-again"} <= arms.keys():
+            continue
+        logs = np.stack([*arms.values()])
+        logs -= logs.mean(axis=0)
+        rounds = logs.mean(axis=2)
+        place = {name: at for at, name in enumerate(arms)}
+        pairs.append(rounds[place["stock"]].mean() - rounds[place["stock-again"]].mean())
+        rest = rounds - rounds.mean(axis=1, keepdims=True)
+        freedom = (len(rounds) - 1) * (rounds.shape[1] - 1)
+        slices.append(2 * (rest**2).sum() / freedom / rounds.shape[1])
+    pair, of_slices = float(np.mean(np.square(pairs))), float(np.mean(slices))
+    return math.sqrt(pair), math.sqrt(of_slices), math.sqrt(max(0.0, pair - of_slices)), len(pairs)
 
 
 def _grouped(blocks: Sequence[Block]) -> dict[tuple[str, str, int], list[Block]]:
@@ -220,28 +295,31 @@ def measured(minutes: float, hour: str, seed: int) -> Iterator[Block]:
     from fixtures.targets.local import Local
 
     draw, until_s, number = random.Random(seed), time.monotonic() + 60 * minutes, 0
-    every = [(workload, *layout) for workload in WORKLOADS for layout in LAYOUTS]
+    every = [(name, *layout, tweakset) for name in WORKLOADS for layout in LAYOUTS for tweakset in {"", EFFECTS.get(name, "")}]
     with tempfile.TemporaryDirectory(prefix="deeptweak-", dir=".") as folder, contextlib.closing(Local(Path(folder))) as target:
         target.open("layouts", [], {})
         while time.monotonic() < until_s:
-            for workload, slice_steps, slices in draw.sample(every, len(every)):
+            for workload, slice_steps, slices, tweakset in draw.sample(every, len(every)):
                 number += 1
-                yield _block(target, hour, _arms(workload, slice_steps, slices, number))
+                changed = [tweakset] * CHANGED if tweakset else []
+                names = [*changed, *[STOCK] * (PROCESSES - len(changed))]
+                yield _block(target, hour, names, _arms(target, workload, (slice_steps, slices), names, number))
 
 
-def _arms(workload: str, slice_steps: int, slices: int, number: int) -> list[Arm]:
-    from fixtures import workloads
+def _arms(target: Local, workload: str, layout: tuple[int, int], names: Sequence[str], number: int) -> list[Arm]:
+    from fixtures import tweaks, workloads
     from fixtures.targets._turns import Arm
     from fixtures.terms import Cell, Order
     from fixtures.tweaks.local import Plan
 
-    case = workloads.load(workload)
+    case, (slice_steps, slices) = workloads.load(workload), layout
     warmup = int(workloads.of(case).params["warmup_steps"])
     order = Order(case, slice_steps * slices, warmup, SEEDS_APART * number, slice_steps=slice_steps)
-    return [Arm(Cell("layouts", workload, f"equal-{place}", number, place, 1), Plan(), order) for place in range(PROCESSES)]
+    plans = {name: Plan() if name == STOCK else target.plan(tweaks.resolve(name)[0]) for name in names}
+    return [Arm(Cell("layouts", workload, f"{name}-{at}", number, at, 1), plans[name], order) for at, name in enumerate(names)]
 
 
-def _block(target: Local, hour: str, arms: Sequence[Arm]) -> Block:
+def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[Arm]) -> Block:
     from fixtures.terms import Refused
 
     begun_s = time.monotonic()
@@ -254,7 +332,7 @@ def _block(target: Local, hour: str, arms: Sequence[Arm]) -> Block:
     steps_s = [[float(f"{step.wall_s:.{DIGITS}g}") for step in run.steps if not step.warmup] for run in runs]
     others = [[one.others_cpu_s for one in arm.slices] for arm in arms]
     start_s = cell_s - (turns_s[-1] - turns_s[0]) / len(arms)
-    return Block(hour, order.case.id, order.slice_steps, round(start_s, 3), round(cell_s, 3), steps_s, others)
+    return Block(hour, order.case.id, order.slice_steps, names, round(start_s, 3), round(cell_s, 3), steps_s, others)
 
 
 def main() -> None:
@@ -265,14 +343,18 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0, help="how long (default: 30)")
     parser.add_argument("--hour", default="quiet", help="what kind of hour it is, in a word")
     parser.add_argument("--seed", type=int, default=1, help="order of workloads and layouts")
+    parser.add_argument("--runs", nargs="+", metavar="RUN", help="saved runs: what their untouched arms scatter by")
     line = parser.parse_args()
+    if line.runs:
+        print("\n".join(table_of_runs([*load_each(line.runs, [])])))
+        return
     if line.measure:
         with lzma.open(line.measure, "wt", encoding="utf-8") as out:
             for block in measured(line.minutes, line.hour, line.seed):
                 out.write(json.dumps(asdict(block), separators=(",", ":")) + "\n")
         return
     blocks = stored(line.file)
-    for made in (table_of_components, table, table_of_estimators):
+    for made in (table_of_components, table, table_of_effects, table_of_estimators):
         print("\n".join(made(blocks)), end="\n\n")
 
 

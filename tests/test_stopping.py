@@ -89,11 +89,9 @@ def test_a_workload_whose_whole_first_block_failed_has_no_other(tmp_path: Path, 
 
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """The second workload's blocks come three times as often: by the third cell the budget is spent. Its torch may be missing here."""
+    """By the third cell the budget is spent. The second workload's torch may be missing here."""
     monkeypatch.setattr(Workload, "missing_package", lambda _: None)
     run = run_of(tmp_path, "malloc-hugepages", "idle,cnn_train", design="turns", budget_s=Limit(2.0, "2s"), seed=seed)
-    often = [cell.workload for cell in run.cells.values() if run.in_first_pass(cell) and cell.tweakset == "stock"]
-    assert sorted(often) == ["cnn_train"] * 3 + ["idle"]
     measured = play(run, lambda _: 1.0)
     assert {(cell.workload, cell.block) for cell in measured} == {("idle", 1), ("cnn_train", 1)}
 

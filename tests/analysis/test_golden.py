@@ -19,7 +19,7 @@ from tests.needs import REFERENCE
 
 HOUSE = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-RUNS = sorted((HOUSE / "data/runs").glob("*.json"))
+RUNS = sorted(path for path in (HOUSE / "data/runs").iterdir() if path.name.endswith((".json", ".json.xz")))
 # Others' data; those of the power caps have golden values of their own, which the original programs made.
 REFERENCES = {
     "deeptweak": ("show", "deeptweak/one_node_one_gpu"),
@@ -85,9 +85,9 @@ def compare(new: list[Row], name: str, request: pytest.FixtureRequest) -> None:
     assert [(a, b) for a, b in zip(new, old, strict=True) if len(a) != len(b) or not all(map(close, a, b))] == []
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("run", RUNS, ids=lambda path: path.name.partition(".json")[0])
 def test_the_numbers_of_a_run_are_those_of_before(run: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
-    compare(list(lines_of(("show", *MEANS), run, capsys)), run.stem, request)
+    compare(list(lines_of(("show", *MEANS), run, capsys)), run.name.partition(".json")[0], request)
 
 
 @pytest.mark.needs("reference")
