@@ -34,19 +34,6 @@ def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[st
     assert [c.order for c in found] == list(range(1, len(found) + 1))
 
 
-@given(NAMES, SETS, BLOCKS, SEEDS)
-def test_a_workload_that_needs_more_blocks_has_them_in_each_pass(workloads: list[str], sets: list[str], passes: int, seed: int) -> None:
-    """Three of `cnn`, numbered on; whatever ends the run early, no pass has begun before the one before it was over."""
-    found = randomized_blocks("study", every_pair(workloads, sets), passes, seed, {"cnn": 3})
-    for number in range(1, passes + 1):
-        size = len(found) // passes
-        here = found[(number - 1) * size : number * size]
-        blocks = {(cell.workload, cell.block) for cell in here}
-        assert blocks == {(w, n) for w in workloads for n in ([3 * number - 2, 3 * number - 1, 3 * number] if w == "cnn" else [number])}
-    assert len({cell.id for cell in found}) == len(found)
-    assert [cell.order for cell in found] == list(range(1, len(found) + 1))
-
-
 def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
     with pytest.raises(BadInput, match=r"--blocks=99999999999: .* a run has 20,000 at most"):
         randomized_blocks("study", every_pair(["cnn"], []), 99999999999, 1)

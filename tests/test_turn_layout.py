@@ -67,8 +67,8 @@ def test_where_the_budget_has_room_for_few_blocks_cells_are_shorter() -> None:
     assert steps[0] > steps[-1] >= FEWEST_STEPS
 
 
-@pytest.mark.parametrize(("switch_s", "slice_steps"), [(0.004, 1), (0.006, 2), (0.011, 4), (0.021, 8)])
-def test_a_slice_is_as_long_as_keeps_switches_to_a_tenth(switch_s: float, slice_steps: int) -> None:
+@pytest.mark.parametrize(("switch_s", "slice_steps"), [(0.004, 1), (0.008, 2), (0.016, 4), (0.031, 8)])
+def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(switch_s: float, slice_steps: int) -> None:
     layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 17)
     assert layout.slice_steps == slice_steps
     assert switch_s <= OVERHEAD * slice_steps * TYPICAL.step_s

@@ -250,7 +250,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_read(tmp_path: Path, capsys: py
 def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
     """The committed runs, two days apart: with cells as replicates each p is below 0.05, and stock 11 to 43 % slower than itself."""
     runs = Path(__file__).parents[2] / "data" / "runs"
-    old, new = (read_arm(str(runs / f"turns_2026-11-{day}_amd-epyc-2cpu.json"), []) for day in (25, 27))
+    old, new = (read_arm(str(runs / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"), []) for day, packed in ((25, ""), (27, ".xz")))
     comparisons = compare_arms(old, [new])
     assert {one.verdict for one in comparisons} == {"not comparable"}
     stocks = [one for one in comparisons if one.tweakset in ("stock", "stock-again")]

@@ -17,7 +17,7 @@ from analysis.compare import compare
 from analysis.labels import label_of
 from analysis.machine import machine_of
 from analysis.stats.adjust import holm
-from analysis.terms import Applied, Cell, Comparison, Metric, Refused, Run
+from analysis.terms import Applied, Comparison, Metric, Refused, Run
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
@@ -151,9 +151,10 @@ def gather(runs: Iterable[Run], tweaksets: Sequence[str] = (), workloads: Sequen
             named = comparison.tweakset in (tweaksets or (comparison.tweakset,)) and comparison.workload in (
                 workloads or (comparison.workload,)
             )
-            if comparison.guard or comparison.untouched or not named:
+            asks = run.tweaksets[comparison.tweakset]
+            if comparison.guard or not named or not (asks.requested or asks.scripts):
                 continue
-            if reason := _why_silent(run, comparison):
+            if reason := _why_silent(comparison):
                 silent[f"{_name(run)}, {undigested(comparison.workload)}", reason].append(comparison.tweakset)
             elif comparison.primary:
                 key = comparison.workload, comparison.tweakset
@@ -183,17 +184,11 @@ def _name(run: Run) -> str:
     return run.origin.rpartition("/")[2].removesuffix(".json")
 
 
-def _why_silent(run: Run, comparison: Comparison) -> str:
+def _why_silent(comparison: Comparison) -> str:
     """Why a run says nothing of this contrast; "" where it does."""
     if comparison.verdict == "not comparable" or comparison.primary is None:
         return comparison.reason.rstrip(".")
-    cells = [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, comparison.tweakset)]
-    return "its settings are in force there anyway, so it changes nothing" if cells and all(map(_changes_nothing, cells)) else ""
-
-
-def _changes_nothing(cell: Cell) -> bool:
-    applied = cell.applied
-    return bool(applied and applied.requested and not applied.side_effects and applied.already_in_force >= applied.requested.keys())
+    return "its settings are in force there anyway, so it changes nothing" if comparison.untouched else ""
 
 
 def _conditions(run: Run, comparison: Comparison) -> tuple[object, ...]:

@@ -148,7 +148,8 @@ def test_grouped_runs_say_less_of_another_machine() -> None:
     gains: Mapping[str, float] = {"a": 0.10, "b": 0.02, "c": 0.07}
     runs = [run(10 * at + day, gain, named(name)) for at, (name, gain) in enumerate(gains.items()) for day in range(3)]
     flat, grouped = gather(runs).evidence[0].over, gather(runs, by="machine").evidence[0].over
-    assert flat and grouped
+    assert flat
+    assert grouped
     assert (flat.df, grouped.df) == (8, 2)
     assert grouped.high - grouped.low > 2 * (flat.high - flat.low)
 

@@ -131,7 +131,7 @@ def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(twea
 
 def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     """Two runs alone are undecided, since nothing tells the tweak from the day; each relative to its own stock they are comparable."""
-    stored, now = (RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json" for day in (25, 27))
+    stored, now = (RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}" for day, packed in ((25, ""), (27, ".xz")))
     slow = [f"{stored}:malloc-keep-memory", f"{now}:stock-again", "--max-regression", "10%", "--workloads", "cnn_train"]
     assert main(["gate", *slow]) == 3
     assert main(["gate", *slow, "--relative-to", "stock"]) == 1
