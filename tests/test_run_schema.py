@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import lzma
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -25,9 +26,16 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 DATA = Path(__file__).parents[1] / "data"
 # Files of `harness-*` are pytest-benchmark's alone.
-RUNS = sorted(path for path in (DATA / "runs").glob("*.json") if not path.name.startswith("harness-"))
+SAVED = (".json", ".json.xz")
+RUNS = sorted(path for path in (DATA / "runs").iterdir() if path.name.endswith(SAVED) and not path.name.startswith("harness-"))
 SCHEMA: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def alone(path: Path) -> Any:
+    """The JSON of a saved run, without the record beside it."""
+    content = path.read_bytes()
+    return json.loads(lzma.decompress(content) if path.suffix == ".xz" else content)
 
 
 def in_schema() -> dict[str, Mapping[str, Any]]:
@@ -108,7 +116,7 @@ def test_a_committed_run_obeys_the_schema(path: Path) -> None:
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_the_json_of_a_committed_run_alone_has_what_was_measured(path: Path) -> None:
     """Metrics, telemetry and settings in force for pytest-benchmark, jq and pandas; `stats` are those of the measured steps."""
-    alone = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
+    alone = alone(path)["benchmarks"]
     whole: Any = parsed(path)
     for one, full in zip(alone, whole["benchmarks"], strict=True):
         assert {"metrics", "telemetry", "tweak"} <= one["extra_info"].keys()
@@ -124,12 +132,12 @@ def test_the_files_of_data_runs_belong_to_its_runs_and_are_small() -> None:
     for path in RUNS:
         ours = cast("Any", parsed(path))["deeptweak"]
         named += [ours["telemetry_file"]] if ours["telemetry_file"] else []
-        named.append(json.loads(path.read_text(encoding="utf-8"))["deeptweak"]["record_file"])
+        named.append(alone(path)["deeptweak"]["record_file"])
     for file in named:
         content = (DATA / "runs" / file["name"]).read_bytes()
         assert (hashlib.sha256(content).hexdigest(), len(content)) == (file["sha256"], file["bytes"])
     files = [path for path in (DATA / "runs").iterdir() if path.is_file()]
-    assert {path.name for path in files if path.suffix == ".xz"} == {file["name"] for file in named}
+    assert {path.name for path in files if path.suffixes[-2:] == [".jsonl", ".xz"]} == {file["name"] for file in named}
     assert sum(path.stat().st_size for path in files) <= 4 * 2**20
 
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from analysis.answer import Answer
 
-FEWEST_RUNS = 3
-
 
 def over_runs(runs: Sequence[Run]) -> tuple[Answer, Callable[[], Figure]] | None:
     """What several runs say together, and what draws it; None of fewer than three that have an effect in common."""
+    from .random_effects import FEWEST_RUNS
+
     if len(runs) < FEWEST_RUNS:
         return None
     from .answer import answer

@@ -21,8 +21,7 @@ from analysis.terms import Applied, Comparison, Metric, Refused, Run
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
-from . import FEWEST_RUNS
-from .random_effects import Estimate, estimate, is_grouped, means_without_each
+from .random_effects import FEWEST_RUNS, Estimate, estimate, is_grouped, means_without_each
 
 if TYPE_CHECKING:
     from analysis.terms import Effect

@@ -24,13 +24,12 @@ import numpy as np
 
 from control.t_test import ALPHA, t_quantile, t_tail
 
-from . import FEWEST_RUNS
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
+FEWEST_RUNS = 3
 FEWEST_GROUPS = 3  # of two runs or more each, or it is not known how far groups differ
 WIDEST = 4.0  # times the variance of the effects: no variance between runs is looked for beyond
 LEAST_SHARE = 1e-9  # of that: as good as none

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis.studies.evidence import FEWEST_RUNS
-from analysis.studies.evidence.random_effects import estimate, is_grouped, means_without_each, next_run, variance_between
+from analysis.studies.evidence.random_effects import FEWEST_RUNS, estimate, is_grouped, means_without_each, next_run, variance_between
 
 # Trials of a vaccine (Colditz et al., JAMA 1994): cases and others among the vaccinated, and among the controls.
 TRIALS = [
