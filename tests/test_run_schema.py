@@ -116,9 +116,9 @@ def test_a_committed_run_obeys_the_schema(path: Path) -> None:
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_the_json_of_a_committed_run_alone_has_what_was_measured(path: Path) -> None:
     """Metrics, telemetry and settings in force for pytest-benchmark, jq and pandas; `stats` are those of the measured steps."""
-    alone = alone(path)["benchmarks"]
+    without = alone(path)["benchmarks"]
     whole: Any = parsed(path)
-    for one, full in zip(alone, whole["benchmarks"], strict=True):
+    for one, full in zip(without, whole["benchmarks"], strict=True):
         assert {"metrics", "telemetry", "tweak"} <= one["extra_info"].keys()
         measured_s = record.rounds_s(full["extra_info"])
         assert one["stats"]["rounds"] == len(measured_s)
