@@ -134,6 +134,14 @@ def load_each(names: Sequence[str], refused: list[str]) -> Iterator[Run]:
             refused.append(" ".join(str(error).splitlines()))
 
 
+def load_some(names: Sequence[str], refused: list[str]) -> list[Run]:
+    """Read runs as `load_each` does. Raises: Refused, where none can be read."""
+    result = list(load_each(names, refused))
+    if not result:
+        raise Refused(f"{', '.join(names)}: no run could be used. {' '.join(refused)}".rstrip())
+    return result
+
+
 def read_each(runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]) -> list[tuple[Run, Reading]]:
     """Read something of each run; a run that has none is a line of `refused`. Raises: Refused, with the first reason, where none has."""
     result = []

@@ -147,6 +147,10 @@ def probability(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def ended(text: str) -> str:
     return f"{text.rstrip('.')}."
 

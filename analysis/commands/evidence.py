@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.answer import Answer
-from analysis.load import load_each
+from analysis.load import load_some
 from analysis.subcommands import EXIT_CODES, option, picture_file, signature
 from analysis.terms import Refused
 from analysis.wording import joined_names, parse_names, suggestion
@@ -46,9 +46,7 @@ def run(
     from analysis.studies.evidence.evidence import gather
 
     refused: list[str] = []
-    loaded = list(load_each(runs, refused))
-    if not loaded:
-        raise Refused(f"{', '.join(runs)}: no run could be used. {' '.join(refused)}".rstrip())
+    loaded = load_some(runs, refused)
     sets = _known("tweak set", tweaksets, {name for each in loaded for name in each.tweaksets})
     names = _known("workload", workloads, {name for each in loaded for name in each.workloads})
     gathered = gather(loaded, sets, names, by or "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from analysis.answer import Answer
 from analysis.files import damaged
-from analysis.load import load, load_each
+from analysis.load import load, load_some
 from analysis.subcommands import option, signature
 from analysis.terms import Refused
 from analysis.wording import parse_percent
@@ -66,10 +66,7 @@ def _next_hour(names: list[str]) -> Answer:
     from analysis.studies.evidence.evidence import gather
 
     refused: list[str] = []
-    loaded = list(load_each(names, refused))
-    if not loaded:
-        raise Refused(f"{', '.join(names)}: no run could be used. {' '.join(refused)}".rstrip())
-    return replace(next_hour.answer(gather(loaded)), refused=refused)
+    return replace(next_hour.answer(gather(load_some(names, refused))), refused=refused)
 
 
 def _effect(text: str) -> float:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, bullets
 from analysis.labels import label_of
-from analysis.wording import bracket, number, probability
+from analysis.wording import bracket, counted, number, probability
 from control.names import first_few, undigested
 
-from .evidence import COLUMNS, NAMED, too_few_groups, values_of
+from .evidence import NAMED, too_few_groups, values_of
 
 if TYPE_CHECKING:
     from .evidence import Evidence, Gathered
@@ -55,8 +55,8 @@ def _headline(gathered: Gathered, evidence: Sequence[Evidence]) -> str:
     machines = len(values_of(runs, "machine"))
     where = f" on {machines} machines" if machines > 1 else ""
     settled = sum(one.word in LISTED for one in evidence)
-    of_days = f"{_counted(len(runs), 'run')} of {_counted(len(days), 'day')}{span}{where}"
-    return f"{of_days}: {settled} of {_counted(len(evidence), 'effect')} settled."
+    of_days = f"{counted(len(runs), 'run')} of {counted(len(days), 'day')}{span}{where}"
+    return f"{of_days}: {settled} of {counted(len(evidence), 'effect')} settled."
 
 
 def _findings(evidence: Sequence[Evidence]) -> Iterator[Line]:
@@ -180,7 +180,7 @@ def _data(one: Evidence) -> dict[str, object]:
         "runs_helped": one.helped,
         "more_runs": one.more_runs,
         "runs": [
-            {"run_id": each.run.run_id, "origin": each.run.origin, "log_gain": each.gain, "log_se": each.error, **_columns(each.columns)}
+            {"run_id": each.run.run_id, "origin": each.run.origin, "log_gain": each.gain, "log_se": each.error, **each.columns}
             for each in one.contributions
         ],
     }
@@ -204,11 +204,6 @@ def _data(one: Evidence) -> dict[str, object]:
     return result
 
 
-def _columns(columns: object) -> dict[str, str]:
-    values = dict(columns) if isinstance(columns, dict) else {}
-    return {name: values[name] for name in COLUMNS if name in values}
-
-
 def _flat(evidence: Sequence[Evidence]) -> Table:
     """A row for each effect, numbers as they are."""
     names = ("workload", "tweakset", "runs", "gain", "low", "high", "next_low", "next_high", "tau_log", "p_adjusted", "verdict")
@@ -220,7 +215,3 @@ def _flat(evidence: Sequence[Evidence]) -> Table:
             figures = [*(math.expm1(value) for value in (over.mean, over.low, over.high, over.next_low, over.next_high)), over.tau]
         rows.append([one.workload, one.name, len(one.contributions), *figures, one.p_adjusted, one.word])
     return Table([Column(name, name, left=name in ("workload", "tweakset", "verdict")) for name in names], rows)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from analysis.compare import compare
-from analysis.labels import label_of
 from analysis.machine import machine_of
 from analysis.stats.adjust import holm
 from analysis.terms import Applied, Comparison, Metric, Refused, Run
+from analysis.wording import counted
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
@@ -247,7 +247,7 @@ def _worded(one: Evidence, family: int) -> Evidence:
     over, runs = one.over, len(one.contributions)
     if over is None:
         needed = FEWEST_RUNS - runs
-        return replace(one, reason=f"{_counted(runs, 'run')}: how far days differ takes {FEWEST_RUNS}; {needed} more would do.")
+        return replace(one, reason=f"{counted(runs, 'run')}: how far days differ takes {FEWEST_RUNS}; {needed} more would do.")
     edge = math.log1p(one.margin)
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
     word: Word = "can't tell yet"
@@ -261,7 +261,7 @@ def _worded(one: Evidence, family: int) -> Evidence:
         word = "helps on average" if over.mean > 0 else "harms on average"
     differs_by = _explained(one) if over.q_p < ALPHA else ""
     more = more_runs(one, family) if word == "can't tell yet" else None
-    undecided = f"about {_counted(more, 'more run')}, each on another day, would." if more else f"more than {MOST_MORE:,} runs would."
+    undecided = f"about {counted(more, 'more run')}, each on another day, would." if more else f"more than {MOST_MORE:,} runs would."
     return replace(one, word=word, more_runs=more, differs_by=differs_by, reason=REASONS.get(word, undecided))
 
 
@@ -318,10 +318,6 @@ def _between(groups: Sequence[Sequence[Contribution]]) -> float:
     return float(fdtrc(len(groups) - 1, (len(groups) ** 2 - 1) / (3 * unsure), between / scale))
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def too_few_groups(one: Evidence) -> bool:
     """Whether grouping was asked for, and there are too few groups of several runs."""
     return bool(one.by) and not is_grouped([each.columns[one.by] for each in one.contributions])
@@ -330,7 +326,3 @@ def too_few_groups(one: Evidence) -> bool:
 def values_of(runs: Sequence[Run], column: str) -> Counter[str]:
     """What runs have in a column, and how many have each."""
     return Counter(COLUMNS[column](run) for run in runs)
-
-
-def metric_label(one: Evidence) -> str:
-    return label_of(one.metric)

@@ -90,19 +90,14 @@ def answer(gathered: Gathered) -> Answer:
         findings=[Line(headline, tone="strong")],
         sections=[Section("", [Table(columns, rows)])],
         legend=list(_legend()),
-        data={
-            "effects": [
-                {"workload": one.workload, "tweakset": one.tweakset, "log_half_width": vars_of(each), "blocks": each.blocks}
-                for one, each in planned
-            ]
-        },
+        data={"effects": [_data(one, each) for one, each in planned]},
         warnings=gathered.notes,
     )
 
 
-def vars_of(each: Outlook) -> dict[str, float]:
-    """The half widths by name."""
-    return {"now": each.now, "today": each.today, "another_day": each.another_day}
+def _data(one: Evidence, each: Outlook) -> dict[str, object]:
+    half_widths = {"now": each.now, "today": each.today, "another_day": each.another_day}
+    return {"workload": one.workload, "tweakset": one.tweakset, "log_half_width": half_widths, "blocks": each.blocks}
 
 
 def _percents(each: Outlook) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
 from analysis.terms import AGAIN, STOCK
-from analysis.wording import digits, probability, size
+from analysis.wording import counted, digits, probability, size
 from control.called import JUDGE
 
 from .effects import Analysis, IoContrast
@@ -23,7 +23,6 @@ from .sentences import (
     amount,
     answers,
     basis,
-    counted,
     findings,
     limits,
     of_factors,

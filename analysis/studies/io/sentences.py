@@ -16,7 +16,7 @@ from analysis.answer import Line, Word
 from analysis.stats.adjust import holm
 from analysis.stats.estimate import FEWEST_CHANGES, Change, Estimate, change_of, differences
 from analysis.terms import AGAIN, STOCK, NotComparable
-from analysis.wording import bracket, digits, number, percent, probability, unsigned
+from analysis.wording import bracket, counted, digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .factors import level_name, level_of, scale_of
@@ -32,10 +32,6 @@ LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s", "mb_per_s_r
 MOST = 3  # names or figures in a line
 MOST_STATES = 4
 OTHERS_SHORT_S = 0.005  # a step's computation below which hand-over and process start are of its own size
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[str], word: str = "and") -> str:
