@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.load import load_each
+from control.t_test import ALPHA, detectable_gain
 from control.turns import additive, round_adjusted_s
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     Estimator = Callable[[Floats, Sequence[Sequence[float | None]]], Floats]
 
 SAVED = Path(__file__).with_name("turn_layouts.jsonl.xz")
+BUILDS = Path(__file__).with_name("turn_layouts_builds.jsonl.xz")
 WORKLOADS = ("lora_finetune", "cnn_train", "ddp_train", "checkpoint_train")
 LAYOUTS = ((1, 40), (2, 20), (4, 10), (8, 5))  # steps of a slice, slices
 PROCESSES, CHANGED = 5, 2  # of a block; of these, under a tweak set
@@ -280,6 +282,34 @@ def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int
     return math.sqrt(pair), math.sqrt(of_slices), math.sqrt(max(0.0, pair - of_slices)), len(pairs)
 
 
+def table_of_builds() -> Iterator[str]:
+    """Write the smallest detectable effects of both builds: the runs' values are beside this file."""
+    values: dict[tuple[int, str], dict[str, dict[str, dict[int, float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    with lzma.open(BUILDS, "rt", encoding="utf-8") as lines:
+        for one in map(json.loads, lines):
+            values[one["pair"], one["build"]][one["workload"]][one["tweakset"]][one["block"]] = math.log(one["step_time_s"])
+    yield f"| pair, build | median | worst | {' | '.join(f'`{name}`' for name in WORKLOADS)} |"
+    yield f"|---|---|---|{'---|' * len(WORKLOADS)}"
+    for (pair, build), of_workloads in sorted(values.items()):
+        found = detectable(of_workloads)
+        every = [value for own in found.values() for value in own]
+        shown = [np.median(every), max(every), *(np.median(found[name]) for name in WORKLOADS)]
+        yield f"| {pair}, {build} | {' | '.join(f'{PER_CENT * value:.1f}' for value in shown)} |"
+
+
+def detectable(of_workloads: Mapping[str, Mapping[str, Mapping[int, float]]]) -> dict[str, list[float]]:
+    """Return the smallest detectable gain of each contrast, among all of a run; values are by tweak set and block, on the log scale."""
+    untouched = ("stock", "stock-again")
+    family = sum(len(arms) - len(untouched) for arms in of_workloads.values())
+    found = defaultdict(list)
+    for workload, arms in of_workloads.items():
+        for name in arms.keys() - set(untouched):
+            blocks = sorted(arms[name].keys() & arms["stock"].keys() & arms["stock-again"].keys())
+            gains = [arms[name][block] - sum(arms[one][block] for one in untouched) / 2 for block in blocks]
+            found[workload].append(detectable_gain(float(np.std(gains, ddof=1)), len(blocks), ALPHA / family))
+    return found
+
+
 def _grouped(blocks: Sequence[Block]) -> dict[tuple[str, str, int], list[Block]]:
     found: dict[tuple[str, str, int], list[Block]] = defaultdict(list)
     for block in blocks:
@@ -356,6 +386,8 @@ def main() -> None:
     blocks = stored(line.file)
     for made in (table_of_components, table, table_of_effects, table_of_estimators):
         print("\n".join(made(blocks)), end="\n\n")
+    if line.file == SAVED:
+        print("\n".join(table_of_builds()))
 
 
 if __name__ == "__main__":
