@@ -1,4 +1,4 @@
-"""How often `evidence` is wrong, on simulated runs: the table of docs/evidence.md (`python -m docs.evidence_errors`, minutes; 300 sets a row)."""
+"""How often `evidence` is wrong, on simulated runs (docs/evidence.md): `python -m docs.evidence_errors`, minutes; 300 sets a row."""
 
 from __future__ import annotations
 
