@@ -99,9 +99,9 @@ def _of_group(
     levels = dict.fromkeys(group[arm].dropna())
     for metric, scale in metrics.items():
         known = group[group[metric].notna()]
-        of_place: dict[object, dict[tuple[object, ...], float]] = {
-            level: _means(own, metric, scale, within) for level, own in known.groupby(arm, sort=False)
-        }
+        of_place: dict[object, dict[tuple[object, ...], float]] = {}
+        for level, own in known.groupby(arm, sort=False):
+            of_place[level] = _means(own, metric, scale, within)
         units = dict(zip(_keys(known, within), _keys(known, unit), strict=True))
         before = of_place.get(baseline, {})
         for level in levels:
