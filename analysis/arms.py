@@ -21,7 +21,6 @@ FEWEST_VALUES, FEW_TICKS = 2, 50
 SAME_TIME = 1e-9  # of the longest: less is rounding
 CERTAIN = 28.0  # so many natural units of order, 40 bits, come about twice in no history
 SHOWN_NAMES = 12  # in an error
-BESIDE = "side by side"  # the workload that workloads are set against each other under
 TOGETHER = " + "  # between the names of arms that are the baseline together
 BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs
 DEEPTWEAK = "deeptweak-csv"
@@ -122,27 +121,6 @@ def split(text: str) -> tuple[str, str | None]:
     if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
         return text, None
     return path, tweakset
-
-
-def of_workloads(arm: Arm, names: Sequence[str]) -> tuple[Arm, Arm]:
-    """Make workloads of the same runs into tweak sets of one workload: the first of `names`, and all of them.
-
-    Raises: UnknownName, where a run lacks one.
-    """
-    runs = []
-    for run in arm.runs:
-        must_have(run, "workload", names, run.workloads)
-        own = [cell for cell in run.cells if cell.workload in names and cell.tweakset == (arm.tweakset or run.baseline)]
-        runs.append(
-            replace(
-                run,
-                workloads={BESIDE: replace(run.workloads[names[0]], name=BESIDE)},
-                tweaksets={name: TweakSet(name) for name in names},
-                cells=tuple(replace(cell, workload=BESIDE, tweakset=cell.workload) for cell in own),
-                baseline=names[0],
-            )
-        )
-    return Arm(arm.label, tuple(runs), names[0]), Arm(arm.label, tuple(runs))
 
 
 def on_one_side(base: Arm, candidate: Arm) -> list[str]:

@@ -91,11 +91,11 @@ def _number(word: str) -> int | str:
 def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
     """Whether two arms ran on one and the same untouched machine, so that any difference between them is noise.
 
-    True where no monitor ran, values asked for stood there already, boot tokens were those of one boot shared by both, and the
-    workloads' limits were equal. Scripts count by what they were seen to do: where no cell shows a changed tunable, none gets credit for
-    chance.
+    True where tweak sets are compared, no monitor ran, values asked for stood there already, boot tokens were those of
+    one boot shared by both, and the workloads' limits were equal. Scripts count by what they were seen to do: where no
+    cell shows a changed tunable, none gets credit for chance.
     """
-    if any(arm.monitor for arm in arms):
+    if any(arm.monitor or arm.level_of for arm in arms):
         return False
     boots = set()
     for pair in pairs:

@@ -179,6 +179,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 candidate_run=candidate.label.removesuffix(f":{candidate.tweakset}"),
                 baseline_arms=() if guard else together,
                 guard=guard,
+                level_of=other.tweakset.level_of,
             )
             yield draft, (side(base, study, workload, against), other)
 

@@ -67,11 +67,12 @@ class Names:
         runs = {comparison.candidate_run for comparison in comparisons}
         self._stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
         self.heads = ["workload"] * (len(self._workloads) > 1) + ["run"] * (len(runs) > 1)
+        noun = next((comparison.level_of for comparison in comparisons), "") or "tweak set"
         sets = {comparison.tweakset for comparison in comparisons}
         if len(sets) > 1 or not self.heads:
-            self.heads.append("tweak set")
+            self.heads.append(noun)
         elif names := sets - {comparison.baseline for comparison in comparisons}:
-            self.common = ", ".join(filter(None, [self.common, f"tweak set {names.pop()}"]))
+            self.common = ", ".join(filter(None, [self.common, f"{noun} {names.pop()}"]))
 
     def part(self, comparison: Comparison, head: str) -> str:
         if head == "workload":

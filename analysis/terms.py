@@ -71,7 +71,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TweakSet:
-    """A manifest that was measured, or a `monitor` in its place; with nothing at all it is the untouched machine."""
+    """A manifest that was measured, or a `monitor` in its place; with nothing at all it is the untouched machine.
+
+    `level_of` is the column of which it is a level, where something else than a tweak set is compared (`arm_column`).
+    """
 
     name: str
     requested: tuple[Setting, ...] = ()
@@ -81,6 +84,7 @@ class TweakSet:
     sha256: str | None = None
     warnings: tuple[str, ...] = ()
     monitor: str = ""
+    level_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +296,7 @@ class Comparison:
     baseline_run, candidate_run: where the arms came from
     baseline_arms: the untouched arms that are the baseline together, where there are several
     guard: whether this is the contrast between those arms, in no family and judged by its own p
+    level_of: the column of which baseline and tweak set are levels (`--arm`), empty where they are tweak sets
     verdict, reason, notes: the word, the sentence that justifies it, what to know besides
     primary_metric: the metric declared before the run, on which the verdict stands; as `metric` of an effect
     primary, second, others: effects in the primary metric, in the other summary, in further metrics that were asked for;
@@ -335,3 +340,4 @@ class Comparison:
     carry_over: tuple[float, float, float] | None = None
     baseline_arms: tuple[str, ...] = ()
     guard: bool = False
+    level_of: str = ""

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
-from analysis.arms import Arm, of_workloads, on_one_side, read_arm
+from analysis.arm_column import TWEAKSET, WORKLOAD, by_column
+from analysis.arms import Arm, on_one_side, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
 from analysis.order import HELP as ORDER_HELP
 from analysis.order import ORDERS, arms_in_order
+from analysis.pairing import metric_named
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature
 from analysis.terms import Comparison, Refused, UnknownName
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     import argparse
 
 
-BOTH = 2
 ANSWERS = True
 GROUP = "run"
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
@@ -39,7 +40,8 @@ examples:
   {JUDGE} compare before.json after.json                 each tweak set with its like in another run
   {JUDGE} compare before.json after.json --relative-to stock   … freed of drift between the runs
   {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
-  {JUDGE} compare 'runs/*.json' --arm 'sort a' --arm 'sort b'  two commands that each hyperfine file has
+  {JUDGE} compare jobs.json --arm policy --baseline fifo       levels of a parameter, each with its like
+  {JUDGE} compare 'runs/*.json' --arm workload --baseline 'sort a'  commands that each hyperfine file has
   {JUDGE} compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
 
 Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
@@ -52,7 +54,9 @@ def run(
     base: str = option("BASE", "what to compare with"),
     candidates: list[str] = option("CAND", "what to compare", nargs="*"),
     *,
-    baseline: str | None = option("TWEAKSET", "inside one run: compare with this tweak set (default: stock, or as declared)"),
+    baseline: str | None = option(
+        "NAME", "inside one run: compare with this tweak set (default: stock, or as declared), or level of --arm"
+    ),
     tweaks: tuple[str, ...] = option("NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()),
     workloads: tuple[str, ...] = option("NAMES", "only these workloads, separated by commas", type=parse_names, default=()),
     relative_to: str | None = option(
@@ -64,9 +68,12 @@ def run(
         choices=list(ADJUSTMENTS),
         default="holm",
     ),
-    arm: list[str] = option(
-        "NAME", "compare workloads of BASE with each other: the first is the baseline (repeat it)", action="append", default=[]
+    arm: str = option(
+        "COLUMN",
+        "what to compare inside BASE: workload, node, or a parameter such as policy or batch_size; default: tweakset",
+        default=TWEAKSET,
     ),
+    metric: str | None = option("NAME", "of --arm: judge by this metric (default: as declared)"),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
 ) -> Answer:
     refused: list[str] = []
@@ -75,8 +82,13 @@ def run(
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
     elif order:
         raise Refused("--order is for one BASE and one CAND.")
-    if arm:
-        base_arm, *arms = _beside(base_arm, arms, arm)
+    if arm != TWEAKSET:
+        if arms:
+            raise Refused(f"--arm={arm} compares inside BASE: name no CAND.")
+        base_arm, *arms = by_column(base_arm, arm, baseline, metric_named(metric) if metric else None, workloads)
+        baseline, workloads = None, () if arm == WORKLOAD else workloads
+    elif metric:
+        raise Refused("--metric needs --arm: tweak sets are judged by the metric that was declared before the run.")
     options = Options(adjustment=adjust, relative_to=relative_to, tweaksets=tweaks, workloads=workloads)
     with damaged(base, "compared"):
         comparisons = _compare(base_arm, arms, baseline, options)
@@ -105,12 +117,6 @@ def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
     if names and not result:
         raise Refused(refused[-1])
     return result
-
-
-def _beside(base: Arm, candidates: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, Arm]:
-    if candidates or len(names) < BOTH:
-        raise Refused("--arm is for workloads of BASE alone; name two of them or more, and no CAND.")
-    return of_workloads(base, names)
 
 
 def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options) -> list[Comparison]:

@@ -89,7 +89,7 @@ def test_two_commands_of_one_file_are_compared(tmp_path: Path, capsys: pytest.Ca
         for one in saved["results"]:
             one["times"] = [time_s + (night * 7 % 5 + len(one["command"]) % 3) * 1e-5 for time_s in one["times"]]
         (tmp_path / f"{night}.json").write_text(json.dumps(saved))
-    words = ["compare", f"{tmp_path}/*.json", "--arm=sleep 0.01", "--arm=sleep 0.02"]
+    words = ["compare", f"{tmp_path}/*.json", "--arm=workload", "--baseline=sleep 0.01"]
     assert main([*words, "--json"]) == 0
     (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert (comparison["baseline"], comparison["tweakset"]) == ("sleep 0.01", "sleep 0.02")
@@ -98,6 +98,8 @@ def test_two_commands_of_one_file_are_compared(tmp_path: Path, capsys: pytest.Ca
     assert gain == pytest.approx(-0.46, abs=0.03)
 
 
-@pytest.mark.parametrize("words", [["--arm=sleep 0.01"], ["--arm=sleep 0.01", "--arm=sleep 0.03"], ["x.json", "--arm=a", "--arm=b"]])
+@pytest.mark.parametrize(
+    "words", [["--arm=workload"], ["--arm=workload", "--baseline=sleep 0.03"], ["x.json", "--arm=workload", "--baseline=a"], ["--arm=wrk"]]
+)
 def test_arms_that_are_not_there_are_refused(words: list[str]) -> None:
     assert main(["compare", str(HYPERFINE), *words]) == 2

@@ -1,0 +1,151 @@
+"""`compare RUN --arm=COLUMN`: the levels of any column, such as a policy or a batch size, as arms of one comparison.
+
+Each level becomes a tweak set of the same run, so that all checks and words of `compare` hold for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from control.names import first_few
+
+from .arms import SHOWN_NAMES, Arm
+from .terms import Metric, Refused, Run, TweakSet, UnknownName, Workload
+from .wording import suggestion
+
+if TYPE_CHECKING:
+    from .terms import Cell
+
+TWEAKSET, WORKLOAD, NODE = "tweakset", "workload", "node"
+PREFIX = "param."
+TOGETHER = "side by side"  # the workload under which workloads are compared with each other
+FEWEST_LEVELS = 2
+
+
+def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()) -> tuple[Arm, Arm]:
+    """Make the levels of a column the tweak sets of an arm's runs: the baseline's level, and all levels.
+
+    Cells are compared where nothing but the column differs: same kind of workload, same other parameters. A parameter
+    that one side does not have (when a fault strikes, where there is none) is no difference. `only` names workloads
+    to leave it at; of the column `workload` these are its levels.
+
+    Raises: UnknownName, where there is no such column or baseline. Refused, where no baseline is named, the column has
+    one level, or all its levels differ in more than the column.
+    """
+    runs, notes = [], dict[str, None]()
+    for run in arm.runs:
+        tweakset = arm.tweakset or run.baseline
+        levels = _levels(run, column, tweakset, only)
+        _must_be_compared(run, column, [*dict.fromkeys(levels.values())], baseline)
+        groups, apart = _groups(run, column, levels, str(baseline))
+        if not groups:
+            raise Refused(f"{run.origin}: {next(iter(apart))}")
+        notes |= dict.fromkeys(apart)
+        runs.append(_relabelled(run, column, tweakset, groups, metric))
+    return Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs), notes=tuple(notes))
+
+
+Place = tuple[str, str | None]  # a workload, and a node where that is the column
+
+
+def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[Place, str]:
+    """The level of each workload (and node) that was measured under the tweak set; a workload without the parameter has none."""
+    cells = [cell for cell in run.cells if cell.tweakset == tweakset and (not only or cell.workload in only)]
+    if column == WORKLOAD:
+        return {(cell.workload, None): cell.workload for cell in cells}
+    if column == NODE:
+        return {(cell.workload, cell.node): cell.node for cell in cells if cell.node is not None}
+    name = column.removeprefix(PREFIX)
+    known = {name: None for cell in cells for name in run.workloads[cell.workload].params}
+    if name not in known:
+        names = {WORKLOAD, NODE, TWEAKSET, *known}
+        there = first_few(sorted(names), SHOWN_NAMES)
+        raise UnknownName(f"{run.origin}: no column {column!r}; it has {there}.{suggestion(name, names)}")
+    return {
+        (cell.workload, None): str(params[name]) for cell in cells if (params := run.workloads[cell.workload].params).get(name) is not None
+    }
+
+
+def _must_be_compared(run: Run, column: str, levels: Sequence[str], baseline: str | None) -> None:
+    there = first_few(sorted(levels), SHOWN_NAMES)
+    if baseline is None:
+        raise Refused(f"--arm={column} needs --baseline with one of its levels: {there}.")
+    if baseline not in levels:
+        raise UnknownName(f"{run.origin}: {column} is never {baseline!r}; it is {there}.{suggestion(baseline, levels)}")
+    if len(levels) < FEWEST_LEVELS:
+        raise Refused(f"{run.origin}: {column} is {baseline} in every cell, so there is nothing to compare it with.")
+
+
+# By the baseline's workload: the name of each arm in it, and the workload and node it is made of.
+Groups = dict[str, dict[str, Place]]
+
+
+def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -> tuple[Groups, list[str]]:
+    if column == WORKLOAD:
+        return {TOGETHER: {level: place for place, level in sorted(levels.items(), key=lambda one: one[1] != baseline)}}, []
+    bases = [place for place, level in levels.items() if level == baseline]
+    groups: Groups = {}
+    apart = []
+    for place, level in levels.items():
+        if level == baseline:
+            continue
+        differ = {base: [*_differences(run, column, base, place)] for base in bases}
+        matched = [base for base in bases if not differ[base]]
+        for base in matched:
+            arms = groups.setdefault(base[0], {baseline: base})
+            arms[_free_name(run, level, place, arms)] = place
+        if not matched:
+            least = min(differ.values(), key=len)
+            apart.append(f"{column} {level} is left out: its cells differ from {baseline}'s in {', '.join(least)} too.")
+    return groups, apart
+
+
+def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[str]:
+    """Name what differs between two workloads besides the column."""
+    first, second = (run.workloads[place[0]] for place in (base, other))
+    if _kind(first) != _kind(second):
+        yield WORKLOAD
+    for name in first.params.keys() & second.params.keys() - {column.removeprefix(PREFIX)}:
+        values = first.params[name], second.params[name]
+        if None not in values and values[0] != values[1]:
+            yield name
+
+
+def _kind(workload: Workload) -> str:
+    return workload.name.partition(":")[0]
+
+
+def _free_name(run: Run, level: str, place: Place, taken: Mapping[str, Place]) -> str:
+    """Name an arm by its level; where one of that level is there already, by what else sets it apart."""
+    if level not in taken:
+        return level
+    first, second = (run.workloads[name].params for name in (taken[level][0], place[0]))
+    return f"{level} ({', '.join(f'{name}={value}' for name, value in second.items() if value != first.get(name))})"
+
+
+def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Metric | None) -> Run:
+    own: dict[Place, list[Cell]] = {}
+    for cell in run.cells:
+        if cell.tweakset == tweakset:
+            own.setdefault((cell.workload, cell.node if column == NODE else None), []).append(cell)
+    names = dict.fromkeys(name for arms in groups.values() for name in arms)
+    first = next(iter(next(iter(groups.values())).values()))[0]
+    return replace(
+        run,
+        studies={name: replace(study, baseline=(), primary=metric or study.primary) for name, study in run.studies.items()},
+        workloads={group: _workload(run.workloads.get(group, run.workloads[first]), group, metric) for group in groups},
+        tweaksets={name: TweakSet(name, level_of=column) for name in names},
+        cells=tuple(
+            replace(cell, workload=group, tweakset=name)
+            for group, arms in groups.items()
+            for name, place in arms.items()
+            for cell in own[place]
+        ),
+        baseline=next(iter(names)),
+    )
+
+
+def _workload(made_of: Workload, name: str, metric: Metric | None) -> Workload:
+    return replace(made_of, name=name, primary=metric or made_of.primary)

@@ -1,0 +1,94 @@
+"""`compare RUN --arm=COLUMN`: levels of any column, judged like tweak sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.arm_column import by_column
+from analysis.arms import Arm
+from analysis.cells import cells
+from analysis.compare import compare_arms
+from analysis.contrasts import contrasts
+from analysis.load import load
+from analysis.pairing import metric_named
+from analysis.terms import Comparison, Refused, Run, UnknownName, Workload
+
+RUNS = Path("data/runs")
+MEAN = metric_named("step_time_mean_s")
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Run:
+    return load(str(RUNS / "cluster-scheduling_2026-11-22_amd-epyc-2cpu.json"))
+
+
+def compared(run: Run, column: str, baseline: str) -> dict[str, Comparison]:
+    base, levels = by_column(Arm("a run", (run,)), column, baseline, MEAN)
+    return {one.tweakset: one for one in compare_arms(base, [levels])}
+
+
+def with_params(run: Run, of: str, **params: object) -> Run:
+    """The run, in which the workload of one policy has other parameters."""
+
+    def changed(workload: Workload) -> Workload:
+        return replace(workload, params={**workload.params, **params}) if workload.params["policy"] == of else workload
+
+    return replace(run, workloads={name: changed(one) for name, one in run.workloads.items()})
+
+
+def test_policies_are_judged_like_tweak_sets(jobs: Run) -> None:
+    found = compared(jobs, "policy", "fifo")
+    assert {name: one.verdict for name, one in found.items()} == {
+        "sjf": "improved",
+        "least_slack": "improved",
+        "priority": "inconclusive",
+        "fair_share": "inconclusive",
+    }
+    stock = cells([jobs]).query("tweakset == 'stock'")
+    frame = contrasts(stock, "param.policy", "fifo", {MEAN.name: "log"}).set_index("arm")
+    for name, one in found.items():
+        assert one.primary is not None
+        assert (1 / (1 + one.primary.gain), one.primary.p, one.p_adjusted) == pytest.approx(
+            tuple(frame.loc[name, ["value", "p", "p_adjusted"]])
+        )
+        assert (one.level_of, one.untouched, one.guard) == ("policy", False, False)
+
+
+def test_a_level_that_differs_in_more_than_the_column_is_left_out_by_name(jobs: Run) -> None:
+    base, levels = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
+    assert levels.notes == ("policy sjf is left out: its cells differ from fifo's in slots too.",)
+    assert {one.tweakset for one in compare_arms(base, [levels])} == {"least_slack", "priority", "fair_share"}
+
+
+def test_a_parameter_that_one_side_lacks_is_no_difference(jobs: Run) -> None:
+    assert set(compared(with_params(jobs, "sjf", fault_at_s=3), "policy", "fifo")) == {"sjf", "least_slack", "priority", "fair_share"}
+
+
+def test_two_arms_of_one_level_are_told_apart(jobs: Run) -> None:
+    apart = with_params(with_params(jobs, "sjf", fault_at_s=9), "least_slack", fault_at_s=3, policy="sjf")
+    names = {name for name in compared(apart, "policy", "fifo") if "sjf" in name}
+    assert names in ({"sjf", "sjf (fault_at_s=3)"}, {"sjf", "sjf (fault_at_s=9)"})
+
+
+def test_workloads_are_a_column(jobs: Run) -> None:
+    names = {one.params["policy"]: name for name, one in jobs.workloads.items()}
+    found = compared(jobs, "workload", names["fifo"])
+    assert found[names["sjf"]].primary == compared(jobs, "policy", "fifo")["sjf"].primary
+
+
+@pytest.mark.parametrize(
+    ("column", "baseline", "error", "said"),
+    [
+        ("polcy", "fifo", UnknownName, "Did you mean 'policy'"),
+        ("policy", "fif", UnknownName, "Did you mean 'fifo'"),
+        ("policy", None, Refused, "needs --baseline with one of its levels: fair_share, fifo"),
+        ("jobs", "200", Refused, "jobs is 200 in every cell"),
+        ("fault_at_s", "3", UnknownName, "fault_at_s"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(jobs: Run, column: str, baseline: str | None, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        by_column(Arm("a run", (jobs,)), column, baseline)
