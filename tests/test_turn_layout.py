@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from fixtures import workloads
 from fixtures.terms import Cell, Limit
@@ -47,6 +48,21 @@ def test_before_anything_is_known_slices_are_as_short_as_the_work_allows(
     requested: int | None, cycle: int, paths: tuple[str, ...], lasting: frozenset[str], expected: tuple[int, int]
 ) -> None:
     assert first(requested, cycle, paths, lasting) == expected
+
+
+@pytest.mark.parametrize(("lasting", "slice_steps"), [(ALL, 4), (frozenset(), 1)])
+def test_a_script_may_write_what_outlasts_a_slice(lasting: frozenset[str], slice_steps: int) -> None:
+    assert first(None, 1, (SWAP,), lasting, scripted=True).slice_steps == slice_steps
+
+
+def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:
+    config = {"apply.sh": "sysctl -w vm.dirty_ratio=11", "uninstall.sh": "true"}
+    package = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": config}
+    metadata, spec = {"name": "writer"}, {"packages": {"script": package}}
+    skyhook = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": metadata, "spec": spec}
+    (tmp_path / "writer.yaml").write_text(yaml.safe_dump(skyhook))
+    run = run_of(tmp_path, str(tmp_path / "writer.yaml"), design="turns")
+    assert run.order_of(cells_of(run, 1)[0]).slice_steps == 4
 
 
 @pytest.mark.parametrize(("step_sd", "process_sd", "start_s"), [(0.1, 0.015, 0.5), (0.2, 0.01, 0.2), (0.15, 0.03, 1.0)])
