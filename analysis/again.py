@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,13 @@ ALONE = {"samples": 1, "timeout_s": 600.0, "output": None, "image": None}  # val
 NAMES = {"timeout_s": "timeout"}
 
 
-def command_line(run: Run, options: Sequence[str]) -> str | None:
-    """Write the line, quoted for a shell, with those of a session's options that it takes; None for a run of our own workloads."""
+def command_line(run: Run, options: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the words of the line, with those of a session's options that it takes; None for a run of our own workloads."""
     command = next((known.command for known in run.workloads.values() if known.command), None)
     if command is None:
         return None
     shared = [option for option in options if option.partition("=")[0] in SHARED]
-    return shlex.join(["deeptweak", "run", *_options(command), *shared, "--", *map(str, _listed(command, "program"))])
+    return ("deeptweak", "run", *_options(command), *shared, "--", *map(str, _listed(command, "program")))
 
 
 def _options(command: Mapping[str, object]) -> Iterator[str]:

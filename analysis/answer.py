@@ -6,7 +6,6 @@ text harmless there. No study escapes, wraps or colours anything.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -87,9 +86,10 @@ class Section:
 class Answer:
     """All that a command has to say.
 
-    `findings` answer the question in three lines at most. `legend` explains words and columns, shown where it is asked for (`--explain`).
-    `next` is a command that can be pasted. `data` is what `--json` writes, dataclasses and all. `refused` are files that could not be used.
-    `rows` is what `--csv` writes where the page folds rows; else it writes the tables of the sections.
+    `findings` answer the question in three lines at most. `legend` explains words and columns, shown if
+    asked for (`--explain`). `next` has the words of the command that goes on. `data` is what `--json`
+    writes, dataclasses and all. `refused` are files that could not be used. `rows` is what `--csv` writes
+    if the page folds rows; otherwise the tables of the sections are written.
     """
 
     title: str
@@ -97,7 +97,7 @@ class Answer:
     sections: Sequence[Section] = ()
     warnings: Sequence[str] = ()
     legend: Sequence[tuple[str, str]] = ()
-    next: str = ""
+    next: tuple[str, ...] = ()
     data: Mapping[str, object] = field(default_factory=dict)
     rows: Table | None = None
     refused: Sequence[str] = ()
@@ -131,13 +131,18 @@ def together(answers: Sequence[Answer]) -> Answer:
         warnings=[line for answer in answers for line in answer.warnings],
         legend=list(dict.fromkeys(line for answer in answers for line in answer.legend)),
         refused=list(dict.fromkeys(line for answer in answers for line in answer.refused)),
-        next="",
+        next=(),
     )
 
 
+def ours(*words: str) -> tuple[str, ...]:
+    """Return the words of one of our commands: `ours("report", "run.json")`."""
+    return (*JUDGE.split(), *words)
+
+
 def then(answer: Answer, command: str, *words: str) -> Answer:
-    """Name the command that goes on from an answer; it can be pasted."""
-    return replace(answer, next=shlex.join([*JUDGE.split(), *command.split(), *words]))
+    """Name the command that goes on from an answer."""
+    return replace(answer, next=ours(*command.split(), *words))
 
 
 def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:

@@ -6,7 +6,6 @@ Gains are more work per second, or less time for it, whichever way the metric un
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from control.called import JUDGE
 from control.names import undigested
 
-from .answer import Answer, Column, Line, Section, Table, Word, bullets
+from .answer import Answer, Column, Line, Section, Table, Word, bullets, ours
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
@@ -135,7 +133,7 @@ def answer_of(
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],
-        next=_next(source, contrasts, nothing=bool(nothing)) if source else "",
+        next=_next(source, contrasts, nothing=bool(nothing)) if source else (),
         data={
             "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
             "warnings": warnings,
@@ -147,11 +145,11 @@ def answer_of(
     )
 
 
-def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> str:
+def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> tuple[str, ...]:
     file, _ = split(source)
     if nothing and contrasts:
         return plan_command(contrasts[0].margin, file)
-    return f"{JUDGE} {'report' if contrasts else 'show'} {shlex.quote(file)}"
+    return ours("report" if contrasts else "show", file)
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -118,9 +117,9 @@ def unsigned(fraction: float) -> str:
     return f"{fraction * 100:.1f}".removesuffix(".0") + " %"
 
 
-def plan_command(margin: float, file: str) -> str:
-    """What says how many blocks would see a difference of the margin."""
-    return f"{JUDGE} plan --effect {unsigned(margin).replace(' ', '')} {shlex.quote(file)}"
+def plan_command(margin: float, file: str) -> tuple[str, ...]:
+    """Return the words of the command that tells how many blocks would see a difference of the margin."""
+    return (*JUDGE.split(), "plan", "--effect", f"{unsigned(margin).removesuffix(' %')}%", file)
 
 
 def exactly(fraction: float) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.answer import Answer
+from analysis.answer import Answer, ours
 from analysis.load import load_some
+from analysis.studies.evidence.evidence import COLUMNS, gather
 from analysis.subcommands import EXIT_CODES, option, picture_file, signature
 from analysis.terms import Refused
 from analysis.wording import joined_names, parse_names, suggestion
@@ -29,7 +29,6 @@ examples:
 
 {EXIT_CODES}
 """
-GROUPS = ("day", "machine", "kernel", "cpu", "torch", "place")
 
 
 @signature
@@ -39,11 +38,10 @@ def run(
     *,
     tweaksets: tuple[str, ...] = option("A,B", "only these tweak sets", type=parse_names, default=()),
     workloads: tuple[str, ...] = option("A,B", "only these workloads", type=parse_names, default=()),
-    by: str | None = option("", "runs with the same one belong together, such as days on one machine", choices=GROUPS),
+    by: str | None = option("", "runs with the same one belong together, such as days on one machine", choices=[*COLUMNS]),
     plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
     from analysis.studies.evidence.answer import answer
-    from analysis.studies.evidence.evidence import gather
 
     refused: list[str] = []
     loaded = load_some(runs, refused)
@@ -56,8 +54,7 @@ def run(
         from analysis.studies.evidence.pictures import draw
 
         draw_file(plot, lambda: draw(gathered))
-    following = shlex.join([*JUDGE.split(), "plan", "--evidence", *runs])
-    return replace(result, refused=refused, next=following)
+    return replace(result, refused=refused, next=ours("plan", "--evidence", *runs))
 
 
 arguments = run.arguments

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import render
+from analysis.answer import ours
 from analysis.arms import read_arm, split
 from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from analysis.studies.gate.limits import Limits
 
 UNTOLD = 2
+FEWEST_RUNS = 3  # that `evidence` can pool
 ANSWERS = True
 GROUP = "run"
 HELP = "fail a build on a regression"
@@ -85,13 +86,13 @@ def run(args: argparse.Namespace) -> int:
     unwritten = _write(args, gate, runs)
     # What was found counts, whoever can read it; a pass that is not told whole is none.
     code = EXIT[gate.ruling] or (UNTOLD if unwritten else 0)
-    reason = _say(args, gate, code)
+    reason = _say(args, gate, runs, code)
     for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
         complain(f"{line} The gate says {gate.ruling}.")
     return code or (UNTOLD if reason else 0)
 
 
-def _say(args: argparse.Namespace, gate: Gate, code: int) -> str | None:
+def _say(args: argparse.Namespace, gate: Gate, runs: Sequence[Run], code: int) -> str | None:
     """Print what the gate says, and the runner's commands where there is a runner. Returns: why that could not be done."""
     from analysis.studies.gate.markdown import workflow_commands
 
@@ -104,16 +105,19 @@ def _say(args: argparse.Namespace, gate: Gate, code: int) -> str | None:
     if args.csv or args.markdown:
         say(commands, sys.stderr)
         commands = ""
-    return say(commands + render.write(replace(answer(gate), next=_next(gate, args.candidate)), args))
+    return say(commands + render.write(replace(answer(gate), next=_next(gate, args, runs)), args))
 
 
-def _next(gate: Gate, candidate: str) -> str:
-    """How many blocks would decide, where that is open; else the evidence."""
-    path, _ = split(candidate)
+def _next(gate: Gate, args: argparse.Namespace, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Ask how many blocks would decide, if that is open; what several accepted runs say together; else for the report."""
+    (baseline, _), (candidate, _) = split(args.baseline), split(args.candidate)
     more = [ruled.limit for ruled in gate.rulings if ruled.blocks_needed]
-    if gate.ruling == "undecided" and more and Path(path).is_file():
-        return plan_command(min(more), path)
-    return f"{JUDGE} report {shlex.quote(path)}"
+    if gate.ruling == "undecided" and more and Path(candidate).is_file():
+        return plan_command(min(more), candidate)
+    tuned = any(tweakset.requested or tweakset.scripts for run in runs for tweakset in run.tweaksets.values())
+    if tuned and len(runs) >= FEWEST_RUNS:
+        return ours("evidence", *dict.fromkeys([baseline, candidate]))
+    return ours("report", candidate)
 
 
 def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run]) -> None:

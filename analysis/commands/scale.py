@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
@@ -46,7 +44,7 @@ def fit(
     """
     from analysis.studies.jobs.scaling import fitted
 
-    return replace(fitted(runs), next=f"{shlex.join(['python', '-m', 'analysis', 'scale', 'fit', *runs])} --json > law.json")
+    return then(fitted(runs), "scale fit", *runs, "--json")
 
 
 @step(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 
 from analysis.answer import Answer, Line, Table, Word
@@ -43,7 +44,7 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield from (f"- warning: {safe(text)}" for text in dict.fromkeys(answer.warnings))
     if answer.next:
         yield ""
-        yield f"Next: `{one_line(answer.next, SENTENCE).replace('`', '')}`"
+        yield f"Next: `{one_line(shlex.join(answer.next), SENTENCE).replace('`', '')}`"
 
 
 def _list(lines: object) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,7 +65,7 @@ def render(
     blocks.append(page.lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)]))
     blocks = [block for block in blocks if any(block)] or [[]]
     if answer.next:
-        blocks[-1].append(f"next: {clean(answer.next)}")  # to be pasted: it is not broken
+        blocks[-1].append(f"next: {clean(shlex.join(answer.next))}")  # to be pasted: it is not broken
     if explain:
         blocks.append(page.lines([Line(text, word, "quiet") for word, text in answer.legend]))
     text = "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)

@@ -7,6 +7,7 @@ import gc
 import hashlib
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -106,7 +107,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         )
         for place, run in enumerate(runs, 1)
     )
-    over = _over(runs)
+    over = _over(runs, scene.comparisons)
     told = list(dict.fromkeys((told.id, told.title) for view in views for told in view.told))
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
@@ -124,7 +125,7 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
         title=f"DeepTweak report: {', '.join(view.name for view in views)}",
         question=question_of(runs),
         dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
-        next=_next(runs, comparisons),
+        next=shlex.join(_next(runs, comparisons)),
         sections=[
             *([("over", over.title, False)] if over else []),
             *((*entry, False) for entry in told),
@@ -152,10 +153,10 @@ def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
     return Page(html, views, between, {picture.name: picture.missing for picture in drawn})
 
 
-def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
+def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     """The command that says how much more would have to be measured, where something is undecided."""
     if len(runs) > 1 or not any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons):
-        return ""
+        return ()
     return plan_command(comparisons[0].margin, runs[0].origin)
 
 
@@ -164,11 +165,15 @@ def _counts(answers: Sequence[WorkloadAnswer]) -> str:
     return ", ".join(f"{words.count(word)} {spoken(word)}" for word in VERDICTS if word in words)
 
 
-def _over(runs: Sequence[Run]) -> Over | None:
+def _over(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Over | None:
     """What several runs say together; the page leads with it."""
-    for said, draw in filter(None, (hook(runs) for hook in studies.hooks("over_runs"))):
+    compared = defaultdict[str, list[Comparison]](list)
+    for comparison in comparisons:
+        compared[comparison.candidate_run].append(comparison)
+    said_and_drawn = (hook(runs, lambda run: compared[run.origin]) for hook in studies.hooks("over_runs"))
+    for said, draw in filter(None, said_and_drawn):
         first, *others = said.sections
-        head = as_html.render(replace(said, title="", sections=(), legend=(), next=""), 3)
+        head = as_html.render(replace(said, title="", sections=(), legend=(), next=()), 3)
         tables, more = (as_html.render(Answer("", sections=part), 3) for part in ([first], others))
         description = " ".join(line.text for line in said.findings)
         picture = _embedded(draw(), "over", said.title, description)

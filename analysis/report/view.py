@@ -276,7 +276,7 @@ def _measure(run: Run) -> str | None:
     if command := command_line(run, options):
         # A command's revision is that of its own folder, and not for us to check out.
         revision = [f"# measured at {run.commit}"] if run.commit else []
-        return "\n".join([*revision, *(line for line in lines if line.startswith("#")), command])
+        return "\n".join([*revision, *(line for line in lines if line.startswith("#")), shlex.join(command)])
     return "\n".join([*lines, shlex.join(["python", "-m", "pytest", *study_files(run), *options, "--benchmark-save=again"])])
 
 

@@ -57,7 +57,7 @@ def hooks(name: str) -> tuple[Callable[..., Any], ...]:
     - `command_for(folder)`: what reads a folder without saved runs, or None.
     - `for_pictures(runs)`: of its own runs, fields of the scene that pictures are drawn from (`plots/scene`).
     - `blocks_for(run, gain)`: what seeing a gain takes, or None.
-    - `over_runs(runs)`: what several runs say together and what draws it, or None.
+    - `over_runs(runs, compared)`: what several runs say together and what draws it, or None.
     - `unquiet(run)`: workloads whose controls differ, and why.
     - `effects_of_grid(…)`, `effects_answer(effects)`: which factor of a grid did it.
     """

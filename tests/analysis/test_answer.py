@@ -48,7 +48,7 @@ def answer(name: str = "thp-always", **changes: object) -> Answer:
         "sections": [Section("cnn_train", (Table(COLUMNS, rows), *bullets(["one block is missing"])))],
         "legend": [("n", "pairs of cells")],
         "data": {"rows": [Gain(0.021, float("nan"), 0.032)]},
-        "next": "python -m analysis show r1.json",
+        "next": ("python", "-m", "analysis", "show", "r1.json"),
     }
     return Answer(**(facts | changes))  # type: ignore[arg-type]
 
@@ -75,7 +75,7 @@ def test_words_are_explained_where_it_is_asked_for() -> None:
 
 def test_a_narrow_page_goes_without_what_can_be_spared() -> None:
     assert "20" not in text.render(answer(), 38).partition("next")[0].replace("-again", "")
-    assert max(map(len, text.render(answer(next=""), 42).splitlines())) <= 42
+    assert max(map(len, text.render(answer(next=()), 42).splitlines())) <= 42
 
 
 def test_colour_is_for_what_it_means() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.terms import Refused, Run
+from analysis.terms import Comparison, Refused, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from analysis.answer import Answer
 
 
-def over_runs(runs: Sequence[Run]) -> tuple[Answer, Callable[[], Figure]] | None:
-    """What several runs say together, and what draws it; None of fewer than three that have an effect in common."""
+def over_runs(runs: Sequence[Run], compared: Callable[[Run], Sequence[Comparison]]) -> tuple[Answer, Callable[[], Figure]] | None:
+    """What several runs say together, and what draws it; None of fewer than three that have an effect in common.
+
+    `compared`: the comparisons inside a run.
+    """
     from .random_effects import FEWEST_RUNS
 
     if len(runs) < FEWEST_RUNS:
@@ -24,7 +27,7 @@ def over_runs(runs: Sequence[Run]) -> tuple[Answer, Callable[[], Figure]] | None
     from .pictures import draw
 
     try:
-        gathered = gather(runs)
+        gathered = gather(runs, compared=compared)
     except Refused:  # none of them has an effect
         return None
     return (answer(gathered), lambda: draw(gathered)) if any(one.over for one in gathered.evidence) else None

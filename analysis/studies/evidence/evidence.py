@@ -135,8 +135,14 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
 }
 
 
-def gather(runs: Iterable[Run], tweaksets: Sequence[str] = (), workloads: Sequence[str] = (), by: str = "") -> Gathered:
-    """Compare each run inside itself, and pool what is the same.
+def gather(
+    runs: Iterable[Run],
+    tweaksets: Sequence[str] = (),
+    workloads: Sequence[str] = (),
+    by: str = "",
+    compared: Callable[[Run], Sequence[Comparison]] = compare,
+) -> Gathered:
+    """Compare each run inside itself, and pool what is the same; `compared` gives what is known of a run already.
 
     Raises: Refused, where no run says anything, or no two have a tweak set and workload in common.
     """
@@ -146,7 +152,7 @@ def gather(runs: Iterable[Run], tweaksets: Sequence[str] = (), workloads: Sequen
     pooled: dict[tuple[str, str], dict[tuple[object, ...], list[Contribution]]] = defaultdict(lambda: defaultdict(list))
     for run in kept:
         columns = {name: column(run) for name, column in COLUMNS.items()}
-        for comparison in compare(run):
+        for comparison in compared(run):
             named = comparison.tweakset in (tweaksets or (comparison.tweakset,)) and comparison.workload in (
                 workloads or (comparison.workload,)
             )

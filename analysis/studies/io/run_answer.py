@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped, ours
 from analysis.terms import AGAIN, STOCK
 from analysis.wording import counted, digits, probability, size
-from control.called import JUDGE
 
 from .effects import Analysis, IoContrast
 from .formulas import RATE, STEADY, WHOLE
@@ -79,7 +77,7 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
         [_runs(study, brief=brief), *_tweak_table(study), *([] if brief or not blocks else _details(study))],
         [] if brief else [*left_out(study), *_notes(study)],
         LEGEND,
-        f"{JUDGE} io {shlex.quote(study.origin)} --plot io/",
+        ours("io", study.origin, "--plot", "io/"),
         record_of(study),
     )
 

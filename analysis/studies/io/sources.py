@@ -43,7 +43,7 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
     return replace(
         whole,
         sections=[*whole.sections, *extra],
-        next="" if plot is not None else whole.next,
+        next=() if plot is not None else whole.next,
         data={"saved": [part.data for _, part in parts], "pictures": drawn},
         refused=list(dict.fromkeys(refused)),
     )

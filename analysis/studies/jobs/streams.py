@@ -82,7 +82,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     result = questions[0][1]()
     if brief:
         compared = compare(run)
-        result = replace(result, next="", warnings=list(dict.fromkeys([*warnings_of(run, compared), *refused])))
+        result = replace(result, next=(), warnings=list(dict.fromkeys([*warnings_of(run, compared), *refused])))
         return result if all(comparison.untouched for comparison in compared) else together([result, answer_of(compared, [run])])
     return then(result, questions[1][0] if len(questions) > 1 else "report", run.origin)
 

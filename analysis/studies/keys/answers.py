@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped, ours
 from analysis.arms import TOGETHER
 from analysis.checks import partial, warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
 from analysis.terms import Run
 from analysis.wording import bracket, digits, number, probability, size
-from control.called import JUDGE
 from control.names import first_few
 
 from .sentence import ADJUSTED
@@ -53,7 +52,7 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
         sections=sections,
         warnings=[] if run is None else [*warnings_of(run, ()), *(partial(run, compare(run)) if run.design.kind == "turns" else ())],
         legend=[*(provenance([run]) if run else ()), *_questions(result, run), *_legend(result)],
-        next="" if run is None else _next(result, run),
+        next=() if run is None else _next(result, run),
         data={"run": None if run is None else _about(run), "effects": result},
         rows=_flat(result),
     )
@@ -102,10 +101,10 @@ def _silent(result: Sequence[Effects]) -> Iterator[Line]:
         yield Line(f"Nothing can be named under {', '.join(silent)}.", tone="strong")
 
 
-def _next(result: Sequence[Effects], run: Run) -> str:
+def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
     hint = any(term.verdict == "interacts" for effects in result for term in effects.terms)
     named = hint or any(map(_names, result))
-    return f"{JUDGE} {'report' if named else 'plan --effect 3%'} {run.origin}"
+    return ours(*(["report"] if named else ["plan", "--effect", "3%"]), run.origin)
 
 
 def _design(effects: Effects, *, with_sentence: bool) -> Section:

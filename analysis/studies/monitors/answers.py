@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, grouped
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, grouped, ours
 from analysis.labels import absolute, headline, provenance, shorten
 from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
-from control.called import JUDGE
 
 if TYPE_CHECKING:
     from .terms import MonitoredArm, Overhead
@@ -54,7 +52,7 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
         ],
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
         legend=[*provenance([run]), *LEGEND, *(("n", TURNS.format(word)) for word in units), within],
-        next=f"{JUDGE} report {shlex.quote(run.origin)}" if not brief else "",
+        next=() if brief else ours("report", run.origin),
         data=document(run, result),
     )
 

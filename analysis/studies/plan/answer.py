@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def answer(plan: Plan, pilot: Run) -> Answer:
         findings=findings,
         sections=[*_needs(plan), *_unplanned(plan)],
         legend=LEGEND,
-        next="" if feasible and in_file else _next(plan, pilot),
+        next=() if feasible and in_file else _next(plan, pilot),
         data={
             "run_id": pilot.run_id,
             "origin": pilot.origin,
@@ -52,12 +51,12 @@ def answer(plan: Plan, pilot: Run) -> Answer:
     )
 
 
-def _next(plan: Plan, pilot: Run) -> str:
+def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
     """The run; where it would take longer than a day, the plan of what a day can see, if anything."""
     if plan.on_this_machine and plan.blocks is not None:
         return command_of(pilot, plan.blocks)
     if plan.seen_in_a_day is None:
-        return ""
+        return ()
     return plan_command(math.ceil(1000 * plan.seen_in_a_day) / 1000, pilot.origin)
 
 
@@ -124,9 +123,9 @@ def _together(plan: Plan) -> str:
     return f"{plan.blocks} blocks {time}{why_so_many}.{runs}"
 
 
-def command_of(pilot: Run, blocks: int) -> str:
+def command_of(pilot: Run, blocks: int) -> tuple[str, ...]:
     options = [*_options(pilot), f"--blocks={blocks}"]
-    return command_line(pilot, options) or shlex.join(["pytest", *study_files(pilot), *options])
+    return command_line(pilot, options) or ("pytest", *study_files(pilot), *options)
 
 
 def _options(pilot: Run) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Answer, Column, Line, Part, Section, Table, marked, of_parts, text_table
+from analysis.answer import Answer, Column, Line, Part, Section, Table, marked, of_parts, ours, text_table
 from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.terms import Refused, Run
 from analysis.wording import digits
-from control.called import JUDGE
 from control.power import catalog
 from control.power.catalog import platforms
 from control.power.models.own import Spans, spans_of
@@ -296,7 +294,7 @@ def profile(run: Run) -> Answer:
         title=f"{len(points)} points of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
-        next=f"{JUDGE} power traces {shlex.quote(run.origin)} -o traces/",
+        next=ours("power", "traces", run.origin, "-o", "traces/"),
         data={"points": rows, "findings": wrong},
         refused=refused,
     )

@@ -151,6 +151,15 @@ def test_a_folder_of_accepted_runs_is_a_baseline(tmp_path: Path) -> None:
     assert main(["gate", str(accepted), str(equal), *wanted]) == 0
 
 
+def test_of_several_accepted_runs_the_next_command_is_the_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(1, 5):
+        saved_file(tmp_path, with_arm(0.0, seed=seed, run_cv=0.005), f"run-{seed}.json")
+    folder, candidate = tmp_path / "run-[123].json", tmp_path / "run-4.json"
+    assert main(["gate", f"{folder}:stock", f"{candidate}:stock", "--max-regression", "9%"]) == 0
+    following = capsys.readouterr().out.splitlines()[-1]
+    assert following == f"next: python -m analysis evidence '{folder}' {candidate}"
+
+
 def test_bad_usage_is_exit_code_2_and_never_a_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
