@@ -155,7 +155,7 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
     margin = comparison.margin if comparison else 0.0
     value, low, high = ends_of(comparison.primary if comparison else None, 100)
     reach = reach_of(((gain, None, None) for gain in every), max(150 * margin, 0.1), [low, high])
-    scale: Style = {"xlim": (0.3, len(every) + 0.7), "ylim": (-reach, reach), "most": {"x": 10, "y": 5}, "whole": "x"}
+    scale: Style = {"xlim": (0.3, len(every) + 0.7), "ylim": (-reach, reach), "most": {"x": 10, "y": 5}}
     wide = body_width() - LEFT - 0.05
     axes = sheet.axes(LEFT, top, wide, GAINS, ylabel="gain, %", xlabel="pair of segments, in the order they ran", **scale)
     axes.axhspan(*margin_band(margin), color=BAND, linewidth=0, zorder=0)

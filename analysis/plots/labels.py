@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
 
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ft2font import LoadFlags
 
 from analysis.labels import TOLD_RATE
 from analysis.plain import one_line
@@ -18,9 +18,6 @@ from control import rates
 
 from .style import FONT, TEXT
 
-if TYPE_CHECKING:
-    Fits = Callable[[str], bool]
-
 NAMES = {
     "throughput_samples_per_s": ("throughput", "samples/s"),
     "throughput_tokens_per_s": ("token throughput", "tokens/s"),
@@ -29,7 +26,7 @@ NAMES = {
     "step_time_round_adjusted_s": ("step time, cleared of its round", "s"),
     "step_time_median_s": ("median step time", "s"),
     "step_time_mean_s": ("mean step time", "s"),
-    "cpu_s_per_step": ("processor time a step", "s"),
+    "cpu_s_per_step": ("processor time per step", "s"),
     "au_whole_percent": ("utilisation over the whole epoch", "%"),
     "au_steady_percent": ("utilisation without the first step", "%"),
     "samples_per_s_whole": ("throughput over the whole epoch", "samples/s"),
@@ -39,6 +36,8 @@ NAMES = {
 UNITS_OF_TIME = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
 # Designs that judge single keys: these effects have a picture of their own.
 BY_KEY = frozenset({"ablation", "factorial", "fractional", "file"})
+LONGEST = 200  # letters of a name: nothing on a page has room for more
+BREAKS = "-_./ "  # a name is broken after these
 
 
 class Measure(NamedTuple):
@@ -65,9 +64,7 @@ def measure_of(metric: Metric | str, values: Sequence[float] = ()) -> Measure:
         scale, unit = rates.scale_of(max(map(abs, values), default=1.0), "" if isinstance(metric, str) else metric.unit)
         return Measure("rate", unit, scale)
     label, unit = NAMES.get(name, (one_line(name, 60), ""))
-    if unit != "s":
-        return Measure(label, unit, 1.0)
-    scale, unit = time_unit(values)
+    scale, unit = time_unit(values) if unit == "s" else (1.0, unit)
     return Measure(label, unit, scale)
 
 
@@ -99,25 +96,17 @@ def judged_by_key(runs: Iterable[Run]) -> bool:
 
 def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
     """Name the tweak sets of an ablation by the key that is taken away or left alone; others by themselves."""
-    runs = list(runs)
+    runs = [run for run in runs if run.design.kind == "ablation"]
     labels: dict[str, str] = {}
     for name in names:
-        label = next((_by_key(run, name) for run in runs if name in run.design.points and run.design.kind == "ablation"), name)
+        label = next((_by_key(run, name) for run in runs if name in run.design.points), name)
         labels[name] = name if label in labels.values() else label
     return labels
 
 
-def fitted_arms(runs: Iterable[Run], names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2) -> dict[str, str]:
-    """Name tweak sets so that the names fit a column."""
-    labels = arm_labels(runs, names)
-    shown = fitted(labels.values(), room_in, points, lines)
-    return {name: shown[label] for name, label in labels.items()}
-
-
 def _by_key(run: Run, name: str) -> str:
     point = run.design.points[name]
-    on = [key for key, level in point.levels.items() if level is not None]
-    off = [key for key, level in point.levels.items() if level is None]
+    on, off = ([key for key, level in point.levels.items() if (level is None) == gone] for gone in (False, True))
     # One run may take several tweak sets apart: then the key alone does not say whose.
     origin = f" ({point.tweakset})" if len({point.tweakset for point in run.design.points.values()}) > 1 else ""
     if not off:
@@ -127,16 +116,24 @@ def _by_key(run: Run, name: str) -> str:
     return f"all but {off[0]}{origin}" if len(off) == 1 else name
 
 
-LONGEST = 200  # letters of a name: nothing on a page has room for more
-BREAKS = "-_./ "  # a name is broken after these
+def fitted_arms(runs: Iterable[Run], names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2) -> dict[str, str]:
+    """Name tweak sets so that the names fit a column."""
+    labels = arm_labels(runs, names)
+    shown = fitted(labels.values(), room_in, points, lines)
+    return {name: shown[label] for name, label in labels.items()}
 
 
-@lru_cache(maxsize=1 << 15)
+@cache
+def _advance(letter: str, weight: str) -> float:
+    """Return how far a letter moves the pen, as a part of the size of its font, and a little more: a renderer may round it up."""
+    font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
+    font.set_size(1000, 72)
+    return 1.03 * font.load_glyph(font.get_char_index(ord(letter)), flags=LoadFlags.NO_HINTING).linearHoriAdvance / 65536 / 1000
+
+
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
     """Return how wide a line of text is, in inches."""
-    font = FontProperties(family=FONT, size=points, weight=weight)
-    # A renderer that rounds each letter to whole pixels needs a little more.
-    return 1.03 * text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
+    return points / 72 * sum(_advance(letter, weight) for letter in text)
 
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:
@@ -146,62 +143,52 @@ def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> floa
 
 def wrapped(text: str, room_in: float, points: float = TEXT) -> list[str]:
     """Break a text into lines that fit; a word longer than a line is broken too."""
-    fits: Fits = lambda line: width_in(line, points) <= room_in  # noqa: E731  # a name for what is asked three times
     lines = [""]
     for word in one_line(text, 50 * LONGEST).split():
-        for piece in _pieces(word, fits):
-            longer = f"{lines[-1]} {piece}".strip()
-            if fits(longer):
-                lines[-1] = longer
-            else:
-                lines.append(piece)
+        longer = f"{lines[-1]} {word}".strip()
+        if width_in(longer, points) > room_in:
+            lines.append("")
+            longer = word
+        while width_in(longer, points) > room_in:
+            at = _most(longer, room_in, points)
+            lines[-1:] = [longer[:at], ""]
+            longer = longer[at:]
+        lines[-1] = longer
     return [line for line in lines if line]
 
 
 def fitted(names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2, weight: str = "normal") -> dict[str, str]:
     """Fit names into some lines of a column: broken at a hyphen, dot or underscore, else shortened in the middle; never two alike."""
     shown: dict[str, str] = {}
-    fits: Fits = lambda line: width_in(line, points, weight) <= room_in  # noqa: E731  # as above
     for name in dict.fromkeys(names):
-        text = _folded(one_line(name, LONGEST), fits, lines)
+        text = _folded(one_line(name, LONGEST), lines, room_in, points, weight)
         # What is left of two names may be the same: then the place in the list tells them apart.
-        shown[name] = text if text not in shown.values() else _folded(f"{len(shown) + 1}. {one_line(name, LONGEST)}", fits, lines)
+        place = f"{len(shown) + 1}. {one_line(name, LONGEST)}"
+        shown[name] = _folded(place, lines, room_in, points, weight) if text in shown.values() else text
     return shown
 
 
 def fit(name: str, room_in: float, points: float = TEXT, lines: int = 1, weight: str = "normal") -> str:
     """Fit one name into some lines."""
-    return fitted([name], room_in, points, lines, weight)[name]
+    return _folded(one_line(name, LONGEST), lines, room_in, points, weight)
 
 
-def _pieces(word: str, fits: Fits) -> Iterator[str]:
-    while word and not fits(word):
-        at = max(1, _most(word, fits))
-        yield word[:at]
-        word = word[at:]
-    yield word
+def _most(text: str, room_in: float, points: float, weight: str = "normal") -> int:
+    """Return how many letters of the beginning fit, 1 at least."""
+    wide = 0.0
+    for at, letter in enumerate(text):
+        wide += width_in(letter, points, weight)
+        if wide > room_in:
+            return max(1, at)
+    return len(text)
 
 
-def _most(text: str, fits: Fits) -> int:
-    """Return how many letters of the beginning fit."""
-    return next((at for at in range(min(len(text), LONGEST), 0, -1) if fits(text[:at])), 0)
-
-
-def _folded(name: str, fits: Fits, lines: int) -> str:
-    folded = [""]
-    for part in re.findall(rf"[^{re.escape(BREAKS)}]*[{re.escape(BREAKS)}]|[^{re.escape(BREAKS)}]+", name):
-        if folded[-1] and not fits(folded[-1] + part):
-            folded.append(part)
-        else:
-            folded[-1] += part
-    if len(folded) <= lines and all(map(fits, folded)):
-        return "\n".join(folded)
-    if lines == 1:
-        return next((short for keep in range(len(name), 0, -1) if fits(short := _middle_out(name, keep))), "…")
-    most = max(1, _most(name, fits))
-    most = next((at for at in range(most, most // 2, -1) if name[at - 1] in BREAKS), most)
-    return f"{name[:most]}\n{_folded(name[most:], fits, lines - 1)}"
-
-
-def _middle_out(name: str, keep: int) -> str:
-    return name if keep >= len(name) else f"{name[: (keep + 1) // 2]}…{name[len(name) - keep // 2 :]}"
+def _folded(name: str, lines: int, room_in: float, points: float, weight: str) -> str:
+    most = _most(name, room_in, points, weight)
+    if most >= len(name):
+        return name
+    if lines > 1:
+        most = next((at for at in range(most, most // 2, -1) if name[at - 1] in BREAKS), most)
+        return f"{name[:most]}\n{_folded(name[most:], lines - 1, room_in, points, weight)}"
+    shorter = (f"{name[: (keep + 1) // 2]}…{name[len(name) - keep // 2 :]}" for keep in range(most, -1, -1))
+    return next((short for short in shorter if width_in(short, points, weight) <= room_in), "…")

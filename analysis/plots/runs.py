@@ -25,7 +25,9 @@ from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minu
 from .marks import Axes, Style, above, crossed, dots, log_or_linear, names_beside, ticks, trailing_mean
 from .page import Entry, Page, Section, Spec, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, comparison_of, measured, panels_of, some
-from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture, set_tooltip
+from .style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, looks_of, picture, set_tooltip
+
+BAR, WARM_UP = "#8fb8d8", "#f3e3c3"
 
 FAR, SWEEPS = 5.0, 10  # robust standard deviations
 FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
-from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from PIL import Image
 
 from analysis.files import write_whole
 from analysis.terms import Refused
@@ -33,22 +29,30 @@ if TYPE_CHECKING:
     from .page import Spec
 
 FONT = "DejaVu Sans"  # matplotlib's own
-LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
+FONTS = f"{FONT}, Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
 DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on dense screens and on paper; and that of clouds of dots in an SVG
 WIDTH = 7.2  # inches of a sheet
 LAST_ANSWER = 25  # of the order of pictures
-FORMATS = ("svg", "png", "pdf")
-PNG = "data:image/png;base64,"
-HEADING, HEADED = "the heading", 25.0  # what a page says itself, above a picture in it; points that it takes
-SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+HEADING, HEADED = "heading", 25.0  # what a page says itself, above a picture in it; points that it takes
+TOLD = "told:"  # begins the id of what has a tooltip, which is the rest of the id, a line for each mark
 # What XML cannot hold, and what would turn the letters around: shown as unknown, as a browser would.
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-TOLD: WeakKeyDictionary[Artist, Sequence[str]] = WeakKeyDictionary()
+PLACE = re.compile(r' (?:d|x|y)="[^"]*"')  # of which hundredths of a point are enough
+NOISE = re.compile(  # the font, which the root has; ids of groups, which other pictures have as well; names of XML's own
+    "|".join(
+        (
+            f"; font-family: '{FONT}'",
+            r'(?<=<g) id="[\w.]+_\d+"',
+            r"(?<= )xlink:(?=href=)",
+            r"(?<=>)\s+(?=<)",
+            r' transform="rotate\(-0 [^"]*"',
+        )
+    )
+)
 SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
 INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
 AGAIN = "#8c8c8c"  # an arm that changes nothing
-BAR = "#8fb8d8"
-WARM_UP, WRONG = "#f3e3c3", "#b00020"
+WRONG = "#b00020"
 # Okabe and Ito (2008) without yellow, which white paper swallows, and black, which is the baseline's; then the same with other marks.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "<")
@@ -65,7 +69,6 @@ SETTINGS: dict[Any, Any] = {
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.unicode_minus": True,
     "axes.formatter.useoffset": False,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
@@ -78,10 +81,11 @@ SETTINGS: dict[Any, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
     "lines.linewidth": 1.2,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
-    "svg.hashsalt": "deeptweak",
 }
 
 
@@ -145,11 +149,9 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
     looks: dict[str, Look] = {}
     for run in scene.runs:
         looks[run.baseline] = Look(INK, "o", "-")
-        looks |= {
-            tweakset.name: Look(AGAIN, "s", "-")
-            for tweakset in run.tweaksets.values()
-            if not changes_something(tweakset) and tweakset.name not in looks
-        }
+        for tweakset in run.tweaksets.values():
+            if not changes_something(tweakset):
+                looks.setdefault(tweakset.name, Look(AGAIN, "s", "-"))
     names = dict.fromkeys(name for run in scene.runs for name in in_order(run, run.tweaksets.values()))
     return looks | {name: look(place) for place, name in enumerate(name for name in names if name not in looks)}
 
@@ -162,93 +164,51 @@ def look(place: int) -> Look:
 
 def set_tooltip(artist: Artist, *texts: str) -> None:
     """Give the marks of an artist what they say when they are pointed at: a text for all, or one each."""
-    TOLD[artist] = texts
+    artist.set_gid(TOLD + "\n".join(text.replace("\n", " ").replace('"', "'") for text in texts))
 
 
 def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:
-    """Write a picture as SVG, the same bytes each time: a file, or, with a name that begins its ids, a part of a page."""
-    told = {f"told-{at}": artist for at, artist in enumerate(one for one in figure.findobj() if one in TOLD)}
-    for gid, artist in told.items():
-        artist.set_gid(gid)
+    """Write a picture as SVG, the same bytes each time: a file, or, with a name that all ids depend on, a part of a page."""
     out = StringIO()
-    with house_style():
-        figure.savefig(out, format="svg", dpi=DOTS_DPI)
-    root = ET.fromstring(UNSEEN.sub("\ufffd", out.getvalue()))  # noqa: S314  # written a line above
-    root.remove(root[0])  # who wrote it
-    root.remove(root[0])  # a style, which the root has as well
-    groups: dict[str, ET.Element] = {}
-    for part in root.iter():
-        part.tag, part.text, part.tail = part.tag.removeprefix(SVG), (part.text or "").strip() or None, None
-        if part.tag == "g":
-            groups[part.attrib.pop("id", "")] = part
-        part.attrib = {key.removeprefix(XLINK): _attribute(key, value, name or "m") for key, value in part.items()}
-    for group in root.iter("g"):
-        _join(group)
-    for gid, artist in told.items():
-        if gid in groups:
-            _tell(groups[gid], TOLD[artist])
-    look = {"font-family": f"{FONT}, {LIKE_IT}", "stroke-linejoin": "round"}
+    with house_style(), rc_context({"svg.hashsalt": f"deeptweak {name}"}):
+        figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    whole = UNSEEN.sub("\ufffd", out.getvalue())
+    whole = PLACE.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]).replace("\n", ""), NOISE.sub("", whole))
+    start, wide, tall = re.findall(r'(<svg .*?viewBox="0 0 ([\d.]+) ([\d.]+)".*?>)', whole)[0]
+    body = whole.partition("</defs>")[2]  # who wrote it and a style stand before it
+    first, *told = body.split(f'<g id="{TOLD}')
+    body = first + "".join(map(_told, told))
+    look = f'font-family="{FONTS}" stroke-linejoin="round"'
     if not name:
-        root.attrib |= {"xmlns": SVG[1:-1], **look}
-        return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}'
-    wide, tall = float(root.attrib["width"][:-2]), float(root.attrib["height"][:-2])
-    heading = groups.get(HEADING)
-    if heading is not None:  # which the page says itself
-        heading.clear()
-    top = HEADED if heading is not None else 0.0
-    root.attrib = {"viewBox": f"0 {top:g} {wide:g} {tall - top:g}", "role": "img", "aria-labelledby": f"{name}-title {name}-desc", **look}
-    for at, (tag, text) in enumerate({"title": title, "desc": description}.items()):
-        root.insert(at, ET.Element(tag, id=f"{name}-{tag}"))
-        root[at].text = UNSEEN.sub("\ufffd", text)
-    return ET.tostring(root, encoding="unicode")
+        return f'<?xml version="1.0" encoding="utf-8"?>\n{start[:-1]} {look}>{body}'
+    heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page says itself
+    top = HEADED if heading.search(body) else 0.0
+    said = [escape(UNSEEN.sub("\ufffd", text)) for text in (title, description)]
+    texts = f'<title id="{name}-title">{said[0]}</title><desc id="{name}-desc">{said[1]}</desc>'
+    view = f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" aria-labelledby="{name}-title {name}-desc"'
+    return f"<svg {view} {look}>{texts}{heading.sub('', body)}"
 
 
-def _attribute(key: str, value: str, name: str) -> str:
-    """Write an attribute shorter, ids with the picture's name before them, and no font: the root has it."""
-    if key == "id":
-        return f"{name}-{value}"
-    if value.startswith(PNG):
-        return PNG + b64encode(_fewer(b64decode(value.removeprefix(PNG)))).decode()
-    if key in {"d", "x", "y"}:  # hundredths of a point are enough
-        value = re.sub(r"(\.\d\d)\d+", r"\1", value)
-    return re.sub(r"^#|(?<=url\()#", f"#{name}-", " ".join(value.split())).replace(f"; font-family: '{FONT}'", "")
-
-
-def _fewer(pixels: bytes) -> bytes:
-    """Give a cloud of dots, which has one colour at a few opacities, a palette: a quarter of the size."""
-    out = BytesIO()
-    Image.open(BytesIO(pixels)).quantize(32, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(out, "png", optimize=True)
-    return out.getvalue()
-
-
-def _join(group: ET.Element) -> None:
-    """Give a look that all parts of a group have to the group."""
-    looks = {part.get("style", "") for part in group}
-    look = looks.pop() if len(looks) == 1 else ""
-    if look and len(group) > 1 and " opacity" not in f" {look}":  # which would be that of the group as a whole
-        group.set("style", look)
-        for part in group:
-            del part.attrib["style"]
-
-
-def _tell(group: ET.Element, texts: Sequence[str]) -> None:
-    """Put a text before all marks of a group, or one into each; nothing where some marks lie beyond the sheet."""
-    marks = list(group.iter("use")) if len(texts) > 1 else [group]
-    for mark, text in zip(marks, texts, strict=True) if len(marks) == len(texts) else ():
-        said = ET.Element("title")
-        said.text = UNSEEN.sub("\ufffd", text.replace("\n", " "))
-        mark.insert(0, said)
+def _told(group: str) -> str:
+    """Put a tooltip before all marks of a group, or one into each; nothing where some marks lie beyond the sheet."""
+    texts, _, rest = group.partition('">')
+    if len(lines := texts.split("\n")) == 1:
+        return f"<g><title>{texts}</title>{rest}"
+    marks, end, more = rest.partition("</g>")
+    if marks.count("<use ") != len(lines):
+        return f"<g>{rest}"
+    left, look = iter(lines), re.findall(r' style="[^"]*"', marks)[-1]  # which all marks have
+    marks = re.sub(r'(<use [^>]*?) style="[^>]*>', lambda found: f"{found[1]}><title>{next(left)}</title></use>", marks)
+    return f"<g{look}>{marks}{end}{more}"
 
 
 def written(figure: Figure, form: str) -> bytes:
-    """Write a picture as a file of one of `FORMATS`."""
+    """Write a picture as a file: svg, png or pdf."""
     if form == "svg":
         return svg(figure).encode()
     out = BytesIO()
-    dateless = {"CreationDate": None} if form == "pdf" else {"Software": None}
     with house_style():
-        FigureCanvasAgg(figure)
-        figure.savefig(out, format=form, dpi=DPI, metadata=dateless)
+        figure.savefig(out, format=form, dpi=DPI, metadata={"CreationDate" if form == "pdf" else "Software": None})
     return out.getvalue()
 
 

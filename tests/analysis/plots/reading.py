@@ -65,14 +65,13 @@ def faults(figure: Figure) -> list[str]:
 def _boxes(figure: Figure) -> list[tuple[Text, Bbox]]:
     """Every text that is seen and its place, in pixels at 100 dpi: labels of ticks beyond an axis are not drawn."""
     with house_style():
+        figure.draw_without_rendering()  # places ticks and legends
         renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
         hidden = set()
-        for axes in figure.axes:
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.get_tightbbox(renderer)  # places the ticks
-                low, high = sorted(axis.get_view_interval())
-                slack = 1e-9 * (high - low)
-                hidden |= {id(tick.label1) for tick in axis.get_major_ticks() if not low - slack <= tick.get_loc() <= high + slack}
+        for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+            low, high = sorted(axis.get_view_interval())
+            slack = 1e-9 * (high - low)
+            hidden |= {id(tick.label1) for tick in axis.get_major_ticks() if not low - slack <= tick.get_loc() <= high + slack}
         texts = [one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_visible() and id(one) not in hidden]
         boxes = [(one, one.get_window_extent(renderer)) for one in texts if one.get_text().strip()]
     return [(one, box) for one, box in boxes if box.width > 1]
