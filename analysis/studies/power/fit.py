@@ -15,7 +15,7 @@ from analysis.terms import Refused
 from control.power.algorithms.steady import PROMISED
 from control.power.models.own import Own
 
-from . import fit_original, fit_own, held_out, parameters, quality
+from . import fit_original, fit_own, parameters, quality
 from .material import Material, gather, networks
 from .traces import PartitionRow, parse
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Fitted:
     """A model, what it was fitted to, where it was written, and what is wrong with the traces.
 
-    `given_mem_util`: see `held_out.judge_memory_stage`; it belongs to the traces, and no prediction is made so.
+    `given_mem_util`: see `fit_own.judge_memory_stage`; it belongs to the traces, and no prediction is made so.
     """
 
     model: Own | Reference
@@ -58,7 +58,7 @@ def fit(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: s
         model = _own(material, sources) if kind == "own" else fit_original.fit(material)
         path = output / parameters.file_name(model)
         parameters.write(model, path, "own" if kind == "own" else "reference")
-        stage = held_out.judge_memory_stage(material) if kind == "own" else {}
+        stage = fit_own.judge_memory_stage(material) if kind == "own" else {}
         fitted.append(Fitted(model, material, path, findings, stage))
     return fitted
 
@@ -88,7 +88,7 @@ def document(fitted: Fitted) -> dict[str, Any]:
 
 
 def _own(material: Material, sources: Sequence[dict[str, str]]) -> Own:
-    model = held_out.judge(material, fit_own.fit(material))
+    model = fit_own.judge(material, fit_own.fit(material))
     left_out = dict(material.left_out)
     counts = {"anchors": len(material.anchors), "others": len(material.others), "static": len(material.static), "left_out": left_out}
     return replace(model, sources={"files": list(sources), **counts})

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy.optimize import least_squares, minimize_scalar
@@ -30,17 +29,78 @@ from control.power.models.laws import (
 from control.power.models.reference import LEAF, Ensemble, Reference
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from control.power.terms import Floats, Partition
 
-    from .material import Material, MeasuredPoint
+    from .material import Material
+
+Law = TypeVar("Law", SmSingle, MemSingle, MemSystem)
 
 BUCKETS = (8, 16, 32, 64, 128)
 NEAR, FEWEST = (0.8, 1.2), 5
 GAMMA_T, GAMMA_P = (0.1, 2.0), (1.0, 5.0)
+SM_STARTS = ((0.01, 0.4, 3.0), (1.0, 0.6, 1.0), (3.0, 0.8, 1.0))  # lam, gamma, beta
+MEM_STARTS = ((80.0, 0.5, 0.6, -0.6), (40.0, 0.5, 0.3, 0.0), (60.0, 0.2, 0.8, -0.8))  # φ, a, λ, β
+SYSTEM_STARTS = (
+    (0.0, 1.0, 5.0, 0.5, 0.0, 16.0),
+    (0.02, 0.4, 5.0, 0.5, 0.001, 16.0),
+    (0.05, 0.1, 1.0, 0.1, 0.001, 32.0),
+)
+LIGHT_BATCHES = (4, 8)
+KAPPA_BOUNDS = (0.1, 20.0)
+TREES, DEPTH, RATE, SEED = 100, 5, 0.1, 0
+NEEDED = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
+FEWEST_ALONE = 6
+FEWEST_STATIC = 4
+_NO_TREES = Ensemble(1, 0.0, 0.0, np.array([1]), np.array([LEAF]), np.array([LEAF]), np.array([0]), np.array([0.0]), np.array([0.0]))
 
 
-def slopes_by_batch(batch: Floats, mem_percent: Floats, throughput: Floats) -> dict[int, float]:
-    """Images/s per percent of memory utilisation: through the origin, of each bucket of mean batch with five rows or more."""
+def fit(material: Material) -> Reference:
+    """Fit to one network at one memory clock. Raises: Refused, with what the traces lack."""
+    points = material.anchors.dropna(subset=[*NEEDED])
+    partitions = list(points["partition"])
+    throughput, _, sm, mem = points[[*NEEDED]].to_numpy().T
+    among = padded(partitions)
+    alone = among.processes == 1
+    # Partitions that were measured at three clocks or more, the anchor's among them where there is one.
+    every = material.points.assign(at=material.points["clock"].round())
+    swept = every[every.groupby("partition", sort=False)["at"].transform("nunique") > 2]
+    _must_suffice(material, int(alone.sum()), int((~alone).sum()), swept)
+    low = float(swept["clock"].min())
+    shares, batches = among.shares[alone, 0], among.batches[alone, 0]
+    sm_law = _best(SmSingle, 1, SM_STARTS, lambda law: sm_util_percent(law, shares, batches) - sm[alone])
+    mem_law = _best(MemSingle, 1, MEM_STARTS, lambda law: mem_util_percent(law, shares, batches) - mem[alone])
+    several = [partition for partition in partitions if len(partition.shares) > 1]
+    model = Reference(
+        network=material.network,
+        gpu=material.gpu,
+        mem_mhz=material.mem_mhz,
+        sm_single=sm_law,
+        sm_system=sm_system(several, sm[~alone], sm_law),
+        mem_single=mem_law,
+        mem_system=mem_system(several, mem[~alone], mem_law),
+        throughput=throughput_curve(swept, kappa_line(slopes_by_batch(partitions, mem, throughput)), low, material.anchor),
+        power=power_curve(swept, material.static, low, material.anchor),
+        sm_trees=_NO_TREES,
+        mem_trees=_NO_TREES,
+        throughput_trees=_NO_TREES,
+        power_trees=_NO_TREES,
+    )
+    slopes = [model.throughput.kappa_a, model.throughput.kappa_b, model.throughput.gamma, model.power.gamma]
+    if not np.isfinite(slopes).all():
+        raise Refused(
+            f"{_name(material)}: the curves have no slope: five rows of a batch and clocks between the lowest and the anchor are needed."
+        )
+    return _with_trees(model, points)
+
+
+def slopes_by_batch(partitions: Sequence[Partition], mem_percent: Floats, throughput: Floats) -> dict[int, float]:
+    """Images/s per percent of memory utilisation by bucket of mean batch, of each with five rows or more.
+
+    Lines through the origin.
+    """
+    batch = np.array([np.mean(partition.batches) for partition in partitions])
     result = {}
     for bucket in BUCKETS:
         there = (batch >= NEAR[0] * bucket) & (batch <= NEAR[1] * bucket)
@@ -57,83 +117,54 @@ def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
     return float(kappa_a), float(kappa_b)
 
 
-def throughput_curve(series: Iterable[Sequence[MeasuredPoint]], kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
-    """The exponent, the median over partitions, and the start, the lowest throughput of all; each partition's points run over the clock."""
-    series = list(series)
-    start = min(point.throughput_images_per_s for points in series for point in points)
+def throughput_curve(swept: pd.DataFrame, kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
+    """The exponent, the median over partitions, and the start, the lowest throughput of all."""
+    start = float(swept["throughput_images_per_s"].min())
     gammas = []
-    for points in series:
-        top = max(points, key=lambda point: point.clock).throughput_images_per_s
-        slope = _slope(
-            np.array([_position(point.clock, low, high) for point in points]),
-            np.array([(point.throughput_images_per_s - start) / (top - start) if top > start else 0.0 for point in points]),
-        )
-        if slope is not None:
-            gammas.append(float(np.clip(slope, *GAMMA_T)))
-    return ThroughputCurve(*kappa, float(np.median(gammas)) if gammas else float("nan"), start, low, high)
+    for _, points in swept.groupby("partition", sort=False):
+        images = points["throughput_images_per_s"]
+        top = float(images.iloc[int(points["clock"].argmax())])
+        if top > start:
+            gammas.append(_exponent((points["clock"] - low) / (high - low), (images - start) / (top - start), GAMMA_T))
+    known = [gamma for gamma in gammas if not np.isnan(gamma)]
+    return ThroughputCurve(*kappa, float(np.median(known)) if known else float("nan"), start, low, high)
 
 
-def power_curve(series: Iterable[Sequence[MeasuredPoint]], static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
+def power_curve(swept: pd.DataFrame, static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
     """The cubic of static power, and exponent and base of dynamic power, from its median over partitions at each clock."""
     clocks, watts = np.array(static, dtype=np.float64).T
     cubic = np.polyfit(clocks / high, watts, 3) / high ** np.array([3.0, 2.0, 1.0, 0.0])
     idle = (float(cubic[0]), float(cubic[1]), float(cubic[2]), float(cubic[3]))
-    still = PowerCurve(idle, 0.0, 1.0, low, high)
-    at_clock: dict[float, list[float]] = defaultdict(list)
-    for points in series:
-        for point in points:
-            if point.power is not None:
-                at_clock[round(point.clock)].append(point.power - float(static_w(still, np.array(point.clock))))
-    ordered = sorted(at_clock)
-    median = np.array([np.median(at_clock[clock]) for clock in ordered])
-    base, top = float(median[0]), float(median[-1])
-    position = np.array([_position(clock, low, high) for clock in ordered])
-    slope = _slope(position, (median - base) / (top - base)) if top > base else None
-    return PowerCurve(idle, base, float("nan") if slope is None else float(np.clip(slope, *GAMMA_P)), low, high)
+    dynamic = swept["power"] - static_w(PowerCurve(idle, 0.0, 1.0, low, high), swept["clock"].to_numpy())
+    median = dynamic.dropna().groupby(swept["at"]).median()
+    base, top = float(median.iloc[0]), float(median.iloc[-1])
+    gamma = float("nan")
+    if top > base:
+        gamma = _exponent((median.index.to_series() - low) / (high - low), (median - base) / (top - base), GAMMA_P)
+    return PowerCurve(idle, base, gamma, low, high)
 
 
-def _position(clock: float, low: float, high: float) -> float:
-    return (clock - low) / (high - low)
-
-
-def _slope(x: Floats, y: Floats) -> float | None:
-    """Slope through the origin of ln y over ln x, of the points between start and top; None where there is none."""
+def _exponent(x: pd.Series, y: pd.Series, bounds: tuple[float, float]) -> float:
+    """Slope through the origin of ln y over ln x, of the points between start and top; NaN where there is none."""
     between = (x > 0.0) & (x < 1.0) & (y > 0.0)
     if not between.any():
-        return None
-    log_x, log_y = np.log(x[between]), np.log(y[between])
-    return float(log_x @ log_y / (log_x @ log_x))
-
-
-SM_STARTS = ((0.01, 0.4, 3.0), (1.0, 0.6, 1.0), (3.0, 0.8, 1.0))  # lam, gamma, beta
-MEM_STARTS = ((80.0, 0.5, 0.6, -0.6), (40.0, 0.5, 0.3, 0.0), (60.0, 0.2, 0.8, -0.8))  # φ, a, λ, β
-SYSTEM_STARTS = ((0.0, 1.0, 5.0, 0.5, 0.0, 16.0), (0.02, 0.4, 5.0, 0.5, 0.001, 16.0), (0.05, 0.1, 1.0, 0.1, 0.001, 32.0))
-LIGHT_BATCHES = (4, 8)
-KAPPA_BOUNDS = (0.1, 20.0)
-
-
-def sm_single(shares: Floats, batches: Floats, percent: Floats) -> SmSingle:
-    """Lambda, gamma, beta from rows of one process, shape (rows,)."""
-    lam, gamma, beta = _best(lambda result: sm_util_percent(_sm(result), shares, batches) - percent, SM_STARTS)
-    return _sm(np.array([lam, gamma, beta]))
-
-
-def mem_single(shares: Floats, batches: Floats, percent: Floats) -> MemSingle:
-    """φ, a, λ, β from rows of one process, shape (rows,). What fits best may not be unique; the curve is."""
-    return _mem(_best(lambda result: mem_util_percent(_mem(result), shares, batches) - percent, MEM_STARTS))
+        return float("nan")
+    log_x, log_y = np.log(x[between].to_numpy()), np.log(y[between].to_numpy())
+    return float(np.clip(log_x @ log_y / (log_x @ log_x), *bounds))
 
 
 def sm_system(partitions: Sequence[Partition], percent: Floats, single: SmSingle) -> SmSystem:
     """The line L and the curvature κ, from partitions filled with as many processes as fit, all alike.
 
-    L goes through one point a batch: that of the share with the lowest utilisation, over what one process has there. κ is found
-    within its bounds from batches 4 and 8.
+    L goes through one point a batch: that of the share with the lowest utilisation, over what one process has there. κ
+    is found within its bounds from batches 4 and 8.
     """
     full = [row for row, partition in enumerate(partitions) if _is_full(partition)]
     lowest: dict[int, tuple[float, float]] = {}
     for row in full:
         one = partitions[row]
-        alone = float(sm_util_percent(single, np.array(one.shares[:1]), np.array(one.batches[:1], dtype=np.float64))[0])
+        batch = np.array(one.batches[:1], dtype=np.float64)
+        alone = float(sm_util_percent(single, np.array(one.shares[:1]), batch)[0])
         lowest[one.batches[0]] = min(lowest.get(one.batches[0], (np.inf, np.inf)), (float(percent[row]), alone))
     y, x = np.array(list(lowest.values())).T
     slope, offset = np.polyfit(x, y, 1) if np.ptp(x) > 1e-6 else (0.0, float(np.mean(y)))
@@ -143,19 +174,8 @@ def sm_system(partitions: Sequence[Partition], percent: Floats, single: SmSingle
     def off(kappa: float) -> float:
         return float(np.mean((sm_prior_percent(single, SmSystem(slope, offset, kappa), among) - there) ** 2))
 
-    return SmSystem(float(slope), float(offset), float(minimize_scalar(off, bounds=KAPPA_BOUNDS, method="bounded").x))
-
-
-def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSingle) -> MemSystem:
-    """What further processes add, from all rows of several processes."""
-    among = padded(partitions)
-    return _system(_best(lambda result: mem_prior_percent(single, _system(result), among) - percent, SYSTEM_STARTS))
-
-
-def _best(off: Callable[[Floats], Floats], starts: Sequence[Sequence[float]]) -> Floats:
-    tried = [least_squares(off, start, x_scale="jac") for start in starts]
-    best: Floats = min(tried, key=lambda one: one.cost).x
-    return best
+    kappa = minimize_scalar(off, bounds=KAPPA_BOUNDS, method="bounded").x
+    return SmSystem(float(slope), float(offset), float(kappa))
 
 
 def _is_full(partition: Partition) -> bool:
@@ -163,64 +183,26 @@ def _is_full(partition: Partition) -> bool:
     return alike and len(partition.shares) == int(100 // partition.shares[0]) and len(partition.shares) > 1
 
 
-def _sm(result: Floats) -> SmSingle:
-    return SmSingle(abs(float(result[0])), abs(float(result[1])), float(result[2]))
+def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSingle) -> MemSystem:
+    """What further processes add, from all rows of several processes."""
+    among = padded(partitions)
+    return _best(MemSystem, 0, SYSTEM_STARTS, lambda law: mem_prior_percent(single, law, among) - percent)
 
 
-def _mem(result: Floats) -> MemSingle:
-    return MemSingle(abs(float(result[0])), abs(float(result[1])), abs(float(result[2])), float(result[3]))
+def _best(kind: type[Law], signed: int, starts: Sequence[Sequence[float]], off: Callable[[Law], Floats]) -> Law:
+    """The law with the smallest squares of `off`. Its parameters are positive, but for the last `signed` of them."""
+
+    def law(numbers: Floats) -> Law:
+        positive = len(numbers) - signed
+        return kind(*map(abs, numbers[:positive].tolist()), *numbers[positive:].tolist())
+
+    tried = [least_squares(lambda numbers: off(law(numbers)), start, x_scale="jac") for start in starts]
+    return law(min(tried, key=lambda one: one.cost).x)
 
 
-def _system(result: Floats) -> MemSystem:
-    return MemSystem(*(abs(float(one)) for one in result))
-
-
-TREES, DEPTH, RATE, SEED = 100, 5, 0.1, 0
-NEEDED = ("power", "sm_util_percent", "mem_util_percent")
-FEWEST_ALONE = 6
-FEWEST_STATIC = 4
-
-
-def fit(material: Material) -> Reference:
-    """Fit to one network at one memory clock. Raises: Refused, with what the traces lack."""
-    points = [point for point in material.anchors if all(getattr(point, name) is not None for name in NEEDED)]
-    series = _series(material)
-    _must_suffice(material, points, series)
-    low = min(point.clock for group in series for point in group)
-    partitions = [point.partition for point in points]
-    throughput, _, sm, mem = _columns(points)
-    alone = np.array([len(partition.shares) == 1 for partition in partitions])
-    shares, batches = (
-        np.array([getattr(partition, name)[0] for partition in partitions], dtype=np.float64)[alone] for name in ("shares", "batches")
-    )
-    sm_law, mem_law = sm_single(shares, batches, sm[alone]), mem_single(shares, batches, mem[alone])
-    together = [partition for partition in partitions if len(partition.shares) > 1]
-    batch = np.array([np.mean(partition.batches) for partition in partitions])
-    model = Reference(
-        network=material.network,
-        gpu=material.gpu,
-        mem_mhz=material.mem_mhz,
-        sm_single=sm_law,
-        sm_system=sm_system(together, sm[~alone], sm_law),
-        mem_single=mem_law,
-        mem_system=mem_system(together, mem[~alone], mem_law),
-        throughput=throughput_curve(series, kappa_line(slopes_by_batch(batch, mem, throughput)), low, material.anchor),
-        power=power_curve(series, material.static, low, material.anchor),
-        sm_trees=_NO_TREES,
-        mem_trees=_NO_TREES,
-        throughput_trees=_NO_TREES,
-        power_trees=_NO_TREES,
-    )
-    if not np.isfinite([model.throughput.kappa_a, model.throughput.kappa_b, model.throughput.gamma, model.power.gamma]).all():
-        raise Refused(
-            f"{_name(material)}: the curves have no slope: five rows of a batch and clocks between the lowest and the anchor are needed."
-        )
-    return _with_trees(model, points)
-
-
-def _with_trees(model: Reference, points: list[MeasuredPoint]) -> Reference:
-    among = padded([point.partition for point in points])
-    throughput, power, sm, mem = _columns(points)
+def _with_trees(model: Reference, points: pd.DataFrame) -> Reference:
+    among = padded(list(points["partition"]))
+    throughput, power, sm, mem = points[[*NEEDED]].to_numpy().T
     dynamic = power - static_w(model.power, np.array(model.power.high_mhz))
     several = among.processes > 1
     prior = total(sm_util_percent(model.sm_single, among.shares, among.batches), among)
@@ -231,11 +213,6 @@ def _with_trees(model: Reference, points: list[MeasuredPoint]) -> Reference:
         throughput_trees=_grow(model.throughput_features(among, mem), throughput),
         power_trees=_grow(model.power_features(among, sm, mem), dynamic),
     )
-
-
-def _columns(points: list[MeasuredPoint]) -> tuple[Floats, ...]:
-    """Throughput, power, SM and memory utilisation, shape (points,) each."""
-    return tuple(np.array([getattr(point, name) for point in points], dtype=np.float64) for name in ("throughput_images_per_s", *NEEDED))
 
 
 def _grow(rows: Floats, values: Floats) -> Ensemble:
@@ -257,32 +234,17 @@ def _grow(rows: Floats, values: Floats) -> Ensemble:
     )
 
 
-_NO_TREES = Ensemble(1, 0.0, 0.0, np.array([1]), np.array([LEAF]), np.array([LEAF]), np.array([0]), np.array([0.0]), np.array([0.0]))
-
-
-def _series(material: Material) -> list[list[MeasuredPoint]]:
-    """Points of each partition that was measured at three clocks or more, the anchor's among them where there is one."""
-    of: dict[Partition, list[MeasuredPoint]] = defaultdict(list)
-    for point in (*material.others, *material.anchors):
-        of[point.partition].append(point)
-    return [points for points in of.values() if len({round(point.clock) for point in points}) > 2]
-
-
-def _must_suffice(material: Material, points: list[MeasuredPoint], series: list[list[MeasuredPoint]]) -> None:
-    alone = sum(len(point.partition.shares) == 1 for point in points)
-    lacking = [
-        text
-        for text, is_so in (
-            ("clocks in MHz", material.clock != "sm_mhz"),
-            (f"{FEWEST_ALONE} rows of one process with power and both utilisations", alone < FEWEST_ALONE),
-            (f"{FEWEST_ALONE} rows of several processes", len(points) - alone < FEWEST_ALONE),
-            ("a partition at three clocks", not series),
-            (f"{FEWEST_STATIC} rows of `static`", len(material.static) < FEWEST_STATIC),
-        )
-        if is_so
-    ]
+def _must_suffice(material: Material, alone: int, several: int, swept: pd.DataFrame) -> None:
+    needs = {
+        "clocks in MHz": material.clock == "sm_mhz",
+        f"{FEWEST_ALONE} rows of one process with power and both utilisations": alone >= FEWEST_ALONE,
+        f"{FEWEST_ALONE} rows of several processes": several >= FEWEST_ALONE,
+        "a partition at three clocks": len(swept) > 0,
+        f"{FEWEST_STATIC} rows of `static`": len(material.static) >= FEWEST_STATIC,
+    }
+    lacking = "; ".join(text for text, is_met in needs.items() if not is_met)
     if lacking:
-        raise Refused(f"{_name(material)}: the original's procedure needs {'; '.join(lacking)}. Our own (without --as original) does not.")
+        raise Refused(f"{_name(material)}: the original's procedure needs {lacking}. Our own (without --as original) does not.")
 
 
 def _name(material: Material) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from analysis.plain import one_line
 from analysis.terms import Refused
@@ -15,41 +15,22 @@ from control.power.terms import Partition
 
 from .traces import STATIC, PartitionRow
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from control.power.terms import Floats
-
-
 QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
+COLUMNS = ("partition", "clock", "asked", *QUANTITIES, "is_anchor")
 FEWEST = 5
 SAME_CLOCK = 0.02  # of the anchor clock
-ONE_OF = ("backend", "power_source", "image_size")  # columns of which a fit takes one value: no law holds across two
+ONE_OF = ("backend", "power_source", "image_size")  # no law holds across two values of these
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredPoint:
-    """A measured partition at a clock; `power` is in the material's `cap_unit`, a value that was not measured is None.
-
-    `asked` is the clock that was to be: what is read of it differs a little each time.
-    """
-
-    partition: Partition
-    clock: float
-    throughput_images_per_s: float
-    power: float | None = None
-    sm_util_percent: float | None = None
-    mem_util_percent: float | None = None
-    asked: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Material:
     """Points of one network at one memory clock. `clock` is `sm_mhz` or `throttle`, `cap_unit` W, cpu_s_per_s or none.
 
-    `anchors` are the points at `anchor`: those for which no clock was asked, whose clock is what load and cooling allowed and counts as
-    their median, and those asked to run at it; without any of the first it is the highest. `others` are at other clocks. `static` are
-    clocks and watts without work. Repetitions of an anchor are one point, their mean. `left_out` counts rows that were not used, by why.
+    `points` has `COLUMNS`, a point per row, anchors first; `power` is in `cap_unit`, what was not measured is NaN, and
+    `clock` varies a little around the clock `asked`. Anchors are at the clock `anchor`: points for which no clock was
+    asked, whose clock is what load and cooling allowed and counts as their median, and points asked to run at it.
+    Without any of the first it is the highest clock. Repetitions of an anchor are one point, their mean. `static` are
+    clocks and watts without work. `left_out` counts unused rows by reason.
     """
 
     network: str
@@ -58,84 +39,57 @@ class Material:
     clock: str
     cap_unit: str
     anchor: float
-    anchors: tuple[MeasuredPoint, ...]
-    others: tuple[MeasuredPoint, ...] = ()
+    points: pd.DataFrame
     static: tuple[tuple[float, float], ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
 
-    def values(self, quantity: str) -> tuple[NDArray[np.intp], Floats]:
-        """Which anchors have this quantity, above 0, and what it was there."""
-        result = [getattr(anchor, quantity) for anchor in self.anchors]
-        rows = np.array([place for place, value in enumerate(result) if value is not None and value > 0.0], dtype=np.intp)
-        return rows, np.array([result[place] for place in rows], dtype=np.float64)
+    @property
+    def anchors(self) -> pd.DataFrame:
+        return self.points[self.points["is_anchor"]]
+
+    @property
+    def others(self) -> pd.DataFrame:
+        return self.points[~self.points["is_anchor"]]
 
 
 def networks(rows: Iterable[PartitionRow]) -> list[tuple[str, float]]:
-    """Networks and memory clocks that the rows hold, sorted; a row that does not tell its memory clock counts as 0 MHz."""
+    """Networks and memory clocks that the rows hold, sorted; a row without a memory clock counts as 0 MHz."""
     return sorted({(row.network, row.mem_mhz or 0.0) for row in rows if row.network != STATIC})
 
 
 def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str) -> Material:
     """Sort the rows of one network at one memory clock.
 
-    Raises: Refused, if fewer than five can be used, or they were measured on more than one back-end, by more than one source of power or
-    with images of more than one size.
+    Raises: Refused, if fewer than five can be used, or if they are of more than one back-end, source of power or size
+    of images.
     """
+    name = f"{network} at memory clock {mem_mhz:g}"
     mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
     clock = "throttle" if any("throttle" in row.extra for row in mine) else "sm_mhz"
-    cap_unit = _unit(mine)
-    static = [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}] if cap_unit == "W" else []
-    _must_be_of_one([*mine, *static], f"{network} at memory clock {mem_mhz:g}")
-    left_out: Counter[str] = Counter()
-    points = []
-    for row in mine:
-        why = _unusable(row)
-        if why:
-            left_out[why] += 1
-        else:
-            points.append((clock == "sm_mhz" and row.target_mhz is None, _point(row, clock, cap_unit)))
-    free = [point.clock for as_it_was, point in points if as_it_was]
-    anchor = float(np.median(free)) if free else max((point.clock for _, point in points), default=0.0)
-    at_anchor = [as_it_was or abs(point.clock - anchor) <= SAME_CLOCK * anchor for as_it_was, point in points]
-    anchors = _merged([replace(point, clock=anchor) for (_, point), here in zip(points, at_anchor, strict=True) if here])
+    has_watts, has_activity = any(row.watts is not None for row in mine), any("cpu_s_per_s" in row.extra for row in mine)
+    cap_unit = "W" if has_watts else "cpu_s_per_s" if has_activity else "none"
+    static = [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}] if has_watts else []
+    _must_be_of_one([*mine, *static], name)
+    left_out = Counter(reason for row in mine if (reason := _unusable(row)))
+    points = pd.DataFrame([_point(row, clock, has_watts=has_watts) for row in mine if not _unusable(row)], columns=COLUMNS[:-1])
+    points = points.astype(dict.fromkeys(COLUMNS[1:-1], float))
+    free = points["asked"].isna() & (clock == "sm_mhz")
+    anchor = points["clock"][free].median() if free.any() else points["clock"].max()
+    at_anchor = free | ((points["clock"] - anchor).abs() <= SAME_CLOCK * anchor)
+    # A process over repetitions would take them for neighbours that agree.
+    anchors = points[at_anchor].assign(clock=anchor, asked=np.nan).groupby("partition", sort=False).mean().reset_index()
     if len(anchors) < FEWEST:
-        why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
-        raise Refused(f"{network} at memory clock {mem_mhz:g}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({why}).")
-    others = tuple(point for (_, point), here in zip(points, at_anchor, strict=True) if not here)
-    if others and min(point.clock for point in others) > anchor:
-        # Nothing says then how far anything falls below the anchor's clock, which is what the curve is over.
+        reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
+        raise Refused(f"{name}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({reasons}).")
+    others = points[~at_anchor]
+    if len(others) and others["clock"].min() > anchor:
+        # These do not say how far anything falls below the anchor's clock, which is what the curve is over.
         left_out["at clocks above the anchors', none below"] += len(others)
-        others = ()
-    return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(static), dict(left_out))
-
-
-def _merged(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
-    """One point a partition, the mean of its repetitions: a process over repetitions would take them for neighbours that agree."""
-    of: dict[Partition, list[MeasuredPoint]] = defaultdict(list)
-    for point in points:
-        of[point.partition].append(point)
-    return tuple(
-        MeasuredPoint(
-            partition,
-            each[0].clock,
-            sum(point.throughput_images_per_s for point in each) / len(each),
-            _mean([point.power for point in each]),
-            _mean([point.sm_util_percent for point in each]),
-            _mean([point.mem_util_percent for point in each]),
-        )
-        for partition, each in of.items()
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return sum(there) / len(there) if there else None
-
-
-def _unit(rows: Sequence[PartitionRow]) -> str:
-    if any(row.watts is not None for row in rows):
-        return "W"
-    return "cpu_s_per_s" if any("cpu_s_per_s" in row.extra for row in rows) else "none"
+        others = others[:0]
+    idle = [(row.clock, row.watts) for row in static if row.outcome == "measured"]
+    at_rest = tuple((mhz, watts) for mhz, watts in idle if mhz and watts)
+    points = pd.concat([anchors.assign(is_anchor=True), others.assign(is_anchor=False)], ignore_index=True)
+    return Material(network, gpu, mem_mhz, clock, cap_unit, float(anchor), points, at_rest, dict(left_out))
 
 
 def _unusable(row: PartitionRow) -> str | None:
@@ -143,36 +97,21 @@ def _unusable(row: PartitionRow) -> str | None:
         return row.outcome
     if not row.throughput_images_per_s or row.throughput_images_per_s <= 0.0:
         return "without throughput"
-    if min(row.shares) <= 0.0:
-        return "with a share of nothing"
-    return None
+    return "with a share of nothing" if min(row.shares) <= 0.0 else None
 
 
-def _point(row: PartitionRow, clock: str, cap_unit: str) -> MeasuredPoint:
-    said = row.extra.get("throttle", 1.0) if clock == "throttle" else row.sm_mhz or row.target_mhz or 0.0
-    power = row.extra.get("cpu_s_per_s") if cap_unit == "cpu_s_per_s" else row.watts
-    assert row.throughput_images_per_s is not None  # noqa: S101  # `_unusable` has seen to it
-    return MeasuredPoint(
-        Partition(row.shares, row.batches),
-        float(said),
-        row.throughput_images_per_s,
-        None if power is None else float(power),
-        row.sm_util_percent,
-        row.mem_util_percent,
-        row.target_mhz if clock == "sm_mhz" else None,
-    )
+def _point(row: PartitionRow, clock: str, *, has_watts: bool) -> tuple[object, ...]:
+    pace = row.clock if clock == "sm_mhz" else row.extra.get("throttle", 1.0)
+    asked = row.target_mhz if clock == "sm_mhz" else None
+    power = row.watts if has_watts else row.extra.get("cpu_s_per_s")
+    measured = row.throughput_images_per_s, power, row.sm_util_percent, row.mem_util_percent
+    return Partition(row.shares, row.batches), pace or 0.0, asked, *measured
 
 
-def _must_be_of_one(rows: Sequence[PartitionRow], what: str) -> None:
-    """A row that does not tell one of these counts as one of any."""
-    for name in ONE_OF:
-        lines = sorted({str(row.extra[name]) for row in rows if row.outcome == "measured" and name in row.extra})
-        if len(lines) > 1:
-            each = ", ".join(one_line(text, 40) for text in lines)
-            raise Refused(f"{what}: rows of more than one {name}: {each}. No law holds across them; fit the rows of each alone.")
-
-
-def _static(rows: Sequence[PartitionRow]) -> tuple[tuple[float, float], ...]:
-    """Clocks and watts of idle rows."""
-    told = [(row.sm_mhz or row.target_mhz, row.watts) for row in rows if row.outcome == "measured"]
-    return tuple((clock, watts) for clock, watts in told if clock and watts)
+def _must_be_of_one(rows: Sequence[PartitionRow], name: str) -> None:
+    """A row that lacks one of these columns counts as one of any."""
+    for column in ONE_OF:
+        values = sorted({str(row.extra[column]) for row in rows if row.outcome == "measured" and column in row.extra})
+        if len(values) > 1:
+            listed = ", ".join(one_line(text, 40) for text in values)
+            raise Refused(f"{name}: rows of more than one {column}: {listed}. No law holds across them; fit each alone.")

@@ -24,7 +24,7 @@ from control.power.models.reference import Reference
 from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Model, Partition, Setting, pace_of, unit_of
 
 from . import parameters, traces
-from .quality import clock_of, findings
+from .quality import findings
 
 if TYPE_CHECKING:
     from .traces import PartitionRow
@@ -174,7 +174,7 @@ def of_rows(
     for row in rows:
         if row.network == traces.STATIC:
             continue
-        clock = clock_of(row)
+        clock = row.clock
         if clock is None:
             raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
         memory = row.mem_mhz if mem_mhz is None else mem_mhz
@@ -287,7 +287,7 @@ def profile(run: Run) -> Answer:
     figures = [(column, value) for column, value in FIGURES if any(value(row) is not None for row in points)]
     table = Table(
         [Column("processes", left=True), Column("clock MHz\nor duty", "clock", "{:g}".format), *(column for column, _ in figures)],
-        [[processes(Partition(row.shares, row.batches)), clock_of(row), *(value(row) for _, value in figures)] for row in points],
+        [[processes(Partition(row.shares, row.batches)), row.clock, *(value(row) for _, value in figures)] for row in points],
     )
     wrong = findings(rows, "profile")
     return Answer(

@@ -5,14 +5,13 @@ A finding is a note: a row was left out, or an answer must be read with it in mi
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from analysis.answer import Answer, Line, Part, marked, of_parts
 from analysis.terms import Refused
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 
 FALL = 0.03  # of the value before: less is noise between two measurements
+CONFIGURATION = ["network", "shares", "batches", "mem_mhz"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,71 +40,41 @@ class Finding:
 
 def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Finding]:
     """Return what is wrong with traces; `where` names them."""
-    measured = [row for row in rows if row.outcome == "measured"]
-    falls = [*_falls(measured, where, "throughput", _throughput), *_falls(measured, where, "power", _power)]
-    return [*_left_out(rows, where), *falls]
-
-
-def clock_of(row: PartitionRow) -> float | None:
-    """The throttle, 0 to 1, where there is one, as a fit has it; else the SM clock as it was, MHz, or as it was asked for."""
-    throttle = row.extra.get("throttle")
-    if isinstance(throttle, float):
-        return throttle
-    return row.sm_mhz if row.sm_mhz is not None else row.target_mhz
-
-
-def _left_out(rows: Sequence[PartitionRow], where: str) -> Iterator[Finding]:
+    failed = [row for row in rows if row.outcome != "measured"]
+    zeros = [row for row in failed if row.reason == traces.ZEROS]
+    result = []
     for kind, chosen, text in (
-        ("zeros", [row for row in rows if row.reason == traces.ZEROS], "stored as zeros; they failed, and were left out"),
-        ("failed", [row for row in rows if row.outcome != "measured" and row.reason != traces.ZEROS], "failed; they were left out"),
+        ("zeros", zeros, "stored as zeros; they failed, and were left out"),
+        ("failed", [row for row in failed if row not in zeros], "failed; they were left out"),
     ):
         if chosen:
-            yield Finding(kind, where, f"{len(chosen)} of {len(rows)} rows {text}: {_lines(chosen)}.")
+            lines = ", ".join(str(row.line) for row in chosen[:5]) + " …" * (len(chosen) > 5)
+            what = f"{len(chosen)} of {len(rows)} rows {text}: line{'s' * (len(chosen) > 1)} {lines}."
+            result.append(Finding(kind, where, what))
+    measured = [row for row in rows if row.outcome == "measured"]
+    columns = [*CONFIGURATION, "clock", "throughput", "power"]
+    points = pd.DataFrame(
+        [(row.network, row.shares, row.batches, row.mem_mhz, row.clock, row.throughput_images_per_s, row.power) for row in measured],
+        columns=columns,
+    )
+    falls = (_fall(points.dropna(subset=["clock", name]), name) for name in columns[-2:])
+    return [*result, *(Finding("falls", where, what) for what in falls if what)]
 
 
-def _falls(rows: Sequence[PartitionRow], where: str, name: str, value: Callable[[PartitionRow], float | None]) -> list[Finding]:
-    """Find configurations whose value falls while the clock rises."""
-    curves: dict[object, list[tuple[float, float]]] = defaultdict(list)
-    for row in rows:
-        clock, measured = clock_of(row), value(row)
-        if clock is not None and measured is not None and measured > 0:
-            curves[row.network, row.shares, row.batches, row.mem_mhz].append((clock, measured))
-    of_clock = {key: sorted(_means(points).items()) for key, points in curves.items()}
-    swept = {key: points for key, points in of_clock.items() if len(points) > 1}
-    falling = [
-        (low, high, after / before - 1)
-        for points in swept.values()
-        for (low, before), (high, after) in itertools.pairwise(points)
-        if after < before * (1 - FALL)
-    ]
-    if not falling:
-        return []
-    low, high, worst = min(falling, key=lambda fall: fall[2])
-    what = f"{name} falls by more than {FALL:.0%} with the clock in {len(falling)} steps of {len(swept)} configurations"
-    return [Finding("falls", where, f"{what}, at worst by {-worst:.1%} from {low:g} to {high:g}.")]
-
-
-def _means(points: Sequence[tuple[float, float]]) -> dict[float, float]:
-    """Repetitions of one clock are one point."""
-    at: dict[float, list[float]] = defaultdict(list)
-    for clock, value in points:
-        at[clock].append(value)
-    return {clock: sum(values) / len(values) for clock, values in at.items()}
-
-
-def _throughput(row: PartitionRow) -> float | None:
-    return row.throughput_images_per_s
-
-
-def _power(row: PartitionRow) -> float | None:
-    """Watts; without a sensor the CPU's activity, CPU seconds per second."""
-    activity = row.extra.get("cpu_s_per_s")
-    return row.watts if row.watts is not None else activity if isinstance(activity, float) else None
-
-
-def _lines(rows: Sequence[PartitionRow]) -> str:
-    text = ", ".join(str(row.line) for row in rows[:5])
-    return f"line{'s' * (len(rows) > 1)} {text}{' …' * (len(rows) > 5)}"
+def _fall(points: pd.DataFrame, name: str) -> str:
+    """Say in how many configurations a value falls while the clock rises; repetitions of a clock are one point."""
+    known = points[points[name].astype(float) > 0]
+    curves = known.groupby([*CONFIGURATION, "clock"], dropna=False)[name].mean().reset_index(level="clock")
+    steps = curves.groupby(level=CONFIGURATION, dropna=False)
+    change = steps[name].pct_change()
+    falling = (change < -FALL).to_numpy()
+    if not falling.any():
+        return ""
+    worst = int(np.nanargmin(change))
+    swept = int((steps.size() > 1).sum())
+    what = f"{name} falls by more than {FALL:.0%} with the clock in {falling.sum()} steps of {swept} configurations"
+    low, high = curves["clock"].iloc[worst - 1], curves["clock"].iloc[worst]
+    return f"{what}, at worst by {-change.iloc[worst]:.1%} from {low:g} to {high:g}."
 
 
 Key = tuple[str, str, float]  # network, GPU, memory clock in MHz

@@ -81,6 +81,18 @@ class PartitionRow:
         """The largest reading, as a cap has to hold for it; the mean where a source knows no more."""
         return self.power_mean_w if self.power_max_w is None else self.power_max_w
 
+    @property
+    def power(self) -> float | None:
+        """Watts; without a sensor the CPU's activity, CPU seconds per second."""
+        activity = self.extra.get("cpu_s_per_s")
+        return activity if self.watts is None and isinstance(activity, float) else self.watts
+
+    @property
+    def clock(self) -> float | None:
+        """The throttle, 0 to 1, where there is one; else the SM clock as it was, MHz, or as it was asked for."""
+        throttle = self.extra.get("throttle")
+        return throttle if isinstance(throttle, float) else self.sm_mhz or self.target_mhz
+
 
 def read(path: Path) -> list[PartitionRow]:
     """Read a file of traces.

@@ -14,7 +14,7 @@ import pytest
 from analysis.studies.power import traces
 from tests.analysis.studies.power import made_traces
 from tests.analysis.studies.power.command import Power, model_at, refusals
-from tests.analysis.studies.power.test_fitting_own import gpu_rows
+from tests.analysis.studies.power.test_fit_own import gpu_rows
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

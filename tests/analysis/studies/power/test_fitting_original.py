@@ -17,6 +17,7 @@ from analysis.terms import Refused
 from control.power import catalog
 from control.power.models import laws
 from control.power.models.laws import SmSingle, mem_prior_percent, padded, sm_prior_percent
+from control.power.terms import Partition
 from tests.analysis.studies.power import made_traces
 from tests.analysis.studies.power.command import model_at
 from tests.conftest import REFERENCE
@@ -115,6 +116,7 @@ def test_slopes_of_reconstructed_anchors_are_those_once_shipped(path: Path) -> N
     network, name = path.stem.removeprefix("reconstructed_anchor_").split("__")
     shipped = json.loads((FOLDER / "fitted_params.json").read_text())[f"{network}|{name}"]["throughput_params"]["kappa_per_batch"]
     rows = traces.read(path)
-    batch = np.array([np.mean(row.batches) for row in rows])
+    partitions = [Partition(row.shares, row.batches) for row in rows]
     mem, throughput = (np.array([getattr(row, one) for row in rows]) for one in ("mem_util_percent", "throughput_images_per_s"))
-    assert slopes_by_batch(batch, mem, throughput) == pytest.approx({int(bucket): slope for bucket, slope in shipped.items()}, rel=0.05)
+    found = slopes_by_batch(partitions, mem, throughput)
+    assert found == pytest.approx({int(bucket): slope for bucket, slope in shipped.items()}, rel=0.05)
