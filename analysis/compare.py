@@ -152,6 +152,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
     together = () if named or not inside_run else declared_baseline(base, study)
     control = control_name(both(base, candidate), study, options.relative_to)
     declared = next(run for run in base.runs if study in run.studies)
+    base_sides: dict[tuple[str, str], Side | None] = {}
     for workload, names in met(candidate, study).items():
         if workload not in base_met:
             continue
@@ -181,7 +182,9 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 guard=guard,
                 level_of=other.tweakset.level_of,
             )
-            yield draft, (side(base, study, workload, against), other)
+            if (workload, against) not in base_sides:
+                base_sides[workload, against] = side(base, study, workload, against)
+            yield draft, (base_sides[workload, against], other)
 
 
 def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], metrics: Sequence[str]) -> Comparison:

@@ -35,6 +35,7 @@ WIDEST = 4.0  # times the variance of the effects: no variance between runs is l
 LEAST_SHARE = 1e-9  # of that: as good as none
 GRID, ROUNDS = 40, 40  # places that are tried first, and sections of the interval around the best
 AGREEMENTS = 64  # variances over which the next run's interval is a mean
+AT_REST = 1e-7  # of a variance: it moves no further
 FARTHEST = 8.0  # standard deviations of a normal distribution
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -76,25 +77,25 @@ def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence
     gains, variances = np.asarray(effects, float), np.asarray(errors, float) ** 2
     within = float(variance_between(gains, variances))
     if not is_grouped(groups):
-        over = _summary(gains, variances, np.diag(variances + within), len(gains) - 1, (0.0, within))
+        over = _summary(gains, variances, lambda values: values / (variances + within), len(gains) - 1, (0.0, within))
         low, high = next_run(gains, variances)
         return replace(over, next_low=min(low, over.low), next_high=max(high, over.high))
     labels = list(dict.fromkeys(groups))
     same = np.array([[float(one == other) for other in groups] for one in groups])
     between, within = _two_variances(gains, variances, same, within)
     covariance = np.diag(variances + within) + between * same
-    return _summary(gains, variances, covariance, len(labels) - 1, (between, within))
+    return _summary(gains, variances, lambda values: np.linalg.solve(covariance, values), len(labels) - 1, (between, within))
 
 
-def _summary(gains: Floats, variances: Floats, covariance: Floats, df: int, between: tuple[float, float]) -> Estimate:
-    """The mean and what follows from it, of effects of this covariance."""
+def _summary(gains: Floats, variances: Floats, weighted: Callable[[Floats], Floats], df: int, between: tuple[float, float]) -> Estimate:
+    """The mean and what follows from it; `weighted` multiplies by the inverse of the effects' covariance."""
     from scipy.special import chdtrc
 
-    weights = np.linalg.solve(covariance, np.ones(len(gains)))
+    weights = weighted(np.ones(len(gains)))
     total = float(weights.sum())
     mean = float(weights @ gains) / total
     off = gains - mean
-    spread = float(off @ np.linalg.solve(covariance, off)) / (len(gains) - 1)
+    spread = float(off @ weighted(off)) / (len(gains) - 1)
     error = math.sqrt(max(1.0, spread) / total)
     quantile = t_quantile(1 - ALPHA / 2, df)
     ahead = quantile * math.sqrt(sum(between) + error**2)
@@ -167,9 +168,34 @@ def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> lis
         return []
     gains, variances = (np.tile(np.asarray(values, float), (runs, 1)) for values in (effects, np.asarray(errors, float) ** 2))
     present = 1.0 - np.eye(runs)
-    weights = present / (variances + variance_between(gains, variances, present)[:, None])
+    between = _variances_near(gains, variances, present, float(variance_between(gains[0], variances[0])))
+    weights = present / (variances + between[:, None])
     means: list[float] = ((weights * gains).sum(axis=1) / weights.sum(axis=1)).tolist()
     return means
+
+
+def _variances_near(effects: Floats, variances: Floats, present: Floats, start: float) -> Floats:
+    """As `variance_between`, for rows that differ little from one whose variance is known: Fisher scoring from there.
+
+    Rows that have not come to rest are searched through.
+    """
+    between = np.full(len(effects), start)
+    moved = np.full(len(effects), math.inf)
+    for _ in range(ROUNDS):
+        weights = present / (variances + between[:, None])
+        total = weights.sum(axis=1)
+        means = (weights * effects).sum(axis=1) / total
+        squares = weights**2
+        beyond = (squares * ((effects - means[:, None]) ** 2 - variances)).sum(axis=1) / squares.sum(axis=1)
+        following = np.maximum(0.0, beyond + 1 / total)
+        moved = np.abs(following - between)
+        between = following
+        if (moved <= AT_REST * (between + 1 / total)).all():
+            break
+    restless = moved > AT_REST * (between + 1 / total)
+    if restless.any():
+        between[restless] = variance_between(effects[restless], variances[restless], present[restless])
+    return between
 
 
 def variance_between(effects: Floats, variances: Floats, present: Floats | None = None) -> Floats:
