@@ -130,7 +130,7 @@ class Cell:
     the clock of `window_s`, and `others_cpu_s`, the CPU time that others used meanwhile, None where that was not seen.
     One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
-    are what that cost and what the whole process used.
+    are what that cost and what the whole process used. `reading` is what the study of its report read in that, once.
     """
 
     id: str
@@ -165,6 +165,7 @@ class Cell:
     report: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
     monitor: Mapping[str, object] = field(default_factory=dict)
     usage: Mapping[str, object] = field(default_factory=dict)
+    reading: object = None
 
 
 @dataclass(frozen=True, slots=True)

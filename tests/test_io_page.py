@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.studies.io.responses import judge
+from analysis.studies.io.figures import judge
 from fixtures.studies.io import formats, models, parameters
 from fixtures.studies.io.dataset import Spec, estimate_bytes
 from tests.made_io import io_runs

@@ -30,7 +30,7 @@ def run(
     *,
     plot: Path | None = option("DIR", "draw every picture of input into this folder", type=Path),
 ) -> Answer:
-    from analysis.studies.io.sources import answer_of
+    from analysis.studies.io.answers import answer_of
 
     return answer_of(runs, plot=plot)
 

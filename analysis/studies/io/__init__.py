@@ -20,12 +20,12 @@ def tells_of(run: Run) -> bool:
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
     """Format × cache, what limits each, factors and tweak sets; `brief` is the answer with its tables."""
-    from .run_answer import answer as answer_of
-    from .saved import io_runs
+    from .answers import answer as answer_of
+    from .saved import judged_of
     from .study import study
 
     refused: list[str] = []
-    return answer_of(study(run.origin, io_runs(run, refused), refused), brief=brief)
+    return answer_of(study(run.origin, judged_of(run, refused), refused), brief=brief)
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
@@ -45,7 +45,7 @@ def command_for(folder: Path) -> str | None:
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
-    from .responses import judged_alike
-    from .saved import io_runs
+    from .figures import judged_alike
+    from .saved import judged_of
 
-    return {"io": judged_alike(one for run in runs for one in io_runs(run, []))}
+    return {"io": judged_alike([one for run in runs for one in judged_of(run, [])])}

@@ -24,7 +24,7 @@ from analysis.formats.fields import Fields
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, Host, IoRun
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, IoRun
 
 SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
@@ -335,14 +335,14 @@ def _dataset_of(config: Config) -> dict[str, object]:
     }
 
 
-def _host_of(summary: Fields) -> Host:
+def _host_of(summary: Fields) -> dict[str, object]:
     memory, cpus = (summary.value.get(name) for name in ("host_memory_GB", "host_cpu_count"))
-    return Host(
-        name=summary.optional_text("hostname"),
-        hosts=summary.whole("num_hosts") if summary.has("num_hosts") else None,
-        cpus=cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
-        memory_bytes=sum(memory) * GIB if isinstance(memory, list) and all(map(_is_number, memory)) else None,
-    )
+    return {
+        "name": summary.optional_text("hostname"),
+        "hosts": summary.whole("num_hosts") if summary.has("num_hosts") else None,
+        "cpus": cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
+        "memory_bytes": sum(memory) * GIB if isinstance(memory, list) and all(map(_is_number, memory)) else None,
+    }
 
 
 def _started_of(folder: Path, summary: Fields) -> str | None:

@@ -18,12 +18,12 @@ from analysis.plots.scene import Scene, some
 from analysis.plots.style import DASHES, INK, MARKERS, SMALL, picture
 from analysis.terms import AGAIN, STOCK, Run
 
-from .effects import Analysis, analyse, means
-from .factors import common, configuration, describe_common
-from .formulas import RATE, STEADY, WHOLE
-from .responses import JudgedResponse, describe_oversleep
-from .sentences import answers
+from .design import common, configuration, describe_common
+from .effects import Analysis, analyse
+from .figures import Judged, describe_oversleep
 from .study import Configuration, configurations
+from .validity import RATE, STEADY, WHOLE
+from .words import answers
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
@@ -48,7 +48,7 @@ class IoPart(NamedTuple):
     run: Run | None
     title: str
     alike: str
-    cells: tuple[JudgedResponse, ...]
+    cells: tuple[Judged, ...]
     configurations: tuple[Configuration, ...]
     left_out: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ def parts_of(scene: Scene) -> list[IoPart]:
     """
     untouched = [judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs]
     above = commonpath(folders) if (folders := [judged.run.origin for judged in untouched if judged.run.block is None]) else ""
-    origins: dict[str, list[JudgedResponse]] = defaultdict(list)
+    origins: dict[str, list[Judged]] = defaultdict(list)
     for judged in untouched:
         origins[above if judged.run.block is None else judged.run.origin].append(judged)
     parts = []
@@ -101,7 +101,7 @@ def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -
         notes.append("Every configuration ran once: how far equal runs differ is not known, and there is no interval.")
     for part in parts:
         if not scene.runs:
-            machine = part.cells[0].run.host.name
+            machine = part.cells[0].run.host.get("name")
             notes.append(f"{part.title}: {len(part.cells)} runs of {part.cells[0].run.engine}{f' on {machine}' if machine else ''}.")
         late = describe_oversleep(part.cells)
         kinds = [f"{count} {kind} run{'s' * (count != 1)}" for kind, count in Counter(part.left_out).items()]
@@ -265,7 +265,7 @@ def io_format_cache(scene: Scene) -> Spec:
         "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
     )
     looks: dict[str, Style] = {}
-    for state in (state for _, result in rows for analysis in result for _, state in means(analysis, PAIR) if state not in looks):
+    for state in (state for _, result in rows for analysis in result for _, state in analysis.layout.means(*PAIR) if state not in looks):
         at = len(looks)
         looks[state] = {"color": STATES.get(state, INK), "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)]}
     legend = [line(state.replace("_", " "), markersize=5, **look) for state, look in looks.items()]
@@ -278,8 +278,9 @@ def io_format_cache(scene: Scene) -> Spec:
 
 
 def _complete(analysis: Analysis) -> bool:
-    levels = {factor.name: len(factor.levels) for factor in analysis.layout.factors}
-    return bool(analysis.findings) and levels.keys() >= set(PAIR) and len(means(analysis, PAIR)) == levels["format"] * levels["cache"]
+    levels = analysis.layout.varied.levels
+    crossed = len(levels.get("format", ())) * len(levels.get("cache", ()))
+    return bool(analysis.findings) and 0 < crossed == len(analysis.layout.means(*PAIR))
 
 
 def _interaction(analysis: Analysis) -> str:
@@ -288,11 +289,11 @@ def _interaction(analysis: Analysis) -> str:
 
 
 def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> Side:
-    values = means(analysis, PAIR)
+    values = analysis.layout.means(*PAIR)
     formats, states = (list(dict.fromkeys(levels[side] for levels in values)) for side in (0, 1))
     curves = []
     for at, state in enumerate(states):
         shift = (at - (len(states) - 1) / 2) * 0.08
         curves.append(({"markersize": 5, **looks[state]}, [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)]))
-    highest = None if analysis.layout.scale == "log" else 1.08 * max(known(ends for _, points in curves for _, ends in points))
+    highest = None if analysis.response == RATE else 1.08 * max(known(ends for _, points in curves for _, ends in points))
     return Side(RESPONSES[analysis.response], dict(enumerate(formats)), curves, highest)

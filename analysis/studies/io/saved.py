@@ -5,33 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from analysis.checks import must_be_in_force, must_not_contradict
 from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
 from analysis.terms import Cell, NotComparable, Run, Unreadable
 
-from .responses import judge
-from .terms import Checkpoint, Epoch, Host, IoRun
+from .figures import Judged, judge
+from .terms import Checkpoint, Epoch, IoRun
 
+MACHINE = {"name": "hostname", "cpus": "cpu_count", "memory_bytes": "mem_total_bytes"}
 FEW = 2  # workloads, of which each is the other's only company
 
 
-def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
-    """Read the I/O runs of one saved run, in the order its cells ran. Raises: Unreadable, where the file is none."""
-    from analysis.load import load
+def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
+    """Return a cell with every figure that may be believed as a metric, and its report as it was judged; or what is wrong with that."""
+    try:
+        judged = judge(of_report(cell, origin, params, capped=capped))
+    except Unreadable as error:
+        return replace(cell, reading=str(error))
+    figures = {name: figure.value for name, figure in judged.responses.items() if figure.value is not None}
+    return replace(cell, metrics={**cell.metrics, **figures}, reading=judged)
 
-    return io_runs(load(path), refused)
 
-
-def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
-    """Take the I/O runs out of a run that was read; cells of workloads that report no I/O are none."""
+def judged_of(run: Run, refused: list[str]) -> list[Judged]:
+    """Return the I/O runs of a saved run, in the order its cells ran; cells of workloads that report no I/O are none."""
     result = []
     reporting = {cell.workload for cell in run.cells if "io" in cell.report}
     carried = Counter(name for workload in reporting for name in _named_parameters(workload))
     # A name does not carry the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many carries (how
     # often it writes checkpoints) is no question that the others answer too.
     varied = {name for name, times in carried.items() if times > 1 or len(reporting) <= FEW}
+    machine = {name: run.machine.get(key) for name, key in MACHINE.items()}
     for cell in (cell for cell in run.cells if cell.workload in reporting):
         if cell.outcome != "measured":
             refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
@@ -39,33 +43,24 @@ def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
         try:
             must_be_in_force(run.tweaksets[cell.tweakset], [cell])
             must_not_contradict([cell])
-            params = {**run.workloads[cell.workload].params, "seed": run.design.seed}
-            one = of_report(cell, run.origin, params, capped=run.design.steps is not None)
-        except Unreadable as error:
-            refused.append(str(error))
-            continue
         except NotComparable as error:
             refused.append(f"{run.origin}: {cell.id}: {error}")
             continue
-        named = _named_parameters(cell.workload)
-        overrides = {name: value for name, value in params.items() if name in named or name in varied}
-        one = replace(one, overrides=overrides | {name: value for name, value in named.items() if name not in overrides}, host=_host(run))
-        result.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
+        if not isinstance(cell.reading, Judged):
+            refused.append(str(cell.reading or f"{run.origin}: {cell.id} reports nothing of its input."))
+            continue
+        params, named = run.workloads[cell.workload].params, _named_parameters(cell.workload)
+        asked = {name: value for name, value in params.items() if name in named or name in varied}
+        own = replace(
+            cell.reading.run,
+            params={**params, "seed": run.design.seed},
+            overrides={**asked, **{name: value for name, value in named.items() if name not in asked}},
+            host=machine,
+            disk=_disk(cell),
+            changed_nothing=_changed_nothing(cell, run),
+        )
+        result.append(replace(cell.reading, run=own))
     return result
-
-
-def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Return a cell with every figure that may be believed as a metric: `--metric au_whole_percent`.
-
-    What is wrong with a report `python -m analysis io` reports: the cell's steps stand without it.
-    """
-    try:
-        responses = judge(of_report(cell, origin, params, capped=capped)).responses
-    except Unreadable:
-        return cell
-    return replace(
-        cell, metrics={**cell.metrics, **{name: response.value for name, response in responses.items() if response.value is not None}}
-    )
 
 
 def _named_parameters(workload: str) -> dict[str, str]:
@@ -73,7 +68,7 @@ def _named_parameters(workload: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
 
 
-def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = None, *, capped: bool = False) -> IoRun:
+def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> IoRun:
     """Read what one cell reported. `capped`: fewer steps than its epochs have were asked for. Raises: Unreadable."""
     place = f"cell {cell.id}, report"
     if len(cell.report.get("io", ())) != 1:
@@ -105,7 +100,7 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = Non
         checkpoints=tuple(Checkpoint(mark.whole("bytes"), mark.time("duration_s")) for mark in marks),
         dataset=part.optional_mapping("dataset"),
         reported=part.optional_mapping("reported"),
-        params=params or {},
+        params=params,
         started_utc=cell.started_utc,
         tweakset=cell.tweakset,
         block=cell.block,
@@ -189,15 +184,3 @@ def _changed_nothing(cell: Cell, run: Run) -> bool:
     if applied is None or not (tweakset.requested or tweakset.scripts) or (tweakset.scripts and run.place):
         return False
     return {setting.key for setting in tweakset.requested} <= applied.already_in_force and not applied.side_effects
-
-
-def _host(run: Run) -> Host:
-    machine = run.machine
-    memory = machine.get("mem_total_bytes")
-    cpus, name = machine.get("cpu_count"), machine.get("hostname")
-    return Host(
-        name=name if isinstance(name, str) else None,
-        hosts=1,
-        cpus=cpus if isinstance(cpus, int) else None,
-        memory_bytes=float(memory) if isinstance(memory, int | float) else None,
-    )

@@ -10,42 +10,28 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
+from analysis.contrasts import contrast_of
 from analysis.stats import estimate
-from analysis.stats.estimate import Estimate
+from analysis.stats.estimate import Estimate, adjusted
 from analysis.terms import AGAIN, STOCK
 
-from .effects import Analysis, Contrasts, IoContrast, analyse, contrasts
-from .factors import common, configuration, describe_common, factors_of, on_scale, place, scale_of
-from .formulas import RATE, STEADY, WHOLE
-from .responses import JudgedResponse, judged_alike
+from .design import common, configuration, describe_common, factors_of, level_of, place, scale_of
+from .effects import Analysis, analyse
+from .figures import Judged, judged_alike
+from .validity import RATE, STEADY, WHOLE
 
 if TYPE_CHECKING:
-    from .terms import IoResponse, IoRun
+    from .terms import IoRun
 
 BY_DEFAULT = "by default"  # beside configurations that each differ from it in something else
 # Analysed unless asked otherwise: both utilisations, for the first step may hide what a factor does; and samples/s, which is as good as AU
 # where computation and batch are the same, and speaks where nothing is computed.
 RESPONSES = (WHOLE, STEADY, RATE)
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """What was really read: fractions of the data set's bytes or pages, means over all epochs of all runs.
-
-    `asked` are bytes of read calls, `fetched` those that came from a device for the processes, `device` what the whole machine read.
-    `before` has its extremes: one epoch that began otherwise than it should is a wrong one.
-    """
-
-    epochs: int
-    bytes: float | None = None
-    before_low: float | None = None
-    before_high: float | None = None
-    after: float | None = None
-    asked: float | None = None
-    fetched: float | None = None
-    device: float | None = None
+CACHE = "cache"
+FEWEST_PAIRS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +44,29 @@ class Configuration:
     responses: Mapping[str, Estimate]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IoContrast(Estimate):
+    """One tweak set against stock in one configuration: its gain in samples/s, a mean over blocks.
+
+    `p_adjusted` is Holm's over the table. `cache` is the state of the page cache before each epoch, "" where it was no parameter, and
+    `rest` the configuration without it.
+    """
+
+    tweakset: str
+    configuration: str
+    rest: str
+    cache: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contrasts:
+    """All contrasts against stock. `differences` are cold minus warm (its negative control), block by block."""
+
+    again: tuple[IoContrast, ...]
+    tweaks: tuple[IoContrast, ...]
+    differences: tuple[IoContrast, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class IoStudy:
     """I/O runs of one source and what they show. `alike` is what all of them have in common; `refused` what could not be used.
@@ -67,111 +76,148 @@ class IoStudy:
     """
 
     origin: str
-    cells: tuple[JudgedResponse, ...]
+    cells: tuple[Judged, ...]
     alike: str
     configurations: tuple[Configuration, ...]
-    caches: Mapping[str, Cache]
+    caches: Mapping[str, Mapping[str, float | None]]
     analyses: tuple[Analysis, ...]
     contrasts: Contrasts
     idle: tuple[IoContrast, ...] = ()
     refused: tuple[str, ...] = ()
 
 
-def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = ()) -> IoStudy:
+def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) -> IoStudy:
     """Analyse training runs; runs that only generated data are left out."""
-    cells = tuple(judged_alike(run for run in runs if run.kind != "generation"))
-    treated, copies = apart(cells)
-    analyses = [analyse(treated, response) for response in RESPONSES] if cells else []
+    cells = tuple(judged_alike([one for one in judged if one.run.kind != "generation"]))
+    idle = {cell.run.tweakset for cell in cells} - {cell.run.tweakset for cell in cells if not cell.run.changed_nothing}
+    treated = [cell for cell in cells if cell.run.tweakset not in idle]
+    copies = [cell for cell in cells if cell.run.tweakset in idle | {STOCK}] if idle else []
     return IoStudy(
         origin,
         cells,
         describe_common([cell.run for cell in cells]),
         tuple(configurations(cells)),
-        caches(cells),
-        tuple(analyses),
-        contrasts(treated, RATE),
-        contrasts(copies, RATE).tweaks if copies else (),
+        {name: _cache([cell.run for cell in members]) for name, members in by_name(in_order(cells)).items()},
+        tuple(analyse(treated, response) for response in RESPONSES) if cells else (),
+        contrasts(treated),
+        contrasts(copies).tweaks,
         tuple(refused),
     )
 
 
-def apart(cells: Sequence[JudgedResponse]) -> tuple[list[JudgedResponse], list[JudgedResponse]]:
-    """Part the cells of tweak sets that changed nothing anywhere from the others; stock stands on both sides."""
-    idle = {cell.run.tweakset for cell in cells} - {cell.run.tweakset for cell in cells if not cell.run.changed_nothing}
-    treated = [cell for cell in cells if cell.run.tweakset not in idle]
-    return treated, [cell for cell in cells if cell.run.tweakset in idle | {STOCK}] if idle else []
-
-
-def configurations(cells: Sequence[JudgedResponse]) -> list[Configuration]:
+def configurations(cells: Sequence[Judged]) -> list[Configuration]:
     """Put runs of one configuration and tweak set together, stock and its copy too, in the order of levels."""
     result = []
     for name, members in by_name(in_order(cells)).items():
-        groups: dict[str, list[JudgedResponse]] = defaultdict(list)
+        groups: dict[str, list[Judged]] = defaultdict(list)
         for cell in members:
             groups[STOCK if cell.run.tweakset == AGAIN else cell.run.tweakset].append(cell)
         for tweakset, group in groups.items():
-            blocks = [cell.run.block for cell in group]
-            responses = {response: mean_of([cell.responses[response] for cell in group], blocks) for response in group[0].responses}
+            responses = {response: mean_of(response, group) for response in group[0].responses}
             result.append(Configuration(name, tweakset, tuple(cell.run for cell in group), responses))
     return result
 
 
-def by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
+def by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
     """Put cells of one configuration together, by what sets it apart among these."""
     alike = common([cell.run for cell in cells])
-    groups: dict[str, list[JudgedResponse]] = defaultdict(list)
+    groups: dict[str, list[Judged]] = defaultdict(list)
     for cell in cells:
         groups[configuration(cell.run, alike) or BY_DEFAULT].append(cell)
     return groups
 
 
-def in_order(cells: Sequence[JudgedResponse]) -> list[JudgedResponse]:
+def in_order(cells: Sequence[Judged]) -> list[Judged]:
     """Put cells in the order of levels, the plain one first; those of a run are shuffled."""
-    varied = factors_of([cell.run for cell in cells])
-    places = [{level: at for at, level in enumerate(factor.levels)} for factor in varied.factors]
-
-    def key(cell: JudgedResponse) -> tuple[list[int], tuple[int, float, str]]:
-        levels = [at[level] for at, level in zip(places, varied.levels(cell.run), strict=True)]
-        return levels, place(cell.run.tweakset)
-
-    return sorted(cells, key=key)
+    names = factors_of([cell.run for cell in cells]).levels
+    return sorted(cells, key=lambda cell: [place(level_of(cell.run, name)) for name in names] + [place(cell.run.tweakset)])
 
 
-def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> Estimate:
+def mean_of(response: str, cells: Sequence[Judged]) -> Estimate:
     """Average one response over blocks; what is missing in some runs is named, and no figure is made of none."""
-    known = [(at, value.value) for at, value in enumerate(values) if value.value is not None]
-    why = list(dict.fromkeys((value.why_missing or "not given").rstrip(".") for value in values if value.value is None))
-    missing = None if not why else "; ".join(why) if not known else f"{len(values) - len(known)} of {len(values)} runs: {'; '.join(why)}"
+    known = [(cell.run.block, value) for cell in cells if (value := cell.value(response)) is not None]
+    reasons = [(cell.responses[response].why_missing or "").rstrip(".") for cell in cells if cell.value(response) is None]
+    missing = "; ".join(dict.fromkeys(reasons)) or None
     if not known:
         return Estimate(missing=missing)
-    name = values[0].name
-    log = scale_of(name) == "log" and all(value > 0 for _, value in known)
-    groups: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for at, value in known:
-        block = blocks[at] if blocks else None
-        groups["run" if block is None else "block", at if block is None else block].append(math.log(value) if log else value)
-    means = [math.fsum(group) / len(group) for group in groups.values()]
-    most = math.inf if scale_of(name) == "log" else 100.0 if name.endswith("_percent") else 1.0 if name.endswith("_share") else None
-    mean = estimate.mean_of(means, log=log, within=None if most is None else (0.0, most))
+    if missing:
+        missing = f"{len(reasons)} of {len(cells)} runs: {missing}"
+    log = scale_of(response) == "log" and all(value > 0 for _, value in known)
+    groups: dict[object, list[float]] = defaultdict(list)
+    for at, (block, value) in enumerate(known):
+        groups[("run", at) if block is None else block].append(math.log(value) if log else value)
+    most = math.inf if scale_of(response) == "log" else 100.0 if response.endswith("_percent") else 1.0
+    mean = estimate.mean_of([math.fsum(group) / len(group) for group in groups.values()], log=log, within=(0.0, most))
     return replace(mean or Estimate(), missing=missing)
 
 
-def block_means(cells: Sequence[JudgedResponse], response: str) -> dict[int, float]:
-    """Return the mean of some runs in each block, on the scale on which the response is compared; runs without a block are left out."""
+# Tweak sets, and configurations, block by block.
+
+
+def rates(cells: Sequence[Judged]) -> dict[int, float]:
+    """Return the samples/s of some runs in each block, the geometric mean of several; runs without a block are left out."""
     groups: dict[int, list[float]] = defaultdict(list)
     for cell in cells:
-        y = on_scale(response, cell.value(response))
-        if cell.run.block is not None and y is not None:
-            groups[cell.run.block].append(y)
-    return {block: math.fsum(groups[block]) / len(groups[block]) for block in sorted(groups)}
+        rate = cell.value(RATE)
+        if cell.run.block is not None and rate is not None and rate > 0:
+            groups[cell.run.block].append(math.log(rate))
+    return {block: math.exp(fmean(groups[block])) for block in sorted(groups)}
 
 
-def caches(cells: Sequence[JudgedResponse]) -> dict[str, Cache]:
-    """Prove the cache state of each configuration, under all tweak sets together: none of them may change it."""
-    return {name: _cache([cell.run for cell in members]) for name, members in by_name(in_order(cells)).items()}
+def gain_of(before: Mapping[int, float], after: Mapping[int, float]) -> Estimate:
+    """Compare two arms by the blocks that both have: how much more the second has, a fraction."""
+    both = sorted(before.keys() & after.keys())
+    row: Mapping[str, Any] = contrast_of({block: [(before[block], after[block])] for block in both}, "log", FEWEST_PAIRS)
+    if "p" not in row:
+        return Estimate(len(both), missing=row["missing"])
+    value, low, high = (row[name] - 1 for name in ("value", "low", "high"))
+    return Estimate(len(both), value, low, high, row["p"])
 
 
-def _cache(runs: Sequence[IoRun]) -> Cache:
+# Where the data set is in memory no disk is read, so that a setting of the disk cannot matter: what it seems to do there is what this
+# machine makes out of nothing (a negative control).
+
+
+def contrasts(cells: Sequence[Judged]) -> Contrasts:
+    """Compare every tweak set, and the copy of stock, with stock: paired by block, Holm over all."""
+    alike = common([cell.run for cell in cells])
+    arms: dict[tuple[str, str], list[Judged]] = defaultdict(list)
+    places: dict[str, tuple[str, str]] = {}
+    for cell in cells:
+        run, name = cell.run, configuration(cell.run, alike)
+        arms[run.tweakset, name].append(cell)
+        places[name] = configuration(run, alike | {CACHE}), level_of(run, CACHE) if CACHE in {*run.overrides, *run.params} else ""
+    of_arm = {arm: rates(members) for arm, members in arms.items()}
+    tweaksets = [AGAIN, *dict.fromkeys(tweakset for tweakset, _ in arms if tweakset not in {STOCK, AGAIN})]
+    changes: dict[tuple[str, str], dict[int, float]] = {}
+    made = []
+    for tweakset, name in ((tweakset, name) for tweakset in tweaksets for name in places if (tweakset, name) in arms):
+        stock, own = of_arm.get((STOCK, name), {}), of_arm[tweakset, name]
+        changes[tweakset, name] = {block: own[block] / stock[block] for block in stock.keys() & own.keys()}
+        made.append(_contrast(gain_of(stock, own), tweakset, name, *places[name]))
+    less_warm = []
+    for (tweakset, name), cold in changes.items():
+        rest, cache = places[name]
+        warm = next((changes.get((tweakset, other)) for other, state in places.items() if state == (rest, "warm")), None)
+        if tweakset != AGAIN and cache == "cold" and warm is not None:
+            less_warm.append(_contrast(gain_of(warm, cold), tweakset, rest, rest, ""))
+    judged = adjusted(made)  # the copy of stock among them, as `compare` has it: one question has one p
+    again, tweaks = (tuple(one for one in judged if (one.tweakset == AGAIN) is copy) for copy in (True, False))
+    return Contrasts(again, tweaks, tuple(adjusted(less_warm)))
+
+
+def _contrast(one: Estimate, tweakset: str, name: str, rest: str, cache: str) -> IoContrast:
+    figures = one.n, one.value, one.low, one.high, one.p, None, one.missing
+    return IoContrast(*figures, tweakset=tweakset, configuration=name, rest=rest, cache=cache)
+
+
+def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
+    """Prove the cache state of a configuration, under all tweak sets together: none of them may change it.
+
+    Returns: `epochs` of all runs, the data set's `mib`, and fractions of it. `before_low` and `before_high` are the extremes in memory
+        before an epoch, for one epoch that began otherwise than it should is a wrong one; the others are means over all epochs: in memory
+        `after` one, `asked` for by read calls, `fetched` of that from a device, read by the whole machine from the `device`.
+    """
     size = next((float(value) for run in runs if isinstance(value := run.dataset.get("bytes"), int | float) and value > 0), None)
     ranks = [epoch for run in runs for epoch in run.epochs]
     epochs = sum(len({epoch.number for epoch in run.epochs}) for run in runs)
@@ -185,13 +231,13 @@ def _cache(runs: Sequence[IoRun]) -> Cache:
         return math.fsum(values) / epochs / size if size is not None and epochs and len(values) >= reports else None
 
     before, after = known("resident_before"), known("resident_after")
-    return Cache(
-        epochs,
-        size,
-        min(before, default=None),
-        max(before, default=None),
-        math.fsum(after) / len(after) if after else None,
-        of_data_set("rchar_bytes", len(ranks)),
-        of_data_set("read_bytes", len(ranks)),
-        of_data_set("device_read_bytes", epochs),  # the machine's: one rank reports it for all
-    )
+    return {
+        "epochs": epochs,
+        "mib": None if size is None else size / 2**20,
+        "before_low": min(before, default=None),
+        "before_high": max(before, default=None),
+        "after": math.fsum(after) / len(after) if after else None,
+        "asked": of_data_set("rchar_bytes", len(ranks)),
+        "fetched": of_data_set("read_bytes", len(ranks)),
+        "device": of_data_set("device_read_bytes", epochs),  # the machine's: one rank reports it for all
+    }

@@ -65,27 +65,17 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """The machine when the run began."""
-
-    name: str | None = None
-    hosts: int | None = None
-    cpus: int | None = None
-    memory_bytes: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
-    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
-    generated data, or whose summary is there alone (`kind`). `read_threads` are
-    reader processes of each rank. `record_length_bytes` is the nominal mean that DLIO counts with, whatever the files hold.
-    `params` are all parameters under DLIO's own names (`read_threads`, `format`, `file_shuffle`), `overrides` those that were asked for
-    by name, `dataset` what is known of the data set (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the figures of
-    the source itself under its own names; `dlio_counts_all` is DLIO 2.0.0's way of reckoning them (all steps over all time), which later
-    ones left for S - 2 steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
-    queue's settings as the workload found them; `changed_nothing` is of a cell whose tweak set found all that it sets in force already.
+    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only generated data, or whose summary is there
+    alone (`kind`). `read_threads` are reader processes of each rank. `record_length_bytes` is the nominal mean that DLIO counts with,
+    whatever the files hold. `params` are all parameters under DLIO's own names (`read_threads`, `format`, `file_shuffle`), `overrides`
+    those that were asked for by name, `dataset` what is known of the data set (`format`, `files`, `samples_per_file`, `bytes`,
+    `folder`), `reported` the figures of the source itself under its own names, `host` the machine (`name`, `hosts`, `cpus`,
+    `memory_bytes`). `dlio_counts_all` is DLIO 2.0.0's way of reckoning them (all steps over all time), which later ones left for S - 2
+    steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its queue's settings as the
+    workload found them; `changed_nothing` is of a cell whose tweak set found all that it sets in force already.
     What a folder of DLIO does not say, because its configuration was not copied, is None.
     """
 
@@ -110,7 +100,7 @@ class IoRun:
     overrides: Mapping[str, object] = field(default_factory=dict)
     dataset: Mapping[str, object] = field(default_factory=dict)
     reported: Mapping[str, object] = field(default_factory=dict)
-    host: Host = field(default_factory=Host)
+    host: Mapping[str, object] = field(default_factory=dict)
     started_utc: str | None = None
     notes: tuple[str, ...] = ()
     tweakset: str = "stock"
@@ -118,24 +108,6 @@ class IoRun:
     order: int | None = None
     disk: Mapping[str, object] = field(default_factory=dict)
     changed_nothing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class IoResponse:
-    """One figure of one run. `label` says in words how it is reckoned; `value` is None exactly where `why_missing` says why.
-
-    `per_epoch` is what the formula gives for the whole job epoch by epoch, also where the figure is refused: only to check a source's own
-    figures. `value` is their mean, `sd_epochs` their population deviation, as DLIO reports it. Epochs are no replicates: no interval is put
-    around them.
-    """
-
-    name: str
-    unit: str
-    label: str
-    value: float | None
-    why_missing: str | None = None
-    per_epoch: tuple[float, ...] = ()
-    sd_epochs: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from .formulas import AU, DLIO_UNCOUNTED_STEPS, ROUNDING, SHARES, retained
 from .terms import Doubt, Epoch, IoRun
+
+ROUNDING = 0.005  # of an epoch: by so much the clocks of its steps and of its ends may disagree
+DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
+STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
+AU, SHARES = (STEADY, WHOLE), ("first_step_share", "barrier_share")
+WAYS = ("steady", "whole", "dlio")
 
 # How far pages may be off before an epoch, as the workload sees to it.
 COLD_AT_MOST, WARM_AT_LEAST = 0.01, 0.99
@@ -24,13 +29,20 @@ HIGHEST_AU_PERCENT = 100.5  # the clock of the computation may tick a little pas
 # AU as the job would have it lies between that of the time asked for and that of the time clocked: a sleep that ends late is waiting that
 # readers use. Quiet machines sleep 0.1 % longer (0.3233 s for 0.323 s); beyond 5 % the two are further apart than runs may be.
 OVERSLEPT = 1.05
-DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
-STEADY = ("au_steady_percent", "samples_per_s_steady", "samples_per_s_dlio", "mb_per_s_nominal_steady", "mb_per_s_nominal_dlio")
+OF_DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
+WITHOUT_FIRST = (STEADY, "samples_per_s_steady", "mb_per_s_nominal_steady", *OF_DLIO)
 EVERY = (
-    *STEADY,
-    *("au_whole_percent", "samples_per_s_whole", "mb_per_s_nominal_whole"),
-    *("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s", *SHARES),
+    *AU,
+    *(f"{rate}_{way}" for rate in ("samples_per_s", "mb_per_s_nominal") for way in WAYS),
+    *SHARES,
+    *("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s"),
 )
+
+
+def retained(block: Epoch, run: IoRun) -> range:
+    """Return which steps of a block remain when the excluded ones are left out at its start and end."""
+    first = min(run.excluded_start_steps, block.steps)
+    return range(first, max(first, block.steps - run.excluded_end_steps))
 
 
 def fewest_steps(run: IoRun) -> tuple[int, int]:
@@ -38,7 +50,7 @@ def fewest_steps(run: IoRun) -> tuple[int, int]:
     steps, kept = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for epoch in run.epochs:
         steps[epoch.number, epoch.rank] += epoch.steps
-        kept[epoch.number, epoch.rank] += len(retained(epoch, run.excluded_start_steps, run.excluded_end_steps))
+        kept[epoch.number, epoch.rank] += len(retained(epoch, run))
     return min(steps.values()), min(kept.values())
 
 
@@ -89,9 +101,9 @@ def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
     count = "1 step" if steps == 1 else f"{steps} steps"
     ahead = (run.read_threads or 0) * (run.prefetch_factor or 0)
     if steps <= DLIO_UNCOUNTED_STEPS:
-        yield Doubt("degenerate", f"{count} an epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", DLIO)
+        yield Doubt("degenerate", f"{count} an epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", OF_DLIO)
     if not kept:
-        yield Doubt("degenerate", f"{count} an epoch, and none is left after the excluded ones", STEADY)
+        yield Doubt("degenerate", f"{count} an epoch, and none is left after the excluded ones", WITHOUT_FIRST)
     why = []
     if kept < LEAST_RETAINED:
         why.append(f"{count} an epoch leave {kept} after the excluded ones (at least {LEAST_RETAINED})")
@@ -99,7 +111,7 @@ def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
         fetched = f"{run.read_threads} readers x {run.prefetch_factor} batches are fetched during the first, excluded step"
         why.append(f"{fetched}, so at least {2 * ahead} must follow it, and {steps - 1} do")
     if why:
-        yield Doubt("insufficient_steps", "; ".join(why), STEADY)
+        yield Doubt("insufficient_steps", "; ".join(why), WITHOUT_FIRST)
 
 
 # The page cache: whether it was in the state that a run's `cache` parameter names, by resident pages and by what was fetched. A figure of

@@ -14,10 +14,10 @@ from analysis.load import from_json
 from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, pictures
 from analysis.plots.scene import Scene, scene_of
 from analysis.plots.style import svg
+from analysis.studies.io import answers
 from analysis.studies.io import pictures as io
-from analysis.studies.io import sources
 from analysis.studies.io.dlio_folder import runs_of
-from analysis.studies.io.responses import judge
+from analysis.studies.io.figures import judge
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.dlio_like import Made, folder
 from tests.made_io import MadeIo, io_runs, saved_io
@@ -151,7 +151,7 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
     """They know no blocks, and each folder is an origin of its own."""
     made = replace(MADE, factors={"format": ("raw", "png"), "processes": (1, 2)}, blocks=1, tweaksets=("stock",))
     runs = [replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))]
-    drawn = sources.pictures(runs, tmp_path)
+    drawn = answers.pictures([judge(run) for run in runs], tmp_path)
     files = {name for name, outcome in drawn.items() if not outcome.startswith("not drawn: ")}
     assert files == {"io_processes", "io_bottleneck"}
     assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in files)

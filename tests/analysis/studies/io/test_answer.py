@@ -15,15 +15,16 @@ import scipy.stats
 
 from analysis.load import from_json
 from analysis.render.text import render
-from analysis.studies.io.effects import Contrasts, contrasts
-from analysis.studies.io.responses import judge
-from analysis.studies.io.run_answer import answer
-from analysis.studies.io.saved import io_runs as read
-from analysis.studies.io.sentences import basis, findings
-from analysis.studies.io.study import IoStudy, configurations, study
+from analysis.studies.io.answers import answer
+from analysis.studies.io.figures import judge
+from analysis.studies.io.saved import judged_of
+from analysis.studies.io.study import Contrasts, IoStudy, configurations, contrasts, study
+from analysis.studies.io.words import basis, findings
 from tests.made_io import MadeIo, io_runs, saved_io
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.studies.io.terms import IoRun
@@ -50,7 +51,11 @@ def study_of(**changed: Any) -> IoStudy:
     """Read ahead stands at 8192 KiB on this machine."""
     disk = {"device": "vda", "read_ahead_kb": "8192", "scheduler": "none"}
     runs = io_runs(replace(MADE, **changed))
-    return study("made.json", [replace(run, changed_nothing=run.tweakset == LARGE, disk=disk) for run in runs])
+    return studied(replace(run, changed_nothing=run.tweakset == LARGE, disk=disk) for run in runs)
+
+
+def studied(runs: Iterable[IoRun]) -> IoStudy:
+    return study("made.json", [judge(run) for run in runs])
 
 
 def nothing(_levels: Mapping[str, object], _tweakset: str) -> float:
@@ -70,8 +75,8 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
         "effects": findings(study_of()),
         "one block": findings(study_of(blocks=1)),
         "no tweak set differs": findings(study_of(gain=nothing, tweaksets=("stock", SMALL, "b"))),
-        "two engines": findings(study("x", engines(1, 0.9))),
-        "steps of 0.65 ms": basis(study("x", fine)),
+        "two engines": findings(studied(engines(1, 0.9))),
+        "steps of 0.65 ms": [line for line, _ in basis(studied(fine))],
     } == snapshot
 
 
@@ -79,13 +84,13 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
 def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(seconds: float, scale: float, *, doubted: bool) -> None:
     runs = io_runs(replace(MADE, blocks=1))
     runs = [replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale}) for run in runs]
-    assert bool(basis(study("x", runs))) is doubted
+    assert [doubt for _, doubt in basis(studied(runs))] == [True] * doubted
 
 
 def test_what_is_alike_is_not_told_apart() -> None:
     """Eight configurations and nothing between them: the best of them is chosen by these very figures, so all pairs are adjusted."""
     made = MadeIo(factors={"format": tuple("abcdefgh"), "cache": ("warm",)}, tweaksets=("stock",), blocks=5, cell_sd=0.05, steps=16)
-    false = sum("clearly lower" in line for seed in range(30) for line in findings(study("x", io_runs(replace(made, seed=seed)))))
+    false = sum("clearly lower" in line for seed in range(30) for line in findings(studied(io_runs(replace(made, seed=seed)))))
     assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
 
 
@@ -93,7 +98,7 @@ def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
     found = study_of()
     assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL}
     assert {one.tweakset for one in found.idle} == {LARGE}
-    assert all(LARGE not in factor.levels for one in found.analyses for factor in one.layout.factors)
+    assert all(LARGE not in factor for one in found.analyses for factor in one.layout.varied.levels.values())
 
 
 @pytest.mark.parametrize(
@@ -111,10 +116,11 @@ def test_whether_it_changed_anything_is_read_from_the_saved_cells(tweak: Mapping
         info["workload_facts"] |= {"device": "vda", "device_read_ahead_kb": "8192", "device_scheduler": "[mq-deadline] none"}
         if info["tweakset"] == LARGE:
             info["tweak"] |= {"requested": {"vm.x": "1"}, "before": {"vm.x": "1"}, "observed": {"vm.x": "1"}, **tweak}
-    runs = read(from_json(saved, "io.json"), [])
+    judged = judged_of(from_json(saved, "io.json"), [])
+    runs = [one.run for one in judged]
     assert {run.changed_nothing for run in runs if run.tweakset == LARGE} == {nothing}
     assert not any(run.changed_nothing for run in runs if run.tweakset != LARGE)
-    assert "mq-deadline of vda" in basis(study("io.json", runs))[0]
+    assert "mq-deadline of vda" in next(basis(study("io.json", judged)))[0]
 
 
 def engines(seed: int, factor: float) -> list[IoRun]:
@@ -128,7 +134,7 @@ def engines(seed: int, factor: float) -> list[IoRun]:
 
 def test_the_engine_is_a_factor_paired_by_block() -> None:
     runs = engines(1, 0.9)
-    analysis = next(one for one in study("x", runs).analyses if one.response == RATE)
+    analysis = next(one for one in studied(runs).analyses if one.response == RATE)
     (step,) = next(one.steps for one in analysis.findings if one.factors == ("engine",))
     values: dict[tuple[str, int], list[float]] = {}
     for one in map(judge, runs):
@@ -161,8 +167,8 @@ CROSSED = MadeIo(
 
 
 @cache
-def found_in(response: str = RATE, **changed: Any) -> Contrasts:
-    return contrasts([judge(run) for run in io_runs(replace(CROSSED, **changed))], response)
+def found_in(**changed: Any) -> Contrasts:
+    return contrasts([judge(run) for run in io_runs(replace(CROSSED, **changed))])
 
 
 def test_read_ahead_shows_on_cold_raw_and_not_on_its_negative_control() -> None:
@@ -180,9 +186,9 @@ def test_a_copy_of_stock_that_differs_is_said() -> None:
     def drift(_levels: Mapping[str, object], tweakset: str) -> float:
         return 0.1 if tweakset == "stock-again" else 0.0
 
-    (line,) = [line for line in findings(study("made.json", io_runs(replace(CROSSED, gain=drift)))) if line.startswith("A/A")]
+    (line,) = [line for line in findings(studied(io_runs(replace(CROSSED, gain=drift)))) if line.startswith("A/A")]
     assert re.match(r"A/A: stock and its copy differ in 4 of 4 configurations, though nothing was changed: .*: \+1\d\.\d % \[", line)
-    quiet = findings(study("made.json", io_runs(CROSSED)))
+    quiet = findings(studied(io_runs(CROSSED)))
     assert not [line for line in quiet if line.startswith("A/A")]
 
 
@@ -203,7 +209,7 @@ def test_a_contrast_is_a_paired_t_on_log_ratios() -> None:
 
 def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() -> None:
     runs = [run for run in io_runs(CROSSED) if run.tweakset != SMALL or run.overrides["format"] == "raw"]
-    found = study("made.json", runs)
+    found = studied(runs)
     assert {one.rest for one in found.contrasts.tweaks} == {"raw"}
 
 
@@ -211,4 +217,6 @@ def test_values_that_are_copies_of_each_other_are_no_measurements() -> None:
     runs = io_runs(replace(CROSSED, blocks=3))
     stock = {(run.overrides["format"], run.overrides["cache"], run.block): run for run in runs if run.tweakset == "stock"}
     copied = [replace(run, epochs=stock[run.overrides["format"], run.overrides["cache"], run.block].epochs) for run in runs]
-    assert all("no measurements" in (one.missing or "") for one in contrasts([judge(run) for run in copied], RATE).tweaks)
+    assert all(
+        (one.value, one.p) == (None, None) and "the same in every block" in (one.missing or "") for one in studied(copied).contrasts.tweaks
+    )

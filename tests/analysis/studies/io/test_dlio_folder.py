@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.studies.io.dlio_folder import runs_of
-from analysis.studies.io.responses import judge
+from analysis.studies.io.figures import judge
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_a_made_folder_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
     assert [(one.number, one.rank) for one in run.epochs] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert run.epochs[0].load_s == (0.5, *[0.05] * 19)
     assert run.epochs[0].duration_s == pytest.approx(0.5 + 0.95 + 2.0 + 0.1)
-    assert (run.host.memory_bytes, run.host.cpus) == (16 * 2**30, 8)
+    assert (run.host["memory_bytes"], run.host["cpus"]) == (16 * 2**30, 8)
     assert run.dataset == {"format": "npz", "files": 320, "samples_per_file": 1}
     assert not judge(run).doubts
 

@@ -9,8 +9,8 @@ import pytest
 
 from analysis.stats.estimate import mean_of
 from analysis.studies.io.dlio_folder import runs_of
-from analysis.studies.io.formulas import STEADY, WHOLE
-from analysis.studies.io.responses import JudgedResponse, identity, judge
+from analysis.studies.io.figures import Judged, judge
+from analysis.studies.io.validity import STEADY, WHOLE
 from tests.conftest import REFERENCE
 
 pytestmark = pytest.mark.needs("reference")
@@ -34,7 +34,7 @@ TABLE = {
 
 
 @pytest.fixture(scope="module")
-def study() -> dict[str, JudgedResponse]:
+def study() -> dict[str, Judged]:
     """Runs by what they are called, without those that only generated data and those of eight tiny files."""
     refused: list[str] = []
     runs = runs_of(FOLDER, refused)
@@ -50,12 +50,12 @@ def half_width(values: Sequence[float]) -> float:
     return over.high - over.value
 
 
-def test_the_inventory(study: dict[str, JudgedResponse]) -> None:
+def test_the_inventory(study: dict[str, Judged]) -> None:
     assert set(study) == set(TABLE)
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_each_run(study: dict[str, JudgedResponse], name: str) -> None:
+def test_each_run(study: dict[str, Judged], name: str) -> None:
     """AU of the step lists to 0.03 points, throughputs to 0.1 %, means to 0.01; what DLIO reported stands beside them."""
     ranks, steps, au, au_half, reported, consistent, whole, whole_half, mb_whole, first = TABLE[name]
     one = study[name]
@@ -76,7 +76,7 @@ def test_each_run(study: dict[str, JudgedResponse], name: str) -> None:
     # Single epochs can be further off (0.13): the end that was saved is not the one reckoned with.
     assert fmean(reported_au) == pytest.approx(one.formula("au_steady_percent"), abs=0.03)
     # samples/s = AU x batch x ranks / t_c: 0.997 to 1.000, for a sleep overshoots; 1 with the measured one.
-    found = identity(one)
+    found = one.identity
     assert 0.997 <= (found.nominal or 0) <= 1.000
     assert found.measured == pytest.approx(1, abs=1e-5)
     # Six steps and fewer, with four readers and more: what is left after the first step was fetched during it.
@@ -84,7 +84,7 @@ def test_each_run(study: dict[str, JudgedResponse], name: str) -> None:
     assert one.value(WHOLE) is not None
 
 
-def test_the_headline_claims_turn_round(study: dict[str, JudgedResponse]) -> None:
+def test_the_headline_claims_turn_round(study: dict[str, Judged]) -> None:
     """Six ranks to eight: 10.5 to 9.4 GB/s as published, 4.06 to 5.31 over whole epochs (+31 %). HDF5 over PNG holds both ways."""
     six, eight = (study[name] for name in ("6", "8"))
     growth = (eight.value("mb_per_s_nominal_whole") or 0) / (six.value("mb_per_s_nominal_whole") or 1)

@@ -16,16 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.adjust import holm
+from analysis.studies.io.design import factors_of
 from analysis.studies.io.effects import Analysis, IoEffect, analyse
-from analysis.studies.io.factors import factors_of
-from analysis.studies.io.responses import JudgedResponse, judge
-from analysis.studies.io.sentences import answers, reversals
+from analysis.studies.io.figures import IoFigure, Judged, judge
 from analysis.studies.io.study import mean_of
-from analysis.studies.io.terms import IoResponse, IoRun
+from analysis.studies.io.words import answers, reversals
 from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.io.terms import IoRun
 
 
 RATE = "samples_per_s_whole"
@@ -82,10 +83,9 @@ def test_an_effect_that_is_there_is_found_at_its_size() -> None:
 def test_utilisation_is_in_points_and_stands_beside_samples_per_s() -> None:
     """What is computed is the same whatever the input does: AU is 100 · samples/s · computation time / batch."""
     rate, au = (effects_of(MADE, name)["cache",].levels for name in (RATE, "au_whole_percent"))
-    for one, other in zip(rate, au, strict=True):
-        assert one.level == other.level
+    assert rate.keys() == au.keys()
     blocks = replace(MADE, block_sd=0.0, cell_sd=0.001)
-    levels = {level.level: level.mean for level in effects_of(blocks, "au_whole_percent")["cache",].levels}
+    levels = effects_of(blocks, "au_whole_percent")["cache",].levels
     by_hand = statistics.fmean(100 * MADE.base_per_s * math.exp(value) * MADE.computation_time_s / MADE.batch for value in FORMATS.values())
     assert levels["warm"] == pytest.approx(by_hand, rel=0.005)
 
@@ -151,18 +151,18 @@ def design(**levels: Sequence[object]) -> list[IoRun]:
 def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
     """By size, or the plainest first; two parameters that always go together are one; what a model implies is none."""
     runs = design(read_threads=(16, 2, 1), format=("png", "hdf5", "raw"))
-    assert [factor.levels for factor in factors_of(runs).factors] == [("1", "2", "16"), ("raw", "hdf5", "png")]
+    assert [*factors_of(runs).levels.values()] == [["1", "2", "16"], ["raw", "hdf5", "png"]]
     twins = [
         replace(run, overrides={**run.overrides, "transfer_size": 4096 * (run.overrides["format"] == "png")})
         for run in design(format=("raw", "png"))
     ]
-    assert (len(factors_of(twins).factors), factors_of(twins).same) == (1, (("transfer_size", "format"),))
+    assert (len(factors_of(twins).levels), factors_of(twins).same) == (1, [("transfer_size", "format")])
     models = [
         replace(run, model=name, batch_size=size)
         for name, size in (("unet3d", 7), ("resnet50", 400))
         for run in design(format=("raw", "png"))
     ]
-    assert [factor.name for factor in factors_of(models).factors] == ["model", "format"]
+    assert list(factors_of(models).levels) == ["model", "format"]
 
 
 def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
@@ -171,12 +171,16 @@ def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot:
     assert line == snapshot
 
 
+ONE = judge(io_runs(MadeIo(blocks=1))[0])
+
+
 @given(st.lists(st.one_of(st.none(), st.floats(0.5, 100)), min_size=1, max_size=8))
 def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_be(values: list[float | None]) -> None:
     """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100. What is missing is said."""
     known = [one for one in values if one is not None]
     for name, middle, highest in ((RATE, scipy.stats.gmean, math.inf), ("au_whole_percent", statistics.fmean, 100)):
-        mean = mean_of([IoResponse(name, "", "", one, None if one is not None else "too few steps") for one in values])
+        figures = [IoFigure(one, None if one is not None else "too few steps") for one in values]
+        mean = mean_of(name, [replace(ONE, run=replace(ONE.run, block=at), responses={name: each}) for at, each in enumerate(figures)])
         assert mean.n == len(known)
         assert (mean.missing is None) == (len(known) == len(values))
         assert mean.value == (pytest.approx(middle(known)) if known else None)
@@ -189,26 +193,26 @@ def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named()
     lone = MadeIo(factors={"format": ("raw",), "read_threads": (1,), "cache": ("warm",), "checkpoint": ("on",)}, gain=lambda *_: -0.7)
     design = [replace(run, params={**run.params, "checkpoint": "off"}) for run in io_runs(MADE)]
     found = analyse([judge(run) for run in (*design, *io_runs(lone))], RATE)
-    assert [factor.name for factor in found.layout.factors] == ["format", "read_threads", "cache"]
+    assert list(found.layout.varied.levels) == ["format", "read_threads", "cache"]
     assert any("checkpoint on" in note for note in found.notes)
     assert [one.steps for one in found.findings] == [one.steps for one in analysis_of(MADE).findings]
 
 
-def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[JudgedResponse]:
+def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[Judged]:
     """Cells of a crossed design, whose figures come from `answered`."""
     return [judge(run) for run in io_runs(MadeIo(factors=factors, tweaksets=("stock",), blocks=blocks, steps=3))]
 
 
 def answered(
-    cells: Sequence[JudgedResponse],
+    cells: Sequence[Judged],
     scatter: Callable[[Mapping[str, object]], float],
     rng: np.random.Generator,
     gain: Callable[[Mapping[str, object]], float] = lambda _levels: 0.0,
-) -> list[JudgedResponse]:
+) -> list[Judged]:
     """Give cells samples/s out of thin air: blocks 10 % apart, each configuration with its own scatter."""
     blocks = {block: rng.normal(0, 0.1) for block in dict.fromkeys(one.run.block for one in cells)}
     logs = [blocks[one.run.block] + gain(one.run.overrides) + rng.normal(0, scatter(one.run.overrides)) for one in cells]
-    return [replace(one, responses={RATE: IoResponse(RATE, "samples/s", "", math.exp(log))}) for one, log in zip(cells, logs, strict=True)]
+    return [replace(one, responses={RATE: IoFigure(math.exp(log))}) for one, log in zip(cells, logs, strict=True)]
 
 
 SCATTER = {

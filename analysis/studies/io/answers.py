@@ -1,0 +1,333 @@
+"""The answer about what was named: what feeds most, then format × cache with what limits each, the proof of the cache, factors, tweak sets.
+
+Each saved run and each folder of DLIO's results is a study of its own, and all are one answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped, ours
+from analysis.files import reason_of
+from analysis.load import find, load
+from analysis.plain import one_line
+from analysis.terms import AGAIN, STOCK, Refused, Unreadable
+from analysis.wording import counted, digits, probability, size
+
+from .dlio_folder import SUMMARY, folders_under, runs_of
+from .figures import Judged, describe_identity, describe_oversleep, judge, record
+from .saved import judged_of
+from .study import BY_DEFAULT, Configuration, IoContrast, IoStudy, study
+from .validity import RATE, STEADY, WHOLE
+from .words import LABELS, answers, basis, change_text, findings, of_factors, reversals
+
+if TYPE_CHECKING:
+    from analysis.stats.estimate import Estimate
+
+NO_RUN = "no saved run (*.json)"  # as `find` says it
+FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
+SECOND = {
+    STEADY: "AU steady %",
+    "mb_per_s_read": "MiB/s read",
+    "first_step_share": "first batch %",
+    "barrier_share": "barrier +\nreaders' end %",
+}
+CACHE = {
+    "before_low": "cached before,\nfrom %",
+    "before_high": "to %",
+    "after": "after %",
+    "asked": "asked\nfor %",
+    "fetched": "fetched %",
+    "device": "device %",
+}
+LEGEND = (
+    ("n", "blocks of the untouched machine: stock and its copy in one block are one value. Tweak sets stand below."),
+    ("[ ]", "95 %, by Student's t over blocks. The mean of rates is geometric, of AU and shares arithmetic, as in sentences and pictures."),
+    ("AU", "% of an epoch that is computed: the whole epoch, or steady, as DLIO has it, with the first step left out."),
+    ("limited by", "the largest part of the epoch: computing (accelerator), waiting for input, or neither (barrier, readers' end)."),
+    ("first batch", "part of the epoch until the first batch is there. Barrier + readers' end: neither load nor computation."),
+    ("cached", "part of the data set in memory when an epoch began and when it ended, under all tweak sets: none may change it."),
+    ("asked for", "what its readers read; fetched: what of that came from a device; device: what the whole machine read meanwhile."),
+    ("share", "of the variation, a description: it pools all combinations, as if they scattered alike, and nothing is named by it."),
+    ("p", "of an effect's own steps, each on its differences from block to block (paired t): the smallest, after Holm over both."),
+    ("both", "these steps, and the effects of a response. In words an interval is 95 % for all steps of its effect together."),
+    ("what these leave", "factors in threes and more, which are not tested."),
+    ("*", "differs from stock after Holm's adjustment. (=) changed nothing here: a second A/A. Figures: % of stock."),
+    ("cold - warm", "on a warm cache no disk is read: what a setting of reading seems to do there is chance (a negative control)."),
+)
+
+
+def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
+    """Read and analyse what was named; `plot` is a folder for pictures.
+
+    Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
+    """
+    dlio = [name for name in names if _is_dlio(Path(name))]
+    refused: list[str] = []
+    studies = [one for path in _files([name for name in names if name not in dlio]) if (one := _saved(path, refused))]
+    studies += [one for name in dlio if (one := _dlio(Path(name), refused))]
+    if not studies:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
+    parts = [(Path(one.origin).stem, answer(one)) for one in studies]
+    drawn = {} if plot is None else pictures([cell for one in studies for cell in one.cells], plot)
+    whole = parts[0][1] if len(parts) == 1 else _together(parts)
+    extra = [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
+    return replace(
+        whole,
+        sections=[*whole.sections, *extra],
+        next=() if plot is not None else whole.next,
+        data={"saved": [part.data for _, part in parts], "pictures": drawn},
+        refused=list(dict.fromkeys(refused)),
+    )
+
+
+def _together(parts: Sequence[tuple[str, Answer]]) -> Answer:
+    return Answer(
+        f"{len(parts)} sources",
+        [replace(line, text=f"{name}: {line.text}") for name, part in parts for line in (Line(part.title, "•", "strong"), *part.findings)],
+        [replace(section, title=f"{name}: {section.title}") for name, part in parts for section in part.sections],
+        [f"{name}: {text}" for name, part in parts for text in part.warnings],
+        LEGEND,
+    )
+
+
+def _files(names: Sequence[str]) -> list[Path]:
+    """Find saved runs. Raises: Refused; of a folder, with the reason that it holds no results of DLIO either."""
+    try:
+        return find(names)
+    except Refused as error:
+        if NO_RUN not in str(error):
+            raise
+        raise Refused(f"{str(error).rstrip('.')}, and no result folder of DLIO ({SUMMARY}) in it or under it.") from None
+
+
+def _is_dlio(path: Path) -> bool:
+    """Whether a path is a result folder of DLIO or has such under it; a folder with saved runs is none."""
+    try:
+        return path.is_dir() and (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
+    except (OSError, ValueError) as error:
+        raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
+
+
+def _dlio(path: Path, refused: list[str]) -> IoStudy | None:
+    """Read result folders of DLIO; those that only generated data are passed over."""
+    judged = [judge(run) for run in runs_of(path, refused) if run.kind != "generation"]
+    return study(str(path), judged) if judged else None
+
+
+def _saved(path: Path, refused: list[str]) -> IoStudy | None:
+    left_out: list[str] = []
+    try:
+        judged = judged_of(load(path), left_out)
+    except Unreadable as error:
+        refused.append(one_line(error))
+        return None
+    if not judged:
+        refused.extend(left_out or [f"{path}: no cell of it reports what its input did; bench_io_patterns saves such."])
+        return None
+    return study(str(path), judged, left_out)
+
+
+def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
+    """Draw every picture of input into a folder; return each one's file, or why there is none. Raises: OSError."""
+    from analysis import plots
+    from analysis.plots.scene import Scene
+    from analysis.plots.style import draw_into
+
+    scene = Scene((), io=tuple(one for one in judged if one.run.epochs))
+    known = {name: picture for name, picture in plots.pictures().items() if "io" in getattr(picture, "REPORTS", ())}
+    return draw_into(folder, {name: partial(picture.draw, scene) for name, picture in known.items()})
+
+
+# One source.
+
+
+def answer(study: IoStudy, *, brief: bool = False) -> Answer:
+    """Return the answer, the table of configurations first; `brief` is that table and the tweak sets."""
+    if not study.cells:
+        return Answer("No run with epochs: nothing can be said.", warnings=left_out(study), data=record_of(study))
+    blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
+    what = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
+    title, *others = [*findings(study), f"{what}{'; all: ' + study.alike if study.alike else ''}."]
+    notes = [(cell.run.id, f"{note}.") for cell in study.cells for note in cell.run.notes]
+    return Answer(
+        title,
+        [*bullets(others[:-1]), *(Line(line, tone="quiet") for line in others[-1:])],
+        [_runs(study, brief=brief), *_tweak_table(study), *([] if brief or not blocks else _details(study))],
+        [] if brief else [*left_out(study), *grouped(notes, len(study.cells))],
+        LEGEND,
+        ours("io", study.origin, "--plot", "io/"),
+        record_of(study),
+    )
+
+
+def left_out(study: IoStudy) -> list[str]:
+    """Name cells that could not be used; of those that differ in their numbers alone the reason is given once."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for line in dict.fromkeys(study.refused):
+        cell = line.removeprefix(f"{study.origin}: ")
+        alike[re.sub(r"\d+(\.\d+)?", "#", cell.partition(" ")[2])].append(cell)
+    more = " {} more for the same reason, with other figures (named in --json)."
+    return [f"left out: {cells[0]}{more.format(len(cells) - 1) if len(cells) > 1 else ''}" for cells in alike.values()]
+
+
+class Marks:
+    """Letters in a table, each with its sentence below it, given once."""
+
+    def __init__(self) -> None:
+        self.letters: dict[str, str] = {}
+
+    def __call__(self, sentence: str) -> Word:
+        return Word(f"({self.letters.setdefault(sentence, chr(ord('a') + len(self.letters)))})", "quiet")
+
+
+def _runs(study: IoStudy, *, brief: bool) -> Section:
+    """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
+    marks = Marks()
+    tables = []
+    untouched = [one for one in study.configurations if one.tweakset == STOCK]
+    for heads in (FIRST,) if brief else (FIRST, SECOND):
+        columns = [Column("configuration", left=True), Column("n", "blocks")]
+        columns += [Column(head, name, _writer(name, marks)) for name, head in heads.items()]
+        columns += [Column("limited by", left=True)] if heads is FIRST else []
+        rows: list[list[object]] = []
+        for one in untouched:
+            means = [one.responses[name] for name in heads]
+            figures = [mean if mean.value is not None else marks(mean.missing or "") for mean in means]
+            blocks = max(mean.n for mean in one.responses.values())
+            rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
+        tables.append(Table(columns, rows))
+    lines = [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in marks.letters.items()]
+    lines += [Line(line, tone="open" if doubt else "quiet") for line, doubt in basis(study)]
+    notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
+    lines += [Line(f"{line}.", tone="quiet") for line in notes if line]
+    return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
+
+
+def _writer(name: str, marks: Marks) -> Callable[[Estimate], str]:
+    scale = {"percent": 1.0, "share": 100.0}.get(name.rpartition("_")[2])
+
+    def write(mean: Estimate) -> str:
+        value, *ends = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
+        interval = f" [{', '.join(ends)}]" if ends else ""
+        return f"{value}{interval}{f' {marks(mean.missing).text}' if mean.missing else ''}"
+
+    return write
+
+
+def _limit(configuration: Configuration) -> str | None:
+    """Return what most of the epoch goes to; None where a part of it is not known."""
+    au, barrier = (configuration.responses[name].value for name in (WHOLE, "barrier_share"))
+    if au is None or barrier is None:
+        return None
+    shares = {"accelerator": au, "input": 100 - au - 100 * barrier, "barrier": 100 * barrier}
+    largest = max(shares, key=lambda part: shares[part])
+    return f"{largest} ({shares[largest]:.0f} %)"
+
+
+def _details(study: IoStudy) -> Iterator[Section]:
+    heads = [Column("configuration", left=True), Column("epochs", "epochs"), Column("MiB", "data_set_mib", "{:.0f}".format)]
+    heads += [Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()]
+    rows = [[name, *cache.values()] for name, cache in study.caches.items()]
+    yield Section("Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)])
+    yield _variation(study)
+    if words := of_factors(study):
+        yield Section("What varies with what, in words", bullets(words))
+
+
+def _variation(study: IoStudy) -> Section:
+    """Make one table for all responses: the share of the variation, and p of the effect's own steps."""
+    known = [analysis for analysis in study.analyses if analysis.findings]
+    lines = [Line(f"{one.response}: nothing can be said: {one.refusal}", "", "open") for one in study.analyses if one.refusal]
+    title = "What varies with what: untouched machine"
+    if not known:
+        return Section(title, lines)
+    columns = [Column("variation", left=True), Column("df")]
+    for analysis in known:
+        head = LABELS[analysis.response]
+        columns += [Column(f"{head} %", f"{analysis.response}_share", size), Column("p", "p", probability)]
+    rows: dict[str, list[object]] = {}
+    for name in dict.fromkeys(source.name for analysis in known for source in analysis.variation):
+        sources = [next((source for source in analysis.variation if source.name == name), None) for analysis in known]
+        rows[name] = [name.replace(":", " × "), "/".join(dict.fromkeys(str(source.df) for source in sources if source))]
+        for analysis, source in zip(known, sources, strict=True):
+            p = {effect.factors: effect.p_adjusted for effect in analysis.findings}
+            rows[name] += [source.share, p.get(source.factors)] if source else [None, None]
+    notes = dict.fromkeys(note for analysis in known for note in analysis.notes)
+    return Section(title, [*lines, Table(columns, [*rows.values()]), *(Line(note, "note:", "quiet") for note in notes)])
+
+
+def _tweak_table(study: IoStudy) -> list[Section]:
+    """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy last."""
+    made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
+    treated = (*made.tweaks, *study.idle)
+    order = list(study.caches)
+
+    def place(one: IoContrast) -> tuple[bool, bool, int]:
+        name = one.configuration or BY_DEFAULT
+        return one.tweakset == AGAIN, one.tweakset in idle, order.index(name) if name in order else len(order)
+
+    places = {one.rest for one in treated}
+    every = sorted((one for one in (*treated, *made.again) if one.rest in places), key=place)
+    states = [state for state in ("cold", "warm", "as_found", "") if any(one.cache == state for one in every)]
+    if not every:
+        return []
+    heads = [*states, *(["cold - warm"] if made.differences else [])]
+    figures = {(one.tweakset, one.rest, one.cache): one for one in every if one.p is not None}
+    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences if one.p is not None}
+    sets = list(dict.fromkeys(one.tweakset for one in every))
+    rows = []
+    for name, rest in sorted(dict.fromkeys((one.tweakset, one.rest) for one in every), key=lambda row: sets.index(row[0])):
+        label = f"{name}{' (=)' if name in idle else ''}{f' · {rest}' if rest else ''}"
+        rows.append([label, *(figures.get((name, rest, head)) for head in heads)])
+    rows.sort(key=lambda row: not any(isinstance(cell, IoContrast) and cell.shown for cell in row))
+
+    def write(one: IoContrast) -> str:
+        return f"{change_text(RATE, one).replace(' %', '', 1)}{'*' if one.shown else ''}"
+
+    names = {"cold - warm": "cold_less_warm", "": "change"}
+    columns = [Column("tweak set", left=True), *(Column(head or "change", names.get(head, head), write) for head in heads)]
+    return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)])]
+
+
+def record_of(study: IoStudy) -> dict[str, Any]:
+    """Return all of it for programs; what is refused is null with its reason beside it."""
+    return {
+        "runs": [record(cell) for cell in study.cells],
+        "origin": study.origin,
+        "answer": findings(study),
+        "stands_on": [line for line, _ in basis(study)],
+        "alike": study.alike,
+        "configurations": [
+            {
+                "name": one.name,
+                "tweakset": one.tweakset,
+                "runs": [run.id for run in one.runs],
+                "responses": {name: asdict(mean) for name, mean in one.responses.items()},
+            }
+            for one in study.configurations
+        ],
+        "caches": study.caches,
+        "analyses": [
+            {
+                "response": one.response,
+                "factors": one.layout.varied.levels,
+                "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in one.variation],
+                "findings": [{**asdict(effect), "shown": effect.shown} for effect in one.findings],
+                "answers": answers(one),
+                "refusal": one.refusal or None,
+                "notes": list(one.notes),
+            }
+            for one in study.analyses
+        ],
+        "contrasts": study.contrasts,
+        "changed_nothing": study.idle,
+        "reversals": list(reversals(study.analyses)),
+        "refused": list(study.refused),
+    }

@@ -1,0 +1,159 @@
+"""What was varied between I/O runs, and how their configurations are called.
+
+A factor is a parameter that somebody asked for by name, or the processes, the model or the engine, and stood at more than one value; what a
+model implies (batch, record length) is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from analysis.pairing import is_rate
+from analysis.terms import STOCK
+
+if TYPE_CHECKING:
+    from analysis.contrasts import Scale
+
+    from .terms import IoRun
+
+ALWAYS = ("model", "engine", "processes")
+SPEAKING = frozenset({"format", "cache"})  # their levels need no name beside them
+# Words in the order a reader expects them, the plain one first; others follow by the alphabet.
+KNOWN = (
+    *("raw", "hdf5", "npz", "png", "tfrecord", "indexed_binary"),
+    *("cold", "warm", "as_found"),
+    *("torch", "dlio"),
+    *("off", "on", "seed", "random"),
+    *("False", "True"),
+)
+
+
+class Varied(NamedTuple):
+    """The factors of some runs, each with its levels in the order in which a reader expects them.
+
+    `same` always went together with one that is named first, and cannot be told from it. `alone` are parameters and levels that
+    `without_loners` left out.
+    """
+
+    levels: Mapping[str, Sequence[str]]
+    same: Sequence[tuple[str, str]] = ()
+    alone: Sequence[tuple[str, str]] = ()
+
+    def point(self, run: IoRun) -> tuple[str, ...]:
+        """Return the level of each factor in one run."""
+        return tuple(level_of(run, name) for name in self.levels)
+
+
+def level_of(run: IoRun, name: str) -> str:
+    if name in ALWAYS:
+        return str(getattr(run, name))
+    value = run.overrides.get(name, run.params.get(_leaf(name), "default"))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def factors_of(runs: Sequence[IoRun]) -> Varied:
+    """Find the factors of some runs in the order they were named."""
+    columns: dict[str, list[str]] = {}
+    same: list[tuple[str, str]] = []
+    for name in _names(runs):
+        column = [level_of(run, name) for run in runs]
+        if len(set(column)) < 2:
+            continue
+        twin = next((other for other, known in columns.items() if _one_to_one(known, column)), None)
+        if twin is None:
+            columns[name] = column
+        else:
+            same.append((name, twin))
+    return Varied({name: sorted(set(column), key=place) for name, column in columns.items()}, same)
+
+
+def without_loners(runs: Sequence[IoRun]) -> tuple[list[IoRun], Varied]:
+    """Leave out configurations that alone have some parameter's level, where the others cross at least two factors completely.
+
+    One job that writes checkpoints beside twenty that read says nothing of checkpoints and formats together.
+    """
+    every = factors_of(runs)
+    points = {every.point(run) for run in runs}
+    loners: dict[tuple[str, ...], tuple[str, str]] = {}
+    for at, (name, levels) in enumerate(every.levels.items()):
+        for level in levels if len(levels) == 2 else ():
+            there = [point for point in points if point[at] == level]
+            if len(there) == 1:
+                loners[there[0]] = (name, level)
+    rest = [run for run in runs if every.point(run) not in loners]
+    varied = factors_of(rest)
+    crossed = math.prod(map(len, varied.levels.values()))
+    if not loners or len(varied.levels) < 2 or len({varied.point(run) for run in rest}) < crossed:
+        return list(runs), every
+    return rest, varied._replace(alone=list(dict.fromkeys(loners.values())))
+
+
+def configuration(run: IoRun, without: Iterable[str] = ()) -> str:
+    """Name a run's configuration by what sets it apart: `unet3d_h100 · 4 processes · npz · cold`."""
+    words = {"model": run.model, **({"engine": run.engine} if "engine" in run.overrides else {})}
+    words["processes"] = f"{run.processes} process{'' if run.processes == 1 else 'es'}"
+    words |= {name: level_name(name, level_of(run, name)) for name in run.overrides if name not in ALWAYS}
+    left_out = set(without)
+    return " · ".join(word for name, word in words.items() if name not in left_out)
+
+
+def level_name(name: str, level: str) -> str:
+    """Name a level for people: `raw`, `cold`, `read_threads 4`."""
+    leaf = _leaf(name)
+    return level if leaf in SPEAKING else f"{leaf} {level}"
+
+
+def _leaf(name: str) -> str:
+    """A parameter's own name: DLIO's overrides carry the section it stands in (`reader.read_threads`)."""
+    return name.rpartition(".")[2]
+
+
+def _names(runs: Iterable[IoRun]) -> list[str]:
+    return list(dict.fromkeys([*ALWAYS, *(name for run in runs for name in run.overrides)]))
+
+
+def common(runs: Sequence[IoRun]) -> frozenset[str]:
+    """Return what a name need not say: what all runs have in common, and what goes with something said. Nothing, of one configuration."""
+    alike = _alike(runs)
+    return frozenset({*alike, *(name for name, _ in factors_of(runs).same)}) if len(alike) < len(_names(runs)) else frozenset()
+
+
+def _alike(runs: Sequence[IoRun]) -> list[str]:
+    return [name for name in _names(runs) if len({level_of(run, name) for run in runs}) == 1]
+
+
+def describe_common(runs: Sequence[IoRun]) -> str:
+    """Describe what a configuration's name leaves out, for it is so of all: `unet3d_h100, torch, processes 1`."""
+    alike = _alike(runs)
+    if len(alike) == len(_names(runs)):
+        return ""
+    levels = {name: level_of(runs[0], name) for name in alike}
+    return ", ".join(level if name in {"model", "engine"} else level_name(name, level) for name, level in levels.items())
+
+
+def scale_of(name: str) -> Scale:
+    """Rates are compared by ratios, on a logarithmic scale; percentages by their difference, in points."""
+    return "log" if is_rate(name) else "raw"
+
+
+def on_scale(name: str, value: float | None) -> float | None:
+    """Return a value as it is averaged and compared: the logarithm of a rate; None where there is none."""
+    if scale_of(name) == "raw" or value is None:
+        return value
+    return math.log(value) if value > 0 else None
+
+
+def _one_to_one(first: Sequence[str], second: Sequence[str]) -> bool:
+    return len({*zip(first, second, strict=True)}) == len({*first}) == len({*second})
+
+
+def place(level: str) -> tuple[int, float, str]:
+    """Order levels: stock first, numbers by size, words as they are known."""
+    if level == STOCK:
+        return (0, 0.0, level)
+    try:
+        return (1, float(level), level)
+    except ValueError:
+        return (2, float(KNOWN.index(level)) if level in KNOWN else math.inf, level)

@@ -1,0 +1,317 @@
+"""The figures of a run: utilisation, throughput and shares of its epochs, each believed or refused with the reason.
+
+T is the wall time of a block, barriers and the readers' end included; the steps left out at its start and end take their load and
+computation off it (T*), and their computation off the sum (C*). `nan` is the result where the clocks of a file contradict each other.
+
+Source: DLIO, `dlio_benchmark/utils/statscounter.py` (Devarajan et al., CCGrid 2021).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from .terms import GIB, MIB, Doubt, Epoch, IoRun
+from .validity import (
+    AU,
+    DLIO_UNCOUNTED_STEPS,
+    EVERY,
+    OVERSLEPT,
+    RATE,
+    ROUNDING,
+    STEADY,
+    WAYS,
+    WHOLE,
+    cannot_be,
+    doubts,
+    fewest_steps,
+    overslept,
+    retained,
+)
+
+if TYPE_CHECKING:
+    Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
+
+CHECKPOINT = "checkpoint_gb_per_s"
+ASKED = {name: f"{name}_asked" for name in AU}  # with the computation time that was asked for
+OVERSLEEP = "oversleep"
+REPORTED = {  # what DLIO calls the figures of its summary
+    STEADY: "train_au_mean_percentage",
+    "samples_per_s_dlio": "train_throughput_mean_samples_per_second",
+    "mb_per_s_nominal_dlio": "train_io_mean_MB_per_second",
+}
+LOW, HIGH = 0.995, 1.005  # of the identity: ranks that compute unequally long leave it a little off
+
+
+@dataclass(frozen=True, slots=True)
+class IoFigure:
+    """One figure of one run. `value` is None exactly where `why_missing` says why.
+
+    `per_epoch` is what the formula gives for the whole job epoch by epoch, also where the figure is refused: only to check a source's own
+    figures. `value` is their mean. Epochs are no replicates: no interval is put around them.
+    """
+
+    value: float | None
+    why_missing: str | None = None
+    per_epoch: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run's figures by name, and everything that speaks against them.
+
+    `asked` is AU with the computation time that was asked for; `responses` hold that where `nominal`, else AU as it was clocked.
+    """
+
+    run: IoRun
+    responses: Mapping[str, IoFigure]
+    doubts: tuple[Doubt, ...]
+    asked: Mapping[str, IoFigure]
+    identity: Identity
+    nominal: bool = False
+
+    def value(self, name: str) -> float | None:
+        return self.responses[name].value
+
+    def formula(self, name: str) -> float | None:
+        """Return what the formula gives, believed or not: for checking the source's own figures."""
+        values = self.responses[name].per_epoch
+        return fmean(values) if values else None
+
+
+def judge(run: IoRun) -> Judged:
+    """Compute all figures of a run and refuse those that cannot be believed, each with the reason."""
+    jobs = [job_figures(job, run) for job in job_epochs(run)]
+    unknown = _unknown(run)
+    found = list(doubts(run)) if jobs else []
+    found.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))  # the first is the reason that is given
+
+    def figure(name: str, column: str, against: Iterable[Doubt]) -> IoFigure:
+        values = [value for row in jobs if (value := row[column]) is not None]
+        return _figure(name, values if len(values) == len(jobs) else [], against)
+
+    if run.kind == "summary":
+        responses = {name: _reported(name, run) for name in EVERY}
+    else:
+        responses = {name: IoFigure(None, unknown[name]) if name in unknown else figure(name, name, found) for name in EVERY}
+    awake = [doubt for doubt in found if doubt.kind != OVERSLEEP]
+    asked = {name: figure(name, ASKED[name], awake) for name in AU} if run.computation_time_s and jobs else {}
+    return Judged(run, {**responses, CHECKPOINT: _checkpoint(run)}, tuple(found), asked, _identity(run, jobs, found))
+
+
+def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
+    """Give AU computed in one way within each saved run: where sleeps of one ended late, with the time asked for in all.
+
+    Refusing those alone would leave the quiet ones, and compare idle machines with busy ones. Folders of DLIO are judged as DLIO computes.
+    """
+    late = {one.run.origin for one in judged if one.run.block is not None and any(doubt.kind == OVERSLEEP for doubt in one.doubts)}
+    return [with_time_asked(one) if one.run.origin in late and one.asked else one for one in judged]
+
+
+def with_time_asked(judged: Judged) -> Judged:
+    """Take AU with the computation time that was asked for: then no sleep that ended late speaks against it."""
+    kept = tuple(replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in judged.doubts)
+    return replace(judged, responses={**judged.responses, **judged.asked}, doubts=kept, nominal=True)
+
+
+# The formulas.
+
+
+def job_epochs(run: IoRun) -> list[Job]:
+    """Return the epochs of the whole job in order: for each, the blocks of each rank."""
+    jobs: dict[int, dict[int, list[Epoch]]] = defaultdict(lambda: defaultdict(list))
+    for epoch in sorted(run.epochs, key=lambda epoch: (epoch.number, epoch.rank, epoch.block)):
+        jobs[epoch.number][epoch.rank].append(epoch)
+    return [list(ranks.values()) for ranks in jobs.values()]
+
+
+def job_figures(job: Job, run: IoRun) -> dict[str, float | None]:
+    """Return all figures of one epoch by name: means over its ranks of utilisation and shares, sums of rates.
+
+    None is a figure whose bytes were not counted.
+    """
+    ranks = [_rank_figures(blocks, run) for blocks in job]
+    result: dict[str, float | None] = {}
+    for name in ranks[0]:
+        values = [figures[name] for figures in ranks]
+        known = [value for value in values if value is not None]
+        combine = math.fsum if "_per_s" in name else fmean
+        result[name] = combine(known) if len(known) == len(values) else None
+    mb = (run.record_length_bytes or 0) / MIB
+    result |= {f"mb_per_s_nominal_{way}": (result[f"samples_per_s_{way}"] or 0.0) * mb for way in WAYS}
+    counts = [(block.device_read_bytes, block.duration_s) for blocks in job for block in blocks if block.device_read_bytes is not None]
+    span_s = math.fsum(span for _, span in counts)
+    return result | {"device_mb_per_s": sum(count for count, _ in counts) / span_s / MIB if span_s > 0 else None}
+
+
+def _rank_figures(blocks: Sequence[Epoch], run: IoRun) -> dict[str, float | None]:
+    batch, asked_s = run.batch_size or 0, run.computation_time_s or 0.0
+    steps = [block.steps for block in blocks]
+    kept = [retained(block, run) for block in blocks]
+    wall_s = [block.duration_s for block in blocks]
+    total_s = math.fsum(wall_s)  # what lies between blocks is checkpoints
+    busy = [block.busy_s for block in blocks]
+    steady_s = [
+        span_s - math.fsum(time_s for at, time_s in enumerate(each) if at not in rest)
+        for span_s, each, rest in zip(wall_s, busy, kept, strict=True)
+    ]
+    kept_s = [math.fsum(block.compute_s[rest.start : rest.stop]) for block, rest in zip(blocks, kept, strict=True)]
+
+    def weighted(values: Iterable[float]) -> float:
+        return math.fsum(value * count for value, count in zip(values, steps, strict=True)) / sum(steps)
+
+    counted = steps if run.dlio_counts_all else [count - DLIO_UNCOUNTED_STEPS for count in steps]
+    dlio_s = wall_s if run.dlio_counts_all else steady_s
+    barrier = 1 - _rate(math.fsum(map(math.fsum, busy)), total_s)
+    return {
+        STEADY: weighted(map(_percent, kept_s, steady_s)),
+        ASKED[STEADY]: weighted(map(_percent, (len(rest) * asked_s for rest in kept), steady_s)),
+        WHOLE: _percent(math.fsum(math.fsum(block.compute_s) for block in blocks), total_s),
+        ASKED[WHOLE]: _percent(sum(steps) * asked_s, total_s),
+        "samples_per_s_steady": _rate(sum(map(len, kept)) * batch, math.fsum(steady_s)),
+        RATE: _rate(sum(steps) * batch, total_s),
+        "samples_per_s_dlio": weighted(_rate(count * batch, span_s) for count, span_s in zip(counted, dlio_s, strict=True)),
+        "first_step_share": _rate(blocks[0].load_s[0], total_s),
+        "barrier_share": 0.0 if -ROUNDING <= barrier < 0 else barrier,
+        "mb_per_s_read": _bytes_rate([block.rchar_bytes for block in blocks], total_s),
+        "mb_per_s_fetched": _bytes_rate([block.read_bytes for block in blocks], total_s),
+    }
+
+
+def _bytes_rate(counts: Sequence[int | None], span_s: float) -> float | None:
+    known = [count for count in counts if count is not None]
+    return _rate(sum(known), span_s) / MIB if len(known) == len(counts) else None
+
+
+def _percent(compute_s: float, span_s: float) -> float:
+    return 0.0 if compute_s == 0 else 100 * _rate(compute_s, span_s)
+
+
+def _rate(amount: float, span_s: float) -> float:
+    return amount / span_s if span_s > 0 else math.nan
+
+
+def _unknown(run: IoRun) -> dict[str, str]:
+    """Return the rates that cannot be computed, each with the reason: samples and bytes need the configuration."""
+    missing = [what for what, value in (("batch size", run.batch_size), ("record length", run.record_length_bytes)) if value is None]
+    rates = [f"mb_per_s_nominal_{way}" for way in WAYS] + [f"samples_per_s_{way}" for way in WAYS if run.batch_size is None]
+    reason = f"not recorded: the {' and the '.join(missing)}; the configuration (.hydra/config.yaml) says it, copy the folder whole"
+    return dict.fromkeys(rates, reason) if missing else {}
+
+
+def _reported(name: str, run: IoRun) -> IoFigure:
+    """Give DLIO's own figure where a summary is all that is there."""
+    value = run.reported.get(REPORTED.get(name, ""))
+    if isinstance(value, float) and not cannot_be(name, [value]):
+        return IoFigure(value)
+    return IoFigure(None, "DLIO's summary is there without step lists (<rank>_output.json)")
+
+
+def _figure(name: str, values: Sequence[float], against: Iterable[Doubt]) -> IoFigure:
+    refused = next((f"{doubt.kind}: {doubt.reason}" for doubt in against if name in doubt.refuses), None)
+    reason = cannot_be(name, values) if refused is None or not values else refused
+    return IoFigure(fmean(values) if reason is None else None, reason, tuple(values))
+
+
+def _checkpoint(run: IoRun) -> IoFigure:
+    """Return the bytes of all checkpoints over the time they took, in GiB/s."""
+    sizes = [checkpoint.bytes for checkpoint in run.checkpoints if checkpoint.bytes is not None]
+    span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
+    if len(sizes) == len(run.checkpoints) and span_s > 0:
+        return IoFigure(math.fsum(sizes) / span_s / GIB)
+    return IoFigure(None, "how large or how long they were is not recorded" if run.checkpoints else "no checkpoint was written")
+
+
+# Throughput and utilisation are one measurement: samples/s = AU/100 x batch x P / t_c, but for the steps that are counted. With the
+# computation that was asked for (nominal) it is off by how long sleeps overshoot. With that clocked it is 1 over the same steps of one
+# rank: that shows that figures and step lists belong together, and nothing of the sleeps.
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Throughput over what AU implies: `nominal` with t_c as it was asked for, `measured` with the computation that was clocked.
+
+    `overslept` is how long a computation took, of what was asked for.
+    """
+
+    nominal: float | None = None
+    measured: float | None = None
+    overslept: float | None = None
+    why_missing: str | None = None
+
+
+def _identity(run: IoRun, jobs: Sequence[Mapping[str, float | None]], found: Sequence[Doubt]) -> Identity:
+    if not run.epochs or run.batch_size is None:
+        return Identity(why_missing="its batch size is not recorded" if run.epochs else "it trained nothing")
+    if any(doubt.refuses == EVERY for doubt in found):
+        return Identity(why_missing=f"{found[0].kind}: {found[0].reason}")
+    steps, kept = fewest_steps(run)
+    if steps <= DLIO_UNCOUNTED_STEPS or not kept:
+        return Identity(why_missing=f"{steps} steps an epoch: none is left to count")
+    if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
+        return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
+    au, rate = (fmean(row[name] or 0.0 for row in jobs) for name in (STEADY, "samples_per_s_steady"))
+    # The mean computation of the retained steps, each epoch and rank by itself first, as AU is averaged.
+    parts = [epoch.compute_s[part.start : part.stop] for epoch in run.epochs for part in [retained(epoch, run)]]
+    measured_s = fmean(fmean(part) if part else 0.0 for part in parts)
+    if not au or not rate or not measured_s:
+        return Identity(why_missing="nothing was computed, so there is no utilisation to hold against the throughput")
+    demand = au / 100 * run.batch_size * run.processes
+    nominal = rate * run.computation_time_s / demand if run.computation_time_s else None
+    return Identity(nominal, rate * measured_s / demand, overslept(run))
+
+
+def describe_identity(judged: Iterable[Judged]) -> str | None:
+    """Describe the ratio over several runs, nominal and as clocked, and how long sleeps overshot."""
+    known = [one.identity for one in judged if one.identity.measured is not None]
+    if not known:
+        return None
+    clocked, nominal, late = (
+        [value for one in known if (value := getattr(one, name)) is not None] for name in ("measured", "nominal", "overslept")
+    )
+    count = "1 run" if len(known) == 1 else f"{len(known)} runs"
+    broken = ": broken, so steps and times of a run do not belong together" if min(clocked) < LOW or max(clocked) > HIGH else ""
+    asked = f"{_span(nominal)} with the computation time asked for, " if nominal else ""
+    slept = f"; a computation took {_span(late, 3)} times as long as asked for" if late else ""
+    what = "samples/s ÷ (AU as clocked × batch × processes ÷ computation time)"
+    return f"{what} over {count}: {asked}{_span(clocked)} with that clocked{broken}{slept}"
+
+
+def describe_oversleep(judged: Sequence[Judged]) -> str | None:
+    """Explain why AU is computed with the computation time asked for; None where it is not."""
+    if not any(one.nominal for one in judged):
+        return None
+    late = [ratio for one in judged if (ratio := overslept(one.run)) is not None and ratio > OVERSLEPT]
+    often = f"in {len(late)} of {len(judged)} runs a computation took more than {OVERSLEPT - 1:.0%} longer"
+    most = f" (up to {max(late):.2f} times as long)" if late else ""
+    clocked = "AU as clocked would take waiting for the machine for work"
+    return f"AU is computed with the computation time that was asked for: {often}{most}, and {clocked}"
+
+
+def _span(values: Sequence[float], digits: int = 4) -> str:
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
+
+
+# For programs.
+
+ABOUT = (
+    *("origin", "id", "kind", "model", "engine", "engine_version", "processes", "batch_size", "read_threads", "prefetch_factor"),
+    *("computation_time_s", "record_length_bytes", "excluded_start_steps", "excluded_end_steps", "started_utc"),
+    *("tweakset", "block", "order", "params", "overrides", "dataset", "reported", "host", "notes"),
+)
+
+
+def record(judged: Judged) -> dict[str, Any]:
+    """Return one run with its figures; a figure that is refused is its reason and nothing else."""
+    figures = {name: figure if figure.value is not None else replace(figure, per_epoch=()) for name, figure in judged.responses.items()}
+    return {
+        **{name: getattr(judged.run, name) for name in ABOUT},
+        "responses": {name: asdict(figure) for name, figure in figures.items()},
+        "au": "with the computation time asked for" if judged.nominal else "as clocked",
+        "doubts": [asdict(doubt) for doubt in judged.doubts],
+        "identity": asdict(judged.identity),
+    }
