@@ -79,9 +79,9 @@ def without_loners(runs: Sequence[IoRun]) -> tuple[list[IoRun], Varied]:
     loners: dict[tuple[str, ...], tuple[str, str]] = {}
     for at, (name, levels) in enumerate(every.levels.items()):
         for level in levels if len(levels) == 2 else ():
-            there = [point for point in points if point[at] == level]
-            if len(there) == 1:
-                loners[there[0]] = (name, level)
+            members = [point for point in points if point[at] == level]
+            if len(members) == 1:
+                loners[members[0]] = (name, level)
     rest = [run for run in runs if every.point(run) not in loners]
     varied = factors_of(rest)
     crossed = math.prod(map(len, varied.levels.values()))

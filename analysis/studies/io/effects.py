@@ -114,8 +114,8 @@ class Layout:
     @cached_property
     def levels(self) -> dict[str, list[str]]:
         """Return the levels of each factor at which there is a value."""
-        there = {at: {point[at] for _, point in self.cells} for at in range(len(self.varied.levels))}
-        return {name: [level for level in levels if level in there[at]] for at, (name, levels) in enumerate(self.varied.levels.items())}
+        measured = {at: {point[at] for _, point in self.cells} for at in range(len(self.varied.levels))}
+        return {name: [level for level in levels if level in measured[at]] for at, (name, levels) in enumerate(self.varied.levels.items())}
 
     @cached_property
     def blocks(self) -> list[dict[Point, float]]:
@@ -134,14 +134,14 @@ class Layout:
         Raises: NotComparable, where there is none, or too few such blocks.
         """
         blocks, names = self.blocks, list(self.varied.levels)
-        asked, others = ([at for at, name in enumerate(names) if (name in question) is wanted] for wanted in (True, False))
+        own, others = ([at for at, name in enumerate(names) if (name in question) is inside] for inside in (True, False))
         corners = {
             tuple(level for level, _ in parts): math.prod(weight for _, weight in parts)
-            for parts in product(*(question[names[at]].items() for at in asked))
+            for parts in product(*(question[names[at]].items() for at in own))
         }
         groups: dict[Point, dict[Point, Point]] = defaultdict(dict)
         for point, count in Counter(point for block in blocks for point in block).items():
-            corner = tuple(point[at] for at in asked)
+            corner = tuple(point[at] for at in own)
             if corner in corners and count >= FEWEST_BLOCKS:
                 groups[tuple(point[at] for at in others)][corner] = point
         whole = [group for group in groups.values() if len(group) == len(corners)]
@@ -202,8 +202,10 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
         reasons = ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost)) or "nothing ran"
         return replace(empty, refusal=f"no run has it: {reasons}.")
     if blocks < FEWEST_BLOCKS:
-        why = f"measured in {counted(blocks, 'block')}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
-        return replace(empty, refusal=why)
+        refusal = (
+            f"measured in {counted(blocks, 'block')}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
+        )
+        return replace(empty, refusal=refusal)
     keys = [point for _, point in layout.cells]
     try:
         # How the response varies with its factors: a description, which pools all combinations as if they scattered alike.

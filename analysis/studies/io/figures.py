@@ -87,8 +87,8 @@ def judge(run: IoRun) -> Judged:
     """Compute all figures of a run and refuse those that cannot be believed, each with the reason."""
     jobs = [job_figures(job, run) for job in job_epochs(run)]
     unknown = _unknown(run)
-    found = list(doubts(run)) if jobs else []
-    found.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))  # the first is the reason that is given
+    objections = list(doubts(run)) if jobs else []
+    objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))  # the first is the reason that is given
 
     def figure(name: str, column: str, against: Iterable[Doubt]) -> IoFigure:
         values = [value for row in jobs if (value := row[column]) is not None]
@@ -97,10 +97,10 @@ def judge(run: IoRun) -> Judged:
     if run.kind == "summary":
         responses = {name: _reported(name, run) for name in EVERY}
     else:
-        responses = {name: IoFigure(None, unknown[name]) if name in unknown else figure(name, name, found) for name in EVERY}
-    awake = [doubt for doubt in found if doubt.kind != OVERSLEEP]
+        responses = {name: IoFigure(None, unknown[name]) if name in unknown else figure(name, name, objections) for name in EVERY}
+    awake = [doubt for doubt in objections if doubt.kind != OVERSLEEP]
     asked = {name: figure(name, ASKED[name], awake) for name in AU} if run.computation_time_s and jobs else {}
-    return Judged(run, {**responses, CHECKPOINT: _checkpoint(run)}, tuple(found), asked, _identity(run, jobs, found))
+    return Judged(run, {**responses, CHECKPOINT: _checkpoint(run)}, tuple(objections), asked, _identity(run, jobs, objections))
 
 
 def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
@@ -114,8 +114,8 @@ def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
 
 def with_time_asked(judged: Judged) -> Judged:
     """Take AU with the computation time that was asked for: then no sleep that ended late speaks against it."""
-    kept = tuple(replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in judged.doubts)
-    return replace(judged, responses={**judged.responses, **judged.asked}, doubts=kept, nominal=True)
+    remaining = tuple(replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in judged.doubts)
+    return replace(judged, responses={**judged.responses, **judged.asked}, doubts=remaining, nominal=True)
 
 
 # The formulas.
@@ -151,15 +151,15 @@ def job_figures(job: Job, run: IoRun) -> dict[str, float | None]:
 def _rank_figures(blocks: Sequence[Epoch], run: IoRun) -> dict[str, float | None]:
     batch, asked_s = run.batch_size or 0, run.computation_time_s or 0.0
     steps = [block.steps for block in blocks]
-    kept = [retained(block, run) for block in blocks]
+    retained_steps = [retained(block, run) for block in blocks]
     wall_s = [block.duration_s for block in blocks]
     total_s = math.fsum(wall_s)  # what lies between blocks is checkpoints
     busy = [block.busy_s for block in blocks]
     steady_s = [
         span_s - math.fsum(time_s for at, time_s in enumerate(each) if at not in rest)
-        for span_s, each, rest in zip(wall_s, busy, kept, strict=True)
+        for span_s, each, rest in zip(wall_s, busy, retained_steps, strict=True)
     ]
-    kept_s = [math.fsum(block.compute_s[rest.start : rest.stop]) for block, rest in zip(blocks, kept, strict=True)]
+    kept_s = [math.fsum(block.compute_s[rest.start : rest.stop]) for block, rest in zip(blocks, retained_steps, strict=True)]
 
     def weighted(values: Iterable[float]) -> float:
         return math.fsum(value * count for value, count in zip(values, steps, strict=True)) / sum(steps)
@@ -169,10 +169,10 @@ def _rank_figures(blocks: Sequence[Epoch], run: IoRun) -> dict[str, float | None
     barrier = 1 - _rate(math.fsum(map(math.fsum, busy)), total_s)
     return {
         STEADY: weighted(map(_percent, kept_s, steady_s)),
-        ASKED[STEADY]: weighted(map(_percent, (len(rest) * asked_s for rest in kept), steady_s)),
+        ASKED[STEADY]: weighted(map(_percent, (len(rest) * asked_s for rest in retained_steps), steady_s)),
         WHOLE: _percent(math.fsum(math.fsum(block.compute_s) for block in blocks), total_s),
         ASKED[WHOLE]: _percent(sum(steps) * asked_s, total_s),
-        "samples_per_s_steady": _rate(sum(map(len, kept)) * batch, math.fsum(steady_s)),
+        "samples_per_s_steady": _rate(sum(map(len, retained_steps)) * batch, math.fsum(steady_s)),
         RATE: _rate(sum(steps) * batch, total_s),
         "samples_per_s_dlio": weighted(_rate(count * batch, span_s) for count, span_s in zip(counted, dlio_s, strict=True)),
         "first_step_share": _rate(blocks[0].load_s[0], total_s),
@@ -244,13 +244,13 @@ class Identity:
     why_missing: str | None = None
 
 
-def _identity(run: IoRun, jobs: Sequence[Mapping[str, float | None]], found: Sequence[Doubt]) -> Identity:
+def _identity(run: IoRun, jobs: Sequence[Mapping[str, float | None]], objections: Sequence[Doubt]) -> Identity:
     if not run.epochs or run.batch_size is None:
         return Identity(why_missing="its batch size is not recorded" if run.epochs else "it trained nothing")
-    if any(doubt.refuses == EVERY for doubt in found):
-        return Identity(why_missing=f"{found[0].kind}: {found[0].reason}")
-    steps, kept = fewest_steps(run)
-    if steps <= DLIO_UNCOUNTED_STEPS or not kept:
+    if any(doubt.refuses == EVERY for doubt in objections):
+        return Identity(why_missing=f"{objections[0].kind}: {objections[0].reason}")
+    steps, retained_steps = fewest_steps(run)
+    if steps <= DLIO_UNCOUNTED_STEPS or not retained_steps:
         return Identity(why_missing=f"{steps} steps an epoch: none is left to count")
     if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
         return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
