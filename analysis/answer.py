@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from control.called import JUDGE
 
-# What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter.
-Tone = Literal["", "good", "bad", "open", "quiet", "strong"]
+# What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter; or
+# that its characters are of one width.
+Tone = Literal["", "good", "bad", "open", "quiet", "strong", "code"]
 TONES: Mapping[str, Tone] = {
     "improved": "good",
     "equivalent": "good",
@@ -35,17 +36,21 @@ class Interval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Word:
+    """A text with what it means; `href` is where it leads, in formats that have links."""
+
     text: str
     tone: Tone = ""
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence; `mark` stands before it (`•`, `warning:`, `(1)`), and it wraps under itself."""
+    """A sentence; `mark` stands before it (`•`, `warning:`, `(1)`), and it wraps under itself; `href` as of a `Word`."""
 
     text: str
     mark: str = ""
     tone: Tone = ""
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,14 @@ Part = Line | Table | str
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an answer, such as one workload: lines and tables in the order in which they are read."""
+    """A part of an answer, such as one workload: lines and tables in the order in which they are read.
+
+    A `folded` one shows its title alone until it is opened, in formats that can do so.
+    """
 
     title: str = ""
     parts: Sequence[Line | Table] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +144,14 @@ def together(answers: Sequence[Answer]) -> Answer:
     )
 
 
-def ours(*words: str) -> tuple[str, ...]:
-    """Return the words of one of our commands: `ours("report", "run.json")`."""
+def command(*words: str) -> tuple[str, ...]:
+    """Return the words of one of our commands: `command("report", "run.json")`."""
     return (*JUDGE.split(), *words)
 
 
-def then(answer: Answer, command: str, *words: str) -> Answer:
+def then(answer: Answer, name: str, *words: str) -> Answer:
     """Name the command that goes on from an answer."""
-    return replace(answer, next=ours(*command.split(), *words))
+    return replace(answer, next=command(*name.split(), *words))
 
 
 def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:

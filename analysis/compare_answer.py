@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from control.names import undigested
 
-from .answer import Answer, Column, Line, Section, Table, Word, bullets, ours
+from .answer import Answer, Column, Line, Section, Table, Word, bullets, command
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
@@ -149,7 +149,7 @@ def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> tup
     file, _ = split(source)
     if nothing and contrasts:
         return plan_command(contrasts[0].margin, file)
-    return ours("report" if contrasts else "show", file)
+    return command("report" if contrasts else "show", file)
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:

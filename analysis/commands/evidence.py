@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.answer import Answer, ours
+from analysis.answer import Answer, command
 from analysis.load import load_some
 from analysis.studies.evidence.evidence import COLUMNS, gather
 from analysis.subcommands import EXIT_CODES, option, picture_file, signature
@@ -54,7 +54,7 @@ def run(
         from analysis.studies.evidence.pictures import draw
 
         draw_file(plot, lambda: draw(gathered))
-    return replace(result, refused=refused, next=ours("plan", "--evidence", *runs))
+    return replace(result, refused=refused, next=command("plan", "--evidence", *runs))
 
 
 arguments = run.arguments

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import render
-from analysis.answer import ours
+from analysis.answer import Answer, command
 from analysis.arms import read_arm, split
 from analysis.files import reason_of, resolved, write_whole
 from analysis.load import files_of
 from analysis.metrics import COLUMNS
 from analysis.order import HELP as ORDER_HELP
 from analysis.order import ORDERS, arms_in_order
-from analysis.plain import inert_json
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
+from analysis.studies.gate.ci import comment, junit, site_of, workflow_commands
 from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.terms import Refused, Run
 from analysis.wording import parse_names, parse_percent, plan_command
@@ -86,26 +85,22 @@ def run(args: argparse.Namespace) -> int:
     unwritten = _write(args, gate, runs)
     # What was found counts, whoever can read it; a pass that is not told whole is none.
     code = EXIT[gate.ruling] or (UNTOLD if unwritten else 0)
-    reason = _say(args, gate, runs, code)
+    result = answer(gate)
+    result = replace(result, next=_next(gate, args, runs), data={"exit_code": code, **result.data})
+    reason = _say(args, gate, result)
     for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
         complain(f"{line} The gate says {gate.ruling}.")
     return code or (UNTOLD if reason else 0)
 
 
-def _say(args: argparse.Namespace, gate: Gate, runs: Sequence[Run], code: int) -> str | None:
-    """Print what the gate says, and the runner's commands where there is a runner. Returns: why that could not be done."""
-    from analysis.studies.gate.markdown import workflow_commands
-
+def _say(args: argparse.Namespace, gate: Gate, result: Answer) -> str | None:
+    """Print the answer, and the runner's commands where there is a runner. Returns: why that could not be done."""
     commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
-    if args.json:
+    if any(getattr(args, name) for name in render.FORMATS):
         # Then stdout belongs to the program that reads it; the runner looks at both streams.
         say(commands, sys.stderr)
-        whole = {"exit_code": code, **asdict(gate)}
-        return say(inert_json(json.dumps(whole, indent=2, allow_nan=False)) + "\n")
-    if args.csv or args.markdown:
-        say(commands, sys.stderr)
         commands = ""
-    return say(commands + render.write(replace(answer(gate), next=_next(gate, args, runs)), args))
+    return say(commands + render.write(result, args))
 
 
 def _next(gate: Gate, args: argparse.Namespace, runs: Sequence[Run]) -> tuple[str, ...]:
@@ -116,8 +111,8 @@ def _next(gate: Gate, args: argparse.Namespace, runs: Sequence[Run]) -> tuple[st
         return plan_command(min(more), candidate)
     tuned = any(tweakset.requested or tweakset.scripts for run in runs for tweakset in run.tweaksets.values())
     if tuned and len(runs) >= FEWEST_RUNS:
-        return ours("evidence", *dict.fromkeys([baseline, candidate]))
-    return ours("report", candidate)
+        return command("evidence", *dict.fromkeys([baseline, candidate]))
+    return command("report", candidate)
 
 
 def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run]) -> None:
@@ -148,9 +143,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 
 def _write(args: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:
-    from analysis.studies.gate.markdown import junit, markdown, site_of
-
-    page = markdown(gate, runs, args.comment_key, site_of(os.environ))
+    page = comment(gate, runs, args.comment_key, site_of(os.environ))
     unwritten = []
     for path, text in ((args.junit, junit(gate)), (args.comment, page)):
         if path:

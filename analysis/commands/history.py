@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from analysis.answer import Answer, ours
+from analysis.answer import Answer, command
 from analysis.load import load_each
 from analysis.metrics import COLUMNS
 from analysis.order import HELP as ORDER_HELP
@@ -83,7 +83,7 @@ def run(
             exit_code = NOT_DRAWN
     changes = history.changes
     files = [mark.origin for mark in (changes[0].last_before, changes[0].first)] if changes else runs
-    following = ours("compare" if changes else "report", *files)
+    following = command("compare" if changes else "report", *files)
     return replace(result, next=following, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
 
 

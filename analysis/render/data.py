@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, is_dataclass
 
 from analysis.answer import Answer
-from analysis.plain import printable_json
+from analysis.plain import inert_json, printable_json
 
 
 def render(answer: Answer) -> str:
     """Write it as JSON: numbers that are not finite are null."""
-    return printable_json({**{name: plain(value) for name, value in answer.data.items()}, "refused": list(answer.refused)})
+    data = {name: plain(value) for name, value in answer.data.items()}
+    return inert_json(printable_json({**data, "refused": list(answer.refused)}))
 
 
 def plain(value: object) -> object:

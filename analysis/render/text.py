@@ -21,7 +21,7 @@ from analysis.wording import spoken
 if TYPE_CHECKING:
     Cell = tuple[str, Tone]
 
-STYLES: Mapping[Tone, str] = {"": "", "good": "32", "bad": "1;31", "open": "33", "quiet": "2", "strong": "1"}
+STYLES: Mapping[Tone, str] = {"": "", "good": "32", "bad": "1;31", "open": "33", "quiet": "2", "strong": "1", "code": ""}
 WIDTH = 100  # columns, where nothing else is known
 NARROWEST, WIDEST = 60, 160
 LONGEST = 40  # lines of an answer, before the rest waits for --all

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import dataclass
+from html import unescape
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from analysis import render as pages
 from analysis.__main__ import main
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.plain import one_line
 from analysis.render import csv as as_csv
 from analysis.render import data, html, markdown, text
 from analysis.render.text import wrap
+from tests.made_gates import hostile
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def test_foreign_text_does_no_harm_in_any_format() -> None:
         assert "\x1b" not in written
         assert "\n::error" not in written
     assert "<script>" not in html.render(hostile)
-    assert r"\<script\>\|\`a\`" in markdown.render(hostile)
+    assert "&#60;script&#62;&#124;&#96;a&#96;" in markdown.render(hostile)
     assert as_csv.render(answer("=1+1")).splitlines()[1].split(",")[1] == "'=1+1"
 
 
@@ -134,6 +139,52 @@ def test_html_says_what_the_terminal_says() -> None:
     assert '<span class="bad">slower</span>' in page
     assert '<th scope="col" class="number">CPU<br>+% [95 %]</th>' in page
     assert "<h3>cnn_train</h3>" in page
+
+
+def test_a_page_shows_what_is_folded_and_where_a_word_leads() -> None:
+    linked = Table([Column("run")], [[Word("r1", href="https://example.org/r1")]])
+    page = answer(sections=[Section("Runs", [linked, Line("all of them", href="#all")], folded=True)])
+    assert "Runs\nrun\n r1\n\nall of them" in text.render(page)
+    assert '<a href="https://example.org/r1"><span>r1</span></a>' in html.render(page)
+    assert "<details><summary>Runs</summary>" in html.render(page)
+    assert "<details><summary>Runs</summary>\n" in markdown.render(page)
+    assert "[r1](https://example.org/r1)" in markdown.render(page)
+    assert "- [all of them](#all)" in markdown.render(page)
+
+
+HIDDEN = "\u200b"  # what breaks mentions and links up
+
+
+def shown(words: str, inside: str) -> str:
+    """What a reader of the Markdown of a line reads."""
+    page = markdown.render(Answer("", findings=[Line(words)]))
+    seen = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(page)
+    (found,) = re.findall(f"<{inside}>(.*?)</{inside}>", seen, re.DOTALL)
+    return unescape(str(found))
+
+
+@pytest.mark.parametrize("words", ["@torvalds", "#123", "https://example.org", "www.example.org", "a@example.org"])
+def test_nobody_is_notified_and_nothing_is_linked(words: str) -> None:
+    """GitHub finds these in the rendered text: it must not stand there unbroken."""
+    assert words not in shown(words, "li")
+    assert shown(words, "li").replace(HIDDEN, "") == words
+
+
+MARKS = ["1. a", "- a", "+ a", "> a", "`a`", "<b>a</b>", "&lt;", "[a](b)", "a|b", "*a*", "_a_", "__a__", "a_b_c", "$x$", "~~a~~"]
+
+
+@pytest.mark.parametrize("words", MARKS)
+def test_marks_are_shown_not_obeyed(words: str) -> None:
+    assert shown(words, "li") == words
+
+
+@given(hostile)
+def test_any_name_is_shown_as_it_is_in_a_table_of_markdown(name: str) -> None:
+    page = markdown.render(Answer("", sections=[Section("", [Table([Column("a")], [[name]])])]))
+    seen = MarkdownIt("commonmark", {"html": True}).enable("table").render(page)
+    (cell,) = re.findall("<td[^>]*>(.*?)</td>", seen, re.DOTALL)
+    assert unescape(cell).replace(HIDDEN, "").strip() == one_line(name).replace(HIDDEN, "").strip()
+    assert set(re.findall(r"</(\w+)>", seen)) <= {"table", "thead", "tbody", "tr", "th", "td"}
 
 
 def test_a_sentence_that_holds_for_several_is_said_once() -> None:

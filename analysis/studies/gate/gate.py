@@ -294,6 +294,23 @@ def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
 TONES: dict[Ruling, Tone] = {"regression": "bad", "undecided": "open", "pass": "good"}
 DOUBT = "neither is shown: that the change is within what is allowed, nor that it is beyond. It is no pass."
 MOST_DECIMALS = 4
+MOST_PASSES = 10  # more are folded
+PLACES = 17  # of a picture
+COLUMNS = (
+    *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
+    Column("n"),
+    Column("picture", left=True, spare=9),
+    *(Column(f"{name}\n%") for name in ("change", "at worst", "allowed")),
+    Column("ruling", left=True),
+    Column("see", left=True),
+)
+LEGEND = (
+    ("change", "+ is faster, - slower."),
+    ("at worst", "the one-sided 95 % bound of the change."),
+    ("can't tell", DOUBT),
+    ("n", "blocks complete in both arms, of those planned; if the arms share none, how many cells or runs each has (8+6)."),
+    ("picture", "from two limits slower to two limits faster; │ no change, ┊ what is allowed, ● the change, ━ down to its bound."),
+)
 
 
 def headline(gate: Gate) -> str:
@@ -309,23 +326,25 @@ def headline(gate: Gate) -> str:
 
 
 def answer(gate: Gate) -> Answer:
-    ordered = [ruling for word in TONES for ruling in gate.rulings if ruling.ruling == word]
+    """Make the answer: rulings with what is no pass first, then each reason and note once; many passes are folded."""
+    ordered = [ruled for word in TONES for ruled in gate.rulings if ruled.ruling == word]
+    passes = sum(ruled.ruling == "pass" for ruled in ordered)
+    shown = len(ordered) - (passes if passes > MOST_PASSES else 0)
     marks: dict[str, int] = {}
-    rows = [_row(ruling, marks) for ruling in ordered]
-    columns = (
-        *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
-        Column("n"),
-        *(Column(name) for name in ("change\n%", "at worst\n%", "allowed\n%")),
-        Column("ruling", left=True),
-        Column("see", left=True),
-    )
-    notes = [Line(line, f"({mark})") for line, mark in marks.items()]
+    sections = []
+    for title, rulings in (("", ordered[:shown]), (f"{passes} passes", ordered[shown:])):
+        if rulings:
+            rows = [_row(ruled, marks) for ruled in rulings]
+            sections.append(Section(title, [Table(COLUMNS, rows)], folded=bool(title)))
+    if marks:
+        sections.insert(1, Section("", [Line(line, f"({mark})") for line, mark in marks.items()]))
     return Answer(
         headline(gate),
         findings=[Line(f"{gate.candidate} against {gate.baseline}")],
-        sections=[Section("", [*([Table(columns, rows)] if rows else []), *notes])] if rows or notes else [],
+        sections=sections,
         warnings=gate.warnings,
-        legend=[("change", "+ is faster, - slower."), ("at worst", "the one-sided 95 % bound of the change."), ("can't tell", DOUBT)],
+        legend=LEGEND,
+        data={name: getattr(gate, name) for name in ("baseline", "candidate", "ruling", "warnings", "rulings")},
     )
 
 
@@ -333,11 +352,24 @@ def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
     lines = [] if ruled.ruling == "pass" else [ruled.reason]
     see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes))
     names = (undigested(ruled.comparison.workload), ruled.comparison.tweakset, label_of(ruled.metric))
-    return [*names, units(ruled), *(figure or None for figure in figures(ruled)), Word(ruled.ruling, TONES[ruled.ruling]), see or None]
+    shown = (figure or None for figure in figures(ruled))
+    return [*names, units(ruled), _picture(ruled), *shown, Word(ruled.ruling, TONES[ruled.ruling]), see or None]
 
 
-def subject(ruled: Ruled) -> str:
-    return f"{undigested(ruled.comparison.workload)}, {ruled.comparison.tweakset}, {ruled.metric.name}"
+def _picture(ruled: Ruled) -> Word | None:
+    """Draw the change with its bound, from two limits slower to two limits faster."""
+    if ruled.loss is None or not ruled.limit:
+        return None
+
+    def place(loss: float) -> int:
+        return min(PLACES - 1, max(0, round((1 - loss / (2 * ruled.limit)) / 2 * (PLACES - 1))))
+
+    line = ["·"] * PLACES
+    line[place(0)], line[place(ruled.limit)] = "│", "┊"
+    high = ruled.loss if ruled.loss_high is None else ruled.loss_high
+    line[place(high) : place(ruled.loss) + 1] = "━" * (place(ruled.loss) + 1 - place(high))
+    line[place(ruled.loss)] = "●"
+    return Word("".join(line), "code")
 
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:

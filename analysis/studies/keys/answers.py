@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped, ours
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, command, grouped
 from analysis.arms import TOGETHER
 from analysis.checks import partial, warnings_of
 from analysis.compare import compare
@@ -104,7 +104,7 @@ def _silent(result: Sequence[Effects]) -> Iterator[Line]:
 def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
     hint = any(term.verdict == "interacts" for effects in result for term in effects.terms)
     named = hint or any(map(_names, result))
-    return ours(*(["report"] if named else ["plan", "--effect", "3%"]), run.origin)
+    return command(*(["report"] if named else ["plan", "--effect", "3%"]), run.origin)
 
 
 def _design(effects: Effects, *, with_sentence: bool) -> Section:

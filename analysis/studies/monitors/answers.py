@@ -7,7 +7,7 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, grouped, ours
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, command, grouped
 from analysis.labels import absolute, headline, provenance, shorten
 from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
@@ -52,7 +52,7 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
         ],
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
         legend=[*provenance([run]), *LEGEND, *(("n", TURNS.format(word)) for word in units), within],
-        next=() if brief else ours("report", run.origin),
+        next=() if brief else command("report", run.origin),
         data=document(run, result),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.answer import Answer, Column, Line, Part, Section, Table, marked, of_parts, ours, text_table
+from analysis.answer import Answer, Column, Line, Part, Section, Table, command, marked, of_parts, text_table
 from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.terms import Refused, Run
@@ -294,7 +294,7 @@ def profile(run: Run) -> Answer:
         title=f"{len(points)} points of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
-        next=ours("power", "traces", run.origin, "-o", "traces/"),
+        next=command("power", "traces", run.origin, "-o", "traces/"),
         data={"points": rows, "findings": wrong},
         refused=refused,
     )

@@ -1,4 +1,4 @@
-"""The gate's page for GitHub, rendered with a CommonMark parser that knows GitHub's tables, and read as a visitor would."""
+"""What a CI service reads: the comment, rendered with a CommonMark parser that knows GitHub's tables, JUnit, and commands to a runner."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from analysis.__main__ import main
 from analysis.load import load
 from analysis.plain import one_line
 from analysis.render.text import render
-from analysis.studies.gate.gate import Gate, answer, figures
-from analysis.studies.gate.markdown import FOLDED, LONGEST_BYTES, LONGEST_NAME, code, junit, markdown, site_of, text, workflow_commands
-from tests.made_gates import gate, gates, hostile, ruled
+from analysis.studies.gate.ci import LONGEST_BYTES, comment, junit, site_of, workflow_commands
+from analysis.studies.gate.gate import MOST_PASSES, Gate, Ruled, answer, figures
+from tests.made_gates import gate, gates, ruled
 from tests.synthetic import STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
@@ -65,22 +65,18 @@ def rendered(page: str) -> _Cells:
 
 
 def rulings_in(page: str) -> list[str]:
-    return [row[7] for row in rendered(page).rows if len(row) == 9 and row[0] != "workload"]
+    return [row[8] for row in rendered(page).rows if len(row) == 10 and row[0] != "workload"]
 
 
-def test_the_page(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    """A run is named once, a reason and a warning are given once, what is no pass stands first."""
     run = dataclasses.replace(load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty")
     unknown = dataclasses.replace(run, run_id="another", commit=None, machine={})
     rulings = (ruled(notes=("no common blocks.",)), ruled("undecided"), ruled("regression", reason="too slow."), ruled())
-    answer = gate(*rulings, warnings=("interrupted.", "interrupted.", "no common blocks."))
-    assert markdown(answer, [run, run, unknown]) == snapshot
-    heads = [markdown(one).splitlines()[2] for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())]
+    answer = gate(*rulings, ruled("regression", reason="too slow."), warnings=("interrupted.", "interrupted."))
+    assert comment(answer, [run, run, unknown]) == snapshot
+    heads = [comment(one).splitlines()[1] for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())]
     assert heads == snapshot(name="heads")
-
-
-def test_a_reason_is_said_once_for_all_that_it_holds_for() -> None:
-    page = rendered(markdown(gate(ruled("regression", reason="too slow."), ruled("regression", reason="too slow."), ruled("undecided"))))
-    assert len(page.items) == 2
 
 
 def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) -> None:
@@ -89,7 +85,7 @@ def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) 
     hub = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "who/what", "GITHUB_RUN_ID": "7"}
     site = site_of(hub)
     commits = [dataclasses.replace(run, run_id=str(at), commit=one) for at, one in enumerate((40 * "a", f"{40 * 'b'}+dirty", "x](evil)"))]
-    page = markdown(gate(ruled()), commits, site=site)
+    page = comment(gate(ruled()), commits, site=site)
     links = re.findall(r"\]\(([^)]*)\)", page)
     base = "https://github.com/who/what"
     assert links == [f"{base}/actions/runs/7", f"{base}/actions/runs/7#artifacts", f"{base}/commit/{40 * 'a'}", f"{base}/commit/{40 * 'b'}"]
@@ -98,69 +94,40 @@ def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) 
 
 def test_several_gates_of_one_pull_request_have_markers_of_their_own() -> None:
     """A key cannot end its marker."""
-    assert [markdown(gate(), key=key).splitlines()[0] for key in ("node a/gpu", "x --> y")] == [
+    assert [comment(gate(), key=key).splitlines()[0] for key in ("node a/gpu", "x --> y")] == [
         "<!-- deeptweak-gate node_a/gpu -->",
         "<!-- deeptweak-gate x_y -->",
     ]
 
 
 def test_few_passes_are_shown_and_many_folded() -> None:
-    few, many = (markdown(gate(ruled("regression"), *[ruled()] * count)) for count in (FOLDED, FOLDED + 1))
-    assert "<details>" not in few
-    assert f"<details><summary>{FOLDED + 1} passes</summary>" in many
-    assert many.index("regression |") < many.index("<details>") < many.index("| pass |") < many.index("</details>")
-    assert rulings_in(many).count("pass") == FOLDED + 1
+    few, many = (comment(gate(ruled("regression"), *[ruled()] * count)) for count in (MOST_PASSES, MOST_PASSES + 1))
+    folded = f"<details><summary>{MOST_PASSES + 1} passes</summary>"
+    assert folded not in few
+    assert many.index("| regression |") < many.index(folded) < many.index("| pass |") < many.index("</details>")
+    assert rulings_in(many).count("pass") == MOST_PASSES + 1
 
 
-def test_a_page_too_long_for_a_comment_says_what_it_leaves_out() -> None:
-    """3,000 regressions: their rows come first, and what is missing is counted to the last one."""
-    page = markdown(gate(*(ruled("regression", reason=f"{at} {'x' * 300}") for at in range(3000)), warnings=("noisy",)))
+@pytest.mark.parametrize(
+    "rulings", [[ruled("regression", reason=f"{at} {'x' * 300}") for at in range(3000)], [*[ruled()] * 3000, ruled("regression")]]
+)
+def test_a_page_too_long_for_a_comment_says_what_it_leaves_out(rulings: list[Ruled]) -> None:
+    """Regressions come first, and what is missing is counted to the last one."""
+    page = comment(gate(*rulings, warnings=("noisy",)))
     assert len(page.encode()) <= LONGEST_BYTES
-    left_out = re.search(r"(\d+) rulings, (\d+) reasons", page)
+    left_out = re.search(r"Left out.*?(\d+) rows", page)
     assert left_out
-    assert len(rulings_in(page)) == 3000 - int(left_out[1])
-    assert page.count("\n- ❌") == 3000 - int(left_out[2])
-    assert "3000 of 3000" in page
-
-
-def test_passes_give_way_to_regressions() -> None:
-    page = markdown(gate(*[ruled("pass")] * 3000, ruled("regression")))
-    assert len(page.encode()) <= LONGEST_BYTES
-    rulings = rulings_in(page)
-    assert rulings[0] == "regression"
-    assert f"{3000 - rulings.count('pass')} passes." in page
-    assert page.count("<details>") == page.count("</details>") == 1
-
-
-def test_nobody_is_notified_and_nothing_is_linked() -> None:
-    """GitHub finds these in the rendered text: it must not stand there unbroken."""
-    for words in ("@torvalds", "#123", "https://example.org", "www.example.org", "a@example.org"):
-        shown = MarkdownIt("commonmark", {"html": True}).renderInline(text(words))
-        assert words not in shown
-        assert shown.replace(HIDDEN, "") == words
-
-
-MARKS = ["1. a", "- a", "+ a", "# a", "> a", "`a`", "<b>a</b>", "&lt;", "[a](b)", "a|b", "*a*", "_a_", "__a__", "a_b_c", "$x$", "~~a~~"]
-
-
-def test_marks_are_shown_not_obeyed() -> None:
-    page = rendered("".join(f"- {text(words)}\n" for words in MARKS))
-    assert page.items == MARKS
-    assert page.tags == ["ul", *["li"] * len(MARKS)]
-
-
-@given(hostile)
-def test_any_name_is_shown_as_it_is(name: str) -> None:
-    page = rendered(f"| a |\n|---|\n| {code(name)} |\n")
-    assert [cell.strip() for cell in page.rows[1]] == [one_line(name, LONGEST_NAME)]
-    assert set(page.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert len(rulings_in(page)) == len(rulings) - int(left_out[1])
+    assert rulings_in(page)[0] == "regression"
+    assert page.count("<details>") == page.count("</details>")
 
 
 @given(gates(), st.text(max_size=20))
 def test_whatever_a_file_holds_the_page_keeps_its_shape(answer: Gate, key: str) -> None:
-    page = markdown(answer, key=key)
+    page = comment(answer, key=key)
     seen = rendered(page)
-    assert set(seen.tags) <= {"h2", "h3", "p", "code", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+    tags = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "details", "summary", "code"}
+    assert set(seen.tags) <= tags
     assert len(rulings_in(page)) == len(answer.rulings)
     assert re.fullmatch(r"<!-- deeptweak-gate( [\w./]+)? -->", page.splitlines()[0])
     assert len(page.encode("utf-8")) <= LONGEST_BYTES
@@ -279,7 +246,7 @@ def test_a_name_is_no_command_to_a_runner(
     assert main([*command, "--json"]) == 0
     out = capsys.readouterr().out
     assert not OBEYED.search(out)
-    assert json.loads(out)["rulings"][0]["comparison"]["workload"] == name
+    assert json.loads(out)["rulings"][0]["comparison"]["workload"] == one_line(name)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert main(command) == 0
     obeyed = [line for line in capsys.readouterr().out.splitlines() if OBEYED.search(line)]

@@ -1,0 +1,159 @@
+"""The gate's answer for a CI service: the comment on a pull request, JUnit, and commands to GitHub's runner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from analysis.answer import Column, Line, Section, Table, Word
+from analysis.labels import machine_of
+from analysis.plain import one_line
+from analysis.render import markdown
+from analysis.terms import Run
+from analysis.wording import spoken
+from control.names import undigested
+
+from .gate import Gate, Ruled, answer, headline, units
+
+MARKER = "<!-- deeptweak-gate{} -->"
+LONGEST_BYTES = 65_536  # GitHub refuses a longer comment. It counts characters; bytes are never fewer.
+SIGNS = {"regression": "❌", "undecided": "❔", "pass": "✅"}
+KEY = re.compile(r"[^\w./]+", re.ASCII)  # what could end an HTML comment
+COMMIT = re.compile(r"([0-9a-f]{7,64})(\+dirty)?")
+SHORT = 12  # digits of a commit are enough to find it by
+
+
+class Site(NamedTuple):
+    """The pages that a comment leads to."""
+
+    repository: str
+    run: str
+
+
+def site_of(environment: Mapping[str, str]) -> Site | None:
+    """Return the pages of the workflow that this is a part of; None outside of GitHub Actions."""
+    server, repository, run = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    if not (server and repository and run):
+        return None
+    return Site(f"{server}/{repository}", f"{server}/{repository}/actions/runs/{run}")
+
+
+def comment(gate: Gate, runs: Sequence[Run] = (), key: str = "", site: Site | None = None) -> str:
+    """Write the answer, with its runs, as the body of a comment.
+
+    Its first line is a hidden marker by which the comment is found again; `key` tells several gates apart. `site` is where links lead.
+    """
+    marker = MARKER.format(f" {KEY.sub('_', key)}" if key else "")
+    result = answer(gate)
+    table = Table([Column(name, left=True) for name in ("run", "commit", "started", "machine")], _rows(runs, site))
+    links = [Line("The workflow's run", href=site.run), Line("The report", href=f"{site.run}#artifacts")] if site else []
+    sections = [
+        *result.sections,
+        *([Section("Runs", [table])] if runs else []),
+        Section("What words and columns mean", [Line(text, f"{word}:") for word, text in result.legend], folded=True),
+    ]
+    page = replace(result, title=f"{SIGNS[gate.ruling]} {result.title}", findings=[*result.findings, *links], sections=sections)
+    return f"{marker}\n{markdown.render(page, LONGEST_BYTES - len(marker) - 1)}"
+
+
+def _rows(runs: Sequence[Run], site: Site | None) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for run in runs:
+        known = COMMIT.fullmatch(run.commit or "")
+        short = f"{known[1][:SHORT]}{known[2] or ''}" if known else run.commit or "not known"
+        href = f"{site.repository}/commit/{known[1]}" if site and known else ""
+        row: list[object] = [run.run_id, Word(short, href=href), run.started_utc, machine_of(run)]
+        rows += [row] * (row not in rows)
+    return rows
+
+
+LONGEST_MESSAGE = 2000
+# How JUnit calls what is no pass.
+ELEMENT = {"regression": "failure", "undecided": "error"}
+
+
+def junit(gate: Gate) -> str:
+    """Write the XML document.
+
+    Where no ruling bears the gate's own word, a test case of its own does, so that the file is green for a pass and for nothing else.
+    """
+    suite = ET.Element("testsuite", name="deeptweak gate")
+    _properties(suite, {"baseline": gate.baseline, "candidate": gate.candidate, "ruling": gate.ruling})
+    for ruling in gate.rulings:
+        comparison = ruling.comparison
+        case = _case(suite, f"{comparison.study}.{comparison.workload}", f"{comparison.tweakset}: {ruling.metric.name}")
+        _properties(case, _numbers(ruling))
+        _answer(case, ruling.ruling, ruling.reason)
+    if gate.ruling not in {ruling.ruling for ruling in gate.rulings}:
+        _answer(_case(suite, "gate", "gate"), gate.ruling, headline(gate))
+    cases = suite.findall("testcase")
+    counts = {"failures": ELEMENT["regression"], "errors": ELEMENT["undecided"]}
+    suite.attrib |= {name: str(sum(case.find(element) is not None for case in cases)) for name, element in counts.items()}
+    suite.attrib |= {"tests": str(len(cases)), "skipped": "0"}
+    if gate.warnings:
+        ET.SubElement(suite, "system-err").text = "\n".join(one_line(line, LONGEST_MESSAGE) for line in gate.warnings)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _case(suite: ET.Element, classname: str, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=one_line(classname), name=one_line(name))
+
+
+def _answer(case: ET.Element, ruling: str, message: str) -> None:
+    if ruling in ELEMENT:
+        text = one_line(message, LONGEST_MESSAGE)
+        ET.SubElement(case, ELEMENT[ruling], type=ruling, message=text).text = text
+
+
+def _numbers(ruled: Ruled) -> dict[str, str]:
+    numbers = {"loss": ruled.loss, "loss_high": ruled.loss_high, "limit": ruled.limit, "blocks_needed": ruled.blocks_needed}
+    return {name: repr(value) for name, value in numbers.items() if value is not None} | {
+        "units": units(ruled),
+        "verdict": ruled.comparison.verdict,
+        "ruling": ruled.ruling,
+    }
+
+
+def _properties(parent: ET.Element, values: Mapping[str, object]) -> None:
+    inside = ET.SubElement(parent, "properties")
+    for name, value in values.items():
+        ET.SubElement(inside, "property", name=name, value=one_line(value))
+
+
+LEVELS = {"regression": "error", "undecided": "warning", "pass": "notice"}
+# GitHub shows ten annotations of each level for one step and drops the rest in silence.
+SHOWN = 10
+
+
+def workflow_commands(gate: Gate) -> list[str]:
+    """Write one line for the gate as a whole, one for each ruling that is no pass, and one for each warning; errors come first.
+
+    There are at most ten of a level: where there was more to say, the tenth says how much.
+    """
+    lines = [(LEVELS[gate.ruling], "Gate", headline(gate))]
+    lines += [
+        (LEVELS[ruling.ruling], f"{spoken(ruling.ruling).capitalize()}: {_subject(ruling)}", ruling.reason)
+        for ruling in gate.rulings
+        if ruling.ruling != "pass"
+    ]
+    lines += [("warning", "Gate", line) for line in gate.warnings]
+    return [line for level in LEVELS.values() for line in _commands(level, [words for of, *words in lines if of == level])]
+
+
+def _subject(ruled: Ruled) -> str:
+    return f"{undigested(ruled.comparison.workload)}, {ruled.comparison.tweakset}, {ruled.metric.name}"
+
+
+def _commands(level: str, notices: Sequence[Sequence[str]]) -> Iterator[str]:
+    shown = notices if len(notices) <= SHOWN else notices[: SHOWN - 1]
+    for title, message in shown:
+        escaped = one_line(title).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+        yield f"::{level} title={escaped}::{one_line(message, LONGEST_MESSAGE).replace('%', '%25')}"
+    if len(shown) < len(notices):
+        yield f"::{level} title=Gate::{len(notices) - len(shown)} more are in the step summary."
