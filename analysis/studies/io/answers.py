@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped, ours
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, command, grouped
 from analysis.files import reason_of
 from analysis.load import find, load
 from analysis.plain import one_line
@@ -162,7 +162,7 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
         [_runs(study, brief=brief), *_tweak_table(study), *([] if brief or not blocks else _details(study))],
         [] if brief else [*left_out(study), *grouped(notes, len(study.cells))],
         LEGEND,
-        ours("io", study.origin, "--plot", "io/"),
+        command("io", study.origin, "--plot", "io/"),
         record_of(study),
     )
 
