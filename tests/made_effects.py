@@ -1,6 +1,6 @@
 """What is said of a design, made by hand: gains and standard errors go in, nothing is estimated. For pictures and pages.
 
-The numbers of one `Effects` agree with each other (levels and pairs with its terms), so that a picture of it can be checked by arithmetic.
+The numbers of one `Effects` agree with each other (levels with its terms), so that a picture of it can be checked by arithmetic.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Literal
 
-from analysis.stats.linear import VariationSource
-from analysis.studies.keys.terms import DesignFactor, Effects, Level, LostPoint, Means, Observed, Pair, Term, Word
+from analysis.studies.keys.terms import DesignFactor, Effects, Level, LostPoint, Means, Observed, Term, VariationRow, Word
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom
@@ -108,17 +107,12 @@ def factorial(
     seen = observed(
         keys, design, workload, points={f"p{at}": levels for at, levels in enumerate(product("-+", repeat=min(len(keys), 4)))}, lost=lost
     )
-    levels, cells = [], []
+    levels = []
     for factor in seen.factors:
         for side, level in zip((-0.5, 0.5), factor.levels, strict=True):
             log = side * main[factor.name]
             ends = (math.exp(mid + log - se), math.exp(mid + log + se)) if replicated else (None, None)
             levels.append(Level(factor.name, level, 8, math.exp(mid + log), log, *ends))
-    by_name = {factor.name: factor for factor in seen.factors}
-    for pair, log in both.items():
-        for (one, level), (other, second) in product(*([*zip((-1, 1), by_name[name].levels, strict=True)] for name in pair)):
-            value = mid + one * main[pair[0]] / 2 + other * main[pair[1]] / 2 + one * other * log / 4
-            cells.append(Pair(pair, (level, second), 4, math.exp(value)))
     guilty = max(terms, key=lambda one: abs(one.effect))
     clear = guilty.verdict in {"improved", "regressed", "interacts"}
     sentence = (
@@ -130,9 +124,8 @@ def factorial(
     return Effects(
         observed=seen,
         terms=tuple(terms),
-        anova=(VariationSource("error", 18, 0.01, 0.2, 0.0005),) if replicated else (),
+        anova=(VariationRow("error", 18, 0.01, 0.2, 0.0005),) if replicated else (),
         levels=tuple(levels),
-        pairs=tuple(cells),
         error="cells within blocks" if replicated else "none",
         error_df=18 if replicated else 0,
         error_ms=(se * 2) ** 2 if replicated else None,
@@ -177,7 +170,6 @@ def ablation(
         terms=tuple(terms),
         anova=base.anova,
         levels=(),
-        pairs=(),
         error=base.error,
         error_df=base.error_df,
         error_ms=base.error_ms,

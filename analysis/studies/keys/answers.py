@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, command, grouped
 from analysis.arms import TOGETHER
@@ -16,10 +15,7 @@ from analysis.wording import bracket, digits, number, probability, size
 from control.names import first_few
 
 from .sentence import ADJUSTED
-from .terms import NAMED, SCREENED, Effects, Level, Means, Term
-
-if TYPE_CHECKING:
-    from analysis.stats.linear import VariationSource
+from .terms import NAMED, SCREENED, Effects, Level, Means, Term, VariationRow
 
 MOST_ALIASES = 4
 KINDS = {
@@ -204,7 +200,7 @@ def _lettered(alias: str, letters: dict[str, str]) -> str:
 def _anova(effects: Effects) -> Table:
     letters = {factor.name: factor.letter for factor in effects.observed.factors}
 
-    def name(row: VariationSource) -> str:
+    def name(row: VariationRow) -> str:
         return ":".join(letters[factor] for factor in row.factors) if len(row.factors) > 1 else row.name
 
     columns = [Column("df"), *(Column(head, write=digits) for head in ("SS", "MS", "F"))]

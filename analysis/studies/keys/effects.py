@@ -11,34 +11,24 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from analysis.arms import Arm, declared_baseline
 from analysis.pairing import metric_named, value_of
 from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.effect import ROUNDING, moments
-from analysis.stats.linear import FEWEST_CELLS, VariationSource
 from analysis.terms import AGAIN, NotComparable, Run
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
 from control.names import first_few
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_tail
 
-from .contrasts import contrasts
-from .frame import column
+from .designs import analyse
+from .model import FEWEST_CELLS
 from .observed import WHOLE_SETS, moved, observed
 from .sentence import sentence
-from .several import several
-from .terms import SCREENED, Effects, Observed, Term, Word
-from .two_level import two_level
-
-if TYPE_CHECKING:
-    from analysis.stats.linear import Floats
-
+from .terms import SCREENED, Effects, Observed, Term, VariationRow, Word
 
 COMFORTABLE_DF = 5
 MOST_POINTS = 4  # written out
@@ -46,7 +36,6 @@ UNBALANCED = (
     "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
     "and sums of squares do not add up to the total."
 )
-UNBALANCED_ALONE = "the cells do not balance: a level of few cells is known less well, and the mean is of all cells, not of the levels."
 
 
 def effects_of(run: Run, metric: str | None = None, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
@@ -74,8 +63,6 @@ def finished(result: Iterable[Effects]) -> list[Effects]:
 
 
 def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
-    by_factor = two_level if all(len(factor.levels) == 2 for factor in data.factors) else several
-    analyse = contrasts if data.design in WHOLE_SETS else by_factor
     try:
         effects = analyse(data, requested)
     except NotComparable as reason:
@@ -85,7 +72,6 @@ def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
 
 def _notes(effects: Effects) -> Iterator[str]:
     data = effects.observed
-    yield from contradictions(effects)
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for lost in data.lost:
         groups.setdefault((lost.blocks, lost.reason), []).append(lost.point)
@@ -93,14 +79,9 @@ def _notes(effects: Effects) -> Iterator[str]:
         where = f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
         yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
     if not effects.orthogonal and data.design not in WHOLE_SETS:
-        yield UNBALANCED_ALONE if _adds_up(effects) else UNBALANCED
+        yield UNBALANCED
     if 0 < effects.error_df < COMFORTABLE_DF:
         yield f"{effects.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
-
-
-def _adds_up(effects: Effects) -> bool:
-    *parts, whole = effects.anova
-    return math.isclose(math.fsum(part.ss for part in parts), whole.ss, rel_tol=1e-9)
 
 
 def settle(result: Sequence[Effects]) -> list[Effects]:
@@ -132,7 +113,7 @@ def _settled(designs: Sequence[Effects]) -> list[Effects]:
     ]
 
 
-def _own_test(effects: Effects, row: VariationSource) -> bool:
+def _own_test(effects: Effects, row: VariationRow) -> bool:
     """Whether a row is an interaction that no term stands for."""
     return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
 
@@ -224,40 +205,3 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
         return 0.0, 0
     _, spread = moments(gains)
     return (spread / math.sqrt(count), count - 1) if spread > ROUNDING else (0.0, 0)
-
-
-def contradictions(effects: Effects) -> Iterator[str]:
-    data, notes = effects.observed, effects.observed.design_notes
-    if any(len(factor.levels) != 2 for factor in data.factors):
-        return
-    claimed = notes.get("resolution")
-    if claimed is not None and claimed != effects.resolution:
-        points = "full resolution" if effects.resolution is None else f"resolution {effects.resolution}"
-        yield f"the run's notes say resolution {claimed}; its points have {points}: the points are believed."
-    lows = [factor.levels[0] for factor in data.factors]
-    coded = np.array([[-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)] for levels in data.points.values()])
-    of = {factor.letter: at for at, factor in enumerate(data.factors)}
-    wrong = [f"{name} = {word}" for name, word in _claims(notes) if not _holds(name, word, of, coded)]
-    if wrong:
-        yield f"the run's notes say {first_few(wrong, 3)}, which its points do not: the points are believed."
-
-
-def _claims(notes: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Every pair of words that are said to be one column."""
-    generators, aliases = notes.get("generators"), notes.get("aliases")
-    if isinstance(generators, dict):
-        yield from ((str(name), str(word)) for name, word in generators.items())
-    if isinstance(aliases, dict):
-        for name, others in aliases.items():
-            yield from ((str(name), str(word)) for word in (others if isinstance(others, list | tuple) else [others]))
-
-
-def _holds(name: str, word: str, of: Mapping[str, int], coded: Floats) -> bool:
-    """Whether two words are the same at every point, signs included; a letter that is no factor's makes it false."""
-    sides = []
-    for text in (name, word):
-        letters = text.lstrip("-")
-        if not letters or any(letter not in of for letter in letters):
-            return False
-        sides.append((-1 if text.startswith("-") else 1) * column(coded, tuple(of[letter] for letter in letters)))
-    return bool((sides[0] == sides[1]).all())

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.wording import digits, number, percent, probability, speed, unsigned
 from control.names import first_few
 from control.t_test import ALPHA
 
-from .terms import NAMED, SCREENED, Effects, Term
-
-if TYPE_CHECKING:
-    from analysis.stats.linear import VariationSource
+from .terms import NAMED, SCREENED, Effects, Term, VariationRow
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 PLACES = {"alone": " alone", "in profile": " in the profile", "disagreement": " in the profile less alone"}
@@ -152,14 +148,14 @@ def _by_factor(effects: Effects) -> str:
     return "; ".join(f"{row.name}: {unsigned(row.share)} of the variation, {_f(row, effects)}" for row in shown) + "."
 
 
-def _is_significant(row: VariationSource, effects: Effects) -> bool:
+def _is_significant(row: VariationRow, effects: Effects) -> bool:
     if row.p_adjusted is not None:
         return row.p_adjusted < ALPHA
     mains = [main for main in effects.anova if len(main.factors) == 1 and main.p is not None]
     return holm([main.p or 0.0 for main in mains])[mains.index(row)] < ALPHA
 
 
-def _f(row: VariationSource, effects: Effects) -> str:
+def _f(row: VariationRow, effects: Effects) -> str:
     return f"F {digits(row.f or 0.0)} ({row.df}, {effects.error_df}), p {probability(row.p or 0.0)}"
 
 

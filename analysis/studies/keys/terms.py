@@ -7,10 +7,7 @@ another study). A *point* is one combination of levels; a *cell* is one run of i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from analysis.stats.linear import VariationSource
+from typing import Literal
 
 # log: gains as fractions of speed, + is better. raw: differences in the response's own unit, + is more.
 Scale = Literal["log", "raw"]
@@ -134,13 +131,21 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """The mean of the cells at two levels of two factors, for an interaction plot; as `Level`."""
+class VariationRow:
+    """One row of the analysis of variance; `f` and `p` are None where a row is not tested (blocks, the error, the total).
 
-    factors: tuple[str, str]
-    levels: tuple[str, str]
-    n: int
-    mean: float
+    `p_adjusted` is there for interactions that no single term can stand for (more than two levels): Benjamini-Hochberg over all of them.
+    """
+
+    name: str
+    df: int
+    ss: float
+    share: float
+    ms: float | None = None
+    f: float | None = None
+    p: float | None = None
+    factors: tuple[str, ...] = ()
+    p_adjusted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,7 @@ class Effects:
     observed: cells, factors with letters and levels, points, what was lost, the design's notes
     terms: the effects (below)
     anova: rows of the analysis of variance: `name`, `df`, `ss`, `share`, `ms`, `f`, `p`
-    levels, pairs: mean at each level of a factor, at each two levels of two factors, in the metric's unit
+    levels: mean at each level of a factor, in the metric's unit
     error, error_df, error_ms: the error term in words, its degrees of freedom (0 where there is none) and mean square
     mean, blocks: grand mean on the scale of the analysis, blocks taken off; number of blocks
     resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of an interaction of two in another
@@ -162,9 +167,8 @@ class Effects:
 
     observed: Observed
     terms: tuple[Term, ...] = ()
-    anova: tuple[VariationSource, ...] = ()
+    anova: tuple[VariationRow, ...] = ()
     levels: tuple[Level, ...] = ()
-    pairs: tuple[Pair, ...] = ()
     error: str = "none"
     error_df: int = 0
     error_ms: float | None = None

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.studies.keys.csv_table import Columns, read_table
+from analysis.studies.keys.table import Columns, read_table
 from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused
 from tests.made_designs import Keys, ablation, designed, designed_file, factorial, fraction

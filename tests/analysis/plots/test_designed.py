@@ -82,7 +82,7 @@ def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it(
 
 
 def test_effects_that_were_refused_say_why() -> None:
-    refused = replace(made.factorial({}), terms=(), levels=(), pairs=(), refusal="every cell failed.")
+    refused = replace(made.factorial({}), terms=(), levels=(), refusal="every cell failed.")
     assert refusal(key_effects, scene_with(refused)) == "every cell failed"
 
 

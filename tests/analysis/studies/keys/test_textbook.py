@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.keys import frame as coding
-from analysis.studies.keys.csv_table import Columns, read_table
+from analysis.studies.keys import aliases as coding
+from analysis.studies.keys.table import Columns, read_table
 from analysis.studies.keys.effects import of_table
 from control.t_test import t_quantile
 

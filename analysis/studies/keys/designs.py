@@ -1,0 +1,354 @@
+"""What each kind of design asks of its cells: tweak sets against tweak sets, factors of two levels, factors of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.stats.effect import ROUNDING, moments
+from analysis.stats.estimate import contrast as within_blocks
+from analysis.stats.linear import coded_levels, independent, rss
+from analysis.terms import NotComparable, Refused
+from control.names import first_few
+
+from .aliases import aliases, coded_points, column, contradictions, defining_words, effects_up_to, partly_mixed, resolution
+from .model import FEWEST_CELLS, FEWEST_DF, Model
+from .observed import SETS, WHOLE_SETS
+from .terms import Effects, Means, Observed, Term, VariationRow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from analysis.stats.linear import Floats
+
+    from .aliases import Effect
+    from .model import Factors, Terms
+
+DEPENDENT = 1e-8  # a column of which less than this part is new adds nothing to those before it
+MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
+MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
+MOST_KEYS = 3  # listed by name
+COMFORTABLE_RUNS = 5
+MIXED = 0.999
+OWN_ERROR = (
+    "each effect's own, the scatter of its block-by-block differences as `compare` takes them, blocks − 1 df; variation and means pool "
+    "block × tweak set, as if all scattered alike"
+)
+LEFT = "what interactions of {} factors and chance leave: no combination was replicated, so these count as noise"
+
+
+def analyse(data: Observed, requested: Iterable[Factors] = ()) -> Effects:
+    """Estimate the effects of a design; `requested` are effects that must be told, by their factors' names.
+
+    Raises: NotComparable, where nothing can be said. Refused, where an effect asked for cannot be told from others.
+    """
+    if data.design in WHOLE_SETS:
+        return _whole_sets(data, requested)
+    if all(len(factor.levels) == 2 for factor in data.factors):
+        return _two_level(data, requested)
+    return _several(data, requested)
+
+
+def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any) -> Effects:
+    *parts, total = anova
+    return Effects(
+        observed=model.data,
+        terms=tuple(terms),
+        anova=anova,
+        levels=tuple(model.means()),
+        error_df=model.error_df if model.replicated else 0,
+        error_ms=model.error_ms,
+        mean=model.mean,
+        blocks=model.base.shape[1] if model.blocked else 0,
+        orthogonal=math.isclose(math.fsum(row.ss for row in parts), total.ss, rel_tol=1e-9),
+        **more,
+    )
+
+
+# Tweak sets against tweak sets: a contrast is taken block by block, among the cells of one block, and stands on the scatter of those very
+# differences: the paired t of `compare`, with the same numbers. Tweak sets need not scatter alike for that; pooled over all of them the
+# error would be too small for those that scatter more. Only the table of variation and the means pool.
+
+
+@dataclass(frozen=True, slots=True)
+class _Contrast:
+    """What is set against what: a weight for each point, by its name."""
+
+    label: str
+    factors: Factors
+    means: Means
+    weights: dict[str, float]
+    level: str | None = None
+
+
+def _whole_sets(data: Observed, requested: Iterable[Factors]) -> Effects:
+    for effect in requested:
+        if len(effect) > 1:
+            name = ":".join(effect)
+            raise Refused(f"{name}: {data.design} tells no interaction of two keys; lay out a factorial or fractional design over them.")
+    model = Model(data, SETS)
+    if not model.replicated:
+        raise NotComparable("one cell a tweak set: how far equal cells differ is not known. Run 3 blocks or more.")
+    sets = model.columns((SETS,))
+    if not independent([model.base, sets]):
+        raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
+    model.use({(SETS,): sets})
+    counts = model.counts[SETS]
+    by_block = _by_block(model)
+    terms, gone = [], []
+    for contrast in _contrasts(data):
+        weights = {name: weight for name, weight in contrast.weights.items() if weight}
+        few = [f"{counts[name]} cells of {name}" for name in weights if counts[name] < FEWEST_CELLS]
+        if few:
+            gone.append((contrast.label, f"{' and '.join(few)}, where at least {FEWEST_CELLS} are needed"))
+            continue
+        differences = within_blocks(weights, by_block)
+        mean, spread = moments(differences) if differences else (0.0, 0.0)
+        blocks = len(differences)
+        if blocks < FEWEST_CELLS:
+            names = " and ".join(weights)
+            gone.append((contrast.label, f"{names} were measured together in {blocks} blocks, where at least {FEWEST_CELLS} are needed"))
+        elif spread < ROUNDING:
+            reason = f"the same ratio of {data.metric} in all {blocks} blocks: these are no independent measurements"
+            gone.append((contrast.label, reason))
+        else:
+            estimate = mean, sum(weight**2 for weight in weights.values()) / blocks
+            own = spread / math.sqrt(blocks), blocks - 1
+            terms.append(model.term(contrast.label, contrast.factors, contrast.means, estimate, own=own, level=contrast.level))
+    if not terms:
+        reasons = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_CELLS} times beside it"
+        raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {reasons}.")
+    (among,) = model.tests
+    rows = [model.row("tweak sets", among.df, among.ss)]
+    notes = [*_few(counts), *_incomplete(terms, len(by_block))]
+    return _effects_of(model, terms, model.variation(rows, [sets]), error=OWN_ERROR, unestimable=tuple(gone), notes=tuple(notes))
+
+
+def _by_block(model: Model) -> list[dict[str, float]]:
+    """The responses of each block by tweak set; of a set that ran twice in a block, their mean."""
+    result: dict[str, dict[str, list[float]]] = {}
+    for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
+        result.setdefault(block, {}).setdefault(name, []).append(float(value))
+    return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in result.values()]
+
+
+def _few(counts: dict[str, int]) -> Iterator[str]:
+    fewest = min(counts, key=lambda name: counts[name])
+    if counts[fewest] < COMFORTABLE_RUNS:
+        yield f"{counts[fewest]} cells of {fewest}: with fewer than {COMFORTABLE_RUNS} of a tweak set one odd cell can decide."
+
+
+def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
+    short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
+    if short:
+        yield f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {first_few(short, MOST_KEYS)}."
+
+
+def _contrasts(data: Observed) -> Iterator[_Contrast]:
+    """The contrasts of a design, those of its keys first; points are known by their levels."""
+    stock, *others = data.points
+    if data.design == "ablation":
+        yield from _ablation(data, stock)
+    else:
+        for name in others:
+            yield _Contrast(name, (data.factors[0].name,), "set", {name: 1.0, stock: -1.0}, name)
+
+
+def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
+    """Each key alone, in the profile, and the two's disagreement; and the profile as a whole."""
+    by_levels: dict[tuple[str, ...], str] = {}
+    for name, levels in data.points.items():  # stock first: a key alone of one key is the profile
+        by_levels.setdefault(levels, name)
+    low, high = (tuple(factor.levels[at] for factor in data.factors) for at in (0, -1))
+    profile, several = by_levels.get(high, data.profile), len(data.factors) > 1
+    late: list[_Contrast] = []
+    for at, factor in enumerate(data.factors):
+        name, level = factor.name, factor.levels[-1]
+        alone = by_levels.get((*low[:at], high[at], *low[at + 1 :]))
+        without = by_levels.get((*high[:at], low[at], *high[at + 1 :])) if several else None
+        if alone:
+            yield _Contrast(f"{name} alone", (name,), "alone", {alone: 1.0, stock: -1.0}, level)
+        if without:
+            yield _Contrast(f"{name} in the profile", (name,), "in profile", {profile: 1.0, without: -1.0}, level)
+        if alone and without:
+            weights = dict.fromkeys((profile, without, alone, stock), 0.0)
+            for point, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
+                weights[point] += weight
+            if all(weights != contrast.weights for contrast in late):  # of two keys it is the same
+                late.append(_Contrast(name, (name,), "disagreement", weights, level))
+    if several:
+        yield _Contrast(profile, tuple(factor.name for factor in data.factors), "profile", {profile: 1.0, stock: -1.0})
+    yield from late
+
+
+# Factors of two levels. Which effects can be told is worked out twice from the points themselves: of those that were planned, which share a
+# column; of the cells that were measured, which can still be estimated. Terms enter in order of their factors' number, so an interaction
+# never takes the place of a main effect.
+
+
+def _two_level(data: Observed, requested: Iterable[Factors]) -> Effects:
+    model = Model(data)
+    names = [factor.name for factor in data.factors]
+    planned = coded_points(data)
+    words, partly = defining_words(planned), partly_mixed(planned)
+    effects = [tuple(sorted(names.index(name) for name in entry)) for entry in requested]
+    for effect in effects:
+        _must_be_apart(effect, data, words)
+    order = 1 if partly else 2 if model.replicated else len(names)
+    estimable = _estimable(model, names, chain(effects_up_to(len(names), 1), effects, effects_up_to(len(names), order)))
+    if not estimable:
+        raise NotComparable("no factor stood at both of its levels: nothing can be told.")
+    model.use({_named(effect, names): columns for effect, columns in estimable.items()})
+    model.must_repeat(names[effect[0]] for effect in estimable if len(effect) == 1)
+    terms = [_factorial_term(model, effect, names, words) for effect in estimable]
+    rows = [model.row(term.label, 1, (term.share or 0.0) * model.total, term.factors) for term in terms]
+    screening = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
+    suspects = f"{screening} What is found is a suspect; its interactions are for a second, smaller design."
+    shortest = None if partly else resolution(words)
+    return _effects_of(
+        model,
+        terms,
+        model.variation(rows, [model.points]),
+        error=model.error if model.replicated else f"none: {'one repeat is too few' if model.error_df else 'nothing was replicated'}",
+        resolution=shortest,
+        unestimable=tuple(_lost_effects(model, estimable, words, order)),
+        notes=(*([suspects] if partly and order == 1 else []), *contradictions(data, shortest)),
+        mixed=partly,
+    )
+
+
+def _named(effect: Effect, names: Sequence[str]) -> Factors:
+    return tuple(names[at] for at in effect)
+
+
+def _must_be_apart(effect: Effect, data: Observed, words: Sequence[Effect]) -> None:
+    """Check that an effect asked for is mixed with none of its own size or smaller.
+
+    Raises: Refused, naming those it is mixed with.
+    """
+    names, planned = [factor.name for factor in data.factors], coded_points(data)
+    what = ":".join(_named(effect, names))
+    same = [alias for alias in aliases(effect, words, max(len(effect), 1)) if alias != effect]
+    if same:
+        others = ", ".join(":".join(_named(alias, names)) or "the mean" for alias in same)
+        grade = {None: "full", 1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}.get(resolution(words), resolution(words))
+        higher = "one of a higher resolution can, or a factorial"
+        raise Refused(f"{what} cannot be told from {others} in this design (resolution {grade}); {higher}.")
+    shared = np.abs(planned.T @ column(planned, effect)) / len(planned)
+    mixed = [at for at in range(len(names)) if len(effect) > 1 and at not in effect and 1e-9 < shared[at] < MIXED]
+    if mixed:
+        others = first_few([names[at] for at in mixed], 4)
+        raise Refused(
+            f"{what} is mixed with the main effects of {others} (correlation {shared[mixed].max():.2f}): a screening design cannot "
+            f"tell it; lay a factorial out over these keys."
+        )
+
+
+def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect]) -> dict[Effect, Floats]:
+    """Those effects that add something to the mean, the blocks and the effects before them, until the points have no more to tell."""
+    basis = np.linalg.qr(model.base)[0]
+    result: dict[Effect, Floats] = {}
+    for effect in candidates:
+        if basis.shape[1] == len(model.y) - model.error_df:
+            break
+        columns = model.columns(_named(effect, names))
+        if effect in result or not columns.size:
+            continue
+        rest = columns[:, 0]
+        for _ in range(2):  # twice, for rounding
+            rest = rest - basis @ (basis.T @ rest)
+        left = float(np.linalg.norm(rest))
+        if left > DEPENDENT * math.sqrt(len(rest)):
+            basis = np.column_stack([basis, rest / left])
+            result[effect] = columns
+    return result
+
+
+def _factorial_term(model: Model, effect: Effect, names: Sequence[str], words: Sequence[Effect]) -> Term:
+    """One effect: its coefficient times 2 (main), 4 (interaction of two): what changing the factor does, or changes of another's effect."""
+    factors, times = _named(effect, names), 2.0 ** len(effect)
+    same = [alias for alias in aliases(effect, words, MOST_SHOWN) if alias] or aliases(effect, words, MOST_SHOWN + 1)
+    return model.term(
+        ":".join(factors),
+        factors,
+        "main" if len(effect) == 1 else "interaction",
+        model.contrast(factors, [times]),
+        aliases=tuple(":".join(_named(alias, names)) for alias in same if alias),
+        coefficient=model.contrast(factors, [1.0])[0],
+    )
+
+
+def _lost_effects(model: Model, estimable: Iterable[Effect], words: Sequence[Effect], order: int) -> Iterator[tuple[str, str]]:
+    """Effects that the planned points could tell and the measured cells cannot."""
+    names = [*model.labels]
+    known = {same for effect in estimable for same in (effect, *aliases(effect, words, len(names)))}
+    reason = _missing(model.data, "the design has too few points")
+    for effect in effects_up_to(len(names), min(order, MOST_SHOWN)):
+        if effect not in known and () not in aliases(effect, words, 0):
+            signs = model.columns(_named(effect, names)).sum(axis=1)
+            stood = {*zip(model.blocks, signs, strict=True)}
+            by_blocks = len({*signs}) > 1 and len(stood) == len({*model.blocks})
+            one_level = "in each block it stood at one level only: it cannot be told from the blocks"
+            yield ":".join(_named(effect, names)), one_level if by_blocks else reason
+
+
+def _missing(data: Observed, otherwise: str) -> str:
+    gone = sorted({lost.point for lost in data.lost})
+    return f"cells of {', '.join(gone)} are missing" if gone else otherwise
+
+
+# Factors of any number of levels: analysis of variance, and each level against the first.
+
+
+def _several(data: Observed, requested: Iterable[Factors]) -> Effects:
+    model = Model(data)
+    mains: Terms = {(name,): model.columns((name,)) for name, levels in model.levels.items() if len(levels) > 1}
+    if not mains:
+        raise NotComparable("no factor stood at more than one level.")
+    pairs: Terms = {(*a, *b): model.columns((*a, *b)) for a, b in combinations(mains, 2)}
+    notes = []
+    if sum(columns.shape[1] for columns in pairs.values()) > MOST_COLUMNS:
+        pairs, notes = {}, ["there are more interactions of these factors than a table shows: main effects alone."]
+    model.must_repeat(name for (name,) in mains)
+    terms = {**mains, **pairs} if model.replicated else _residual_error(model, mains, pairs)
+    model.use(terms)
+    estimable = {frozenset(row.factors): row.name for row in model.tests if row.df}
+    for effect in requested:
+        if frozenset(effect) not in estimable:
+            what = ", ".join(estimable.values())
+            raise Refused(f"{':'.join(effect)} cannot be told here, by the cells there are; what can be: {what}.")
+    reason = _missing(data, "there are combinations of levels that were never run")
+    return _effects_of(
+        model,
+        _level_terms(model),
+        model.variation(model.tests, terms.values()),
+        error=model.error,
+        unestimable=tuple((row.name, reason) for row in model.tests if not row.df),
+        notes=tuple(notes),
+    )
+
+
+def _residual_error(model: Model, mains: Terms, pairs: Terms) -> Terms:
+    """Take for the error what the terms leave, of three factors or of two, and return these terms.
+
+    Raises: NotComparable, where that is too little.
+    """
+    for terms, size in (({**mains, **pairs}, "three"), (mains, "two")):
+        ss, df = rss([model.base, *terms.values()], model.y)
+        if len(mains) > 1 and df >= FEWEST_DF:
+            model.error_ss, model.error_df, model.error = ss, df, LEFT.format(size)
+            return terms
+    raise NotComparable("no point was run twice, and too few are left over to see how far equal cells differ: run more blocks.")
+
+
+def _level_terms(model: Model) -> Iterator[Term]:
+    for (name,) in (term for term in model.terms if len(term) == 1):
+        levels, counts, codes = model.levels[name], model.counts[name], coded_levels(model.levels[name])
+        for level, code in zip(levels[1:], codes[1:], strict=True):
+            if min(counts[level], counts[levels[0]]) >= (FEWEST_CELLS if model.blocked else 1):
+                yield model.term(f"{name} {levels[0]} → {level}", (name,), "level", model.contrast((name,), code - codes[0]), level=level)

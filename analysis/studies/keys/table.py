@@ -1,0 +1,176 @@
+"""Another study's design and results as a table: a CSV file with a column a factor, one for the response, and maybe one for the block.
+
+Any separator of comma, semicolon and tab; lines that begin with # are comments. A row without a response
+is a cell that was lost; where there is a column `run`, as in design files of ours, F (failed) and N (not
+yet run) say so too. What is no number where one belongs is refused, with its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from analysis.files import read_whole
+from analysis.plain import one_line
+from analysis.terms import Refused, UnknownName, Unreadable
+from control.names import first_few
+
+from .observed import letters
+from .terms import DesignFactor, EffectRow, LostPoint, Observed
+
+MISSING = frozenset({"", "na", "nan", "n/a", "none", "null", "-"})
+MOST_LEVELS = 50
+MOST_ROWS = 10_000
+LARGEST = 1e100  # its square, and sums of that, are still numbers
+MOST_COPIES = 3  # named one by one
+RAN = "run"  # Y: yes, or
+NOT_RUN = {"F": "failed", "N": "not yet run"}
+Line = dict[str, str]  # the fields of a row by column
+Lines = Mapping[int, Line]  # by their numbers in the file
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns are what. `better` is None where more is neither good nor bad; `log` analyses ratios instead of differences."""
+
+    response: str
+    factors: tuple[str, ...]
+    block: str | None = None
+    better: Literal["lower", "higher"] | None = None
+    log: bool = False
+
+
+def read_table(path: Path, columns: Columns) -> Observed:
+    """Read a table as what was observed.
+
+    Raises: Unreadable, with the file's line, for what is no such table. UnknownName, for a column it
+    does not have. Refused, for columns that no effect can be taken of.
+    """
+    lines = _lines(path)
+    names = list(next(iter(lines.values())))
+    used = [columns.response, *columns.factors, *([columns.block] if columns.block is not None else [])]
+    for name in used:
+        if name not in names:
+            raise UnknownName(f"{path}: no column {name!r}; it has {one_line(', '.join(names))}.")
+        if used.count(name) > 1:
+            raise Refused(f"column {name!r} is named twice: a column is a factor, the block or the response.")
+    factors = tuple(
+        DesignFactor(name, letter, _levels(path, lines, name))
+        for name, letter in zip(columns.factors, letters(len(columns.factors)), strict=True)
+    )
+    rows, lost, points = [], dict[tuple[str, str], list[str]](), dict[str, tuple[str, ...]]()
+    for number, line in lines.items():
+        levels = tuple(line[name] for name in columns.factors)
+        point = ", ".join(f"{name} {level}" for name, level in zip(columns.factors, levels, strict=True))
+        points.setdefault(point, levels)
+        block = line[columns.block] if columns.block is not None else ""
+        if columns.block is not None and not block:
+            raise Unreadable(f"{path}, line {number}: no block in column {columns.block!r}.")
+        mark = line.get(RAN, "").upper() if columns.response != RAN else ""
+        if mark in NOT_RUN:
+            lost.setdefault((point, f"run = {mark}: {NOT_RUN[mark]}, whatever its response"), []).append(block)
+        elif line[columns.response].lower() in MISSING:
+            lost.setdefault((point, "no response"), []).append(block)
+        else:
+            value = _response(f"{path}, line {number}", line[columns.response], columns)
+            rows.append(EffectRow(point, levels, block, value))
+    if len(rows) < 2:
+        raise Unreadable(f"{path}: {len(rows)} rows with a number in column {columns.response!r}: no effect can be taken of so few.")
+    return Observed(
+        study=path.stem,
+        workload=columns.response,
+        profile="",
+        design="table",
+        metric=columns.response,
+        better=columns.better,
+        scale="log" if columns.log else "raw",
+        margin=None,
+        factors=factors,
+        points=points,
+        rows=tuple(rows),
+        lost=tuple(LostPoint(point, reason, tuple(blocks)) for (point, reason), blocks in lost.items()),
+        notes=tuple(_copies(lines)),
+    )
+
+
+def _copies(lines: Lines) -> Iterator[str]:
+    first: dict[tuple[str, ...], int] = {}
+    copies = []
+    for number, line in lines.items():
+        original = first.setdefault(tuple(line.values()), number)
+        if original != number:
+            copies.append(f"line {number} as line {original}")
+    if copies:
+        shown = first_few(copies, MOST_COPIES)
+        yield f"equal in every column: {shown}. If that is a copy and no run of its own, the error is too small."
+
+
+def _lines(path: Path) -> Lines:
+    try:
+        text = read_whole(path, "no such file; name a saved run (.json) or a table (.csv)").decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path}: not a text file; a table is UTF-8 CSV.") from None
+    written = {number: line for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")}
+    if len(written) > MOST_ROWS + 1:
+        raise Refused(f"{path}: {len(written) - 1} rows, more than {MOST_ROWS}: a row is a cell (a whole run), never a step of it.")
+    if len(written) < 2:
+        raise Unreadable(f"{path}: {'no rows below its header' if written else 'empty'}; a table has a line of names and a row a cell.")
+    separator = max(",;\t", key=next(iter(written.values())).count)
+    try:
+        records = [[field.strip() for field in fields] for fields in csv.reader(written.values(), delimiter=separator, strict=True)]
+    except csv.Error as error:
+        raise Unreadable(f"{path}: not CSV ({error}).") from None
+    if len(records) < len(written):
+        raise Unreadable(f"{path}: a quoted field goes on over lines; write each row on one.")
+    (first, head), *rows = zip(written, records, strict=True)
+    for name in head:
+        if not name or head.count(name) > 1:
+            how = f"{one_line(name, 60)!r} is there twice" if name else "has no name"
+            raise Unreadable(f"{path}, line {first}: a column {how}; give each its own name.")
+    for number, fields in rows:
+        if len(fields) != len(head):
+            raise Unreadable(f"{path}, line {number}: {len(fields)} fields, where the header has {len(head)}.")
+    return {number: dict(zip(head, fields, strict=True)) for number, fields in rows}
+
+
+def _levels(path: Path, lines: Lines, name: str) -> tuple[str, ...]:
+    """List the levels of a factor, numbers by size and words as they come."""
+    for number, line in lines.items():
+        if not line[name]:
+            raise Unreadable(f"{path}, line {number}: no level in column {name!r}.")
+    levels = list(dict.fromkeys(line[name] for line in lines.values()))
+    if len(levels) < 2:
+        raise Refused(f"{path}: column {name!r} is {one_line(levels[0], 60)!r} in every row; a factor has two levels or more.")
+    if len(levels) > MOST_LEVELS:
+        raise Refused(
+            f"{path}: column {name!r} has {len(levels)} levels, more than {MOST_LEVELS}: a measurement is no factor; name another."
+        )
+    numbers = [value for value in map(_number, levels) if value is not None]
+    if len(numbers) < len(levels):
+        return tuple(levels)
+    if len(set(numbers)) < len(numbers):
+        raise Unreadable(f"{path}: column {name!r} writes one number in two ways: {one_line(', '.join(levels))}; write it in one.")
+    return tuple(level for _, level in sorted(zip(numbers, levels, strict=True)))
+
+
+def _response(where: str, text: str, columns: Columns) -> float:
+    value, written = _number(text), one_line(text, 60)
+    if value is None:
+        raise Unreadable(f"{where}: {written!r} in column {columns.response!r} is no number.")
+    if abs(value) > LARGEST:
+        raise Refused(f"{where}: {written} in column {columns.response!r} is too large; take another unit.")
+    if columns.log and value <= 0:
+        raise Refused(f"{where}: {columns.response} = {written}: --log takes ratios, which are of numbers above 0.")
+    return value
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None
