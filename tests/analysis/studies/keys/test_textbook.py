@@ -16,8 +16,8 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.studies.keys import aliases as coding
-from analysis.studies.keys.table import Columns, read_table
 from analysis.studies.keys.effects import of_table
+from analysis.studies.keys.table import Columns, read_table
 from control.t_test import t_quantile
 
 if TYPE_CHECKING:
