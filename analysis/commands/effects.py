@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _of_table(path: Path, args: argparse.Namespace) -> list[Effects]:
-    from analysis.studies.keys.table import Columns, read_table
     from analysis.studies.keys.effects import of_table
+    from analysis.studies.keys.table import Columns, read_table
 
     for option in ("workload", "metric"):
         if getattr(args, option):
