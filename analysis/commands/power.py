@@ -236,7 +236,7 @@ def report(
     """
     from analysis.answer import together
     from analysis.load import load_each, read_each
-    from analysis.studies.power.cells import RULE
+    from analysis.studies.power.figures import RULE
     from analysis.studies.power.report import answer
     from analysis.studies.power.study import sides
 

@@ -21,7 +21,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     """
     from dataclasses import replace
 
-    from .cells import is_capped
+    from .figures import is_capped
 
     if not is_capped(run):
         from .prediction import profile

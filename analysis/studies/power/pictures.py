@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,17 +15,18 @@ from analysis.stats.estimate import Estimate
 from analysis.terms import Refused, Run, Verdict
 from analysis.wording import unsigned
 
-from .cells import ABOVE_102, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
-from .report import drawn_from, foretold_words, source, unit_of
-from .study import LIMIT, PREDICTED, as_asked, foretold, sides
+from .figures import ABOVE_102, POWER, ROWS, RULE, is_capped
+from .report import drawn_from, source, unit_of
+from .study import LIMIT, PREDICTED, as_asked, prediction_words, sides
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from analysis.plots.marks import Style
     from analysis.stats.estimate import Mean
 
-    from .report_terms import Capped, Group, Iteration, Knobs, PowerSide
+    from .study import Group, PowerSide
 
 
 CAPPED = frozenset({ROWS})
@@ -44,11 +44,10 @@ NO_POWER = "nothing read what was drawn: there is no sensor of power and no meas
 
 
 class PowerPart(NamedTuple):
-    """One back-end of one run, with its cells."""
+    """One back-end of one run."""
 
     run: Run
     side: PowerSide
-    cells: tuple[Capped, ...]
 
     def title(self, title: str, parts: Iterable[PowerPart]) -> str:
         """A task's head; where several back-ends or runs are shown it says which."""
@@ -67,11 +66,9 @@ def parts_of(scene: Scene) -> list[PowerPart]:
     parts: list[PowerPart] = []
     for run in filter(is_capped, scene.runs):
         try:
-            every = sides(run, [])
+            parts += [PowerPart(run, side) for side in sides(run, [])]
         except Refused:
             continue
-        cells = capped(run, PowerNames(run), [])
-        parts += [PowerPart(run, side, tuple(cell for cell in cells if cell.backend == side.backend)) for side in every]
     arms = (arm for part in parts for group in part.side.groups for arm in group.arms)
     some((arm for arm in arms if arm.means), "no cell under a cap has steady iterations")
     return parts
@@ -138,14 +135,12 @@ def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list
 
     panels: dict[str, list[PowerLine]] = {f"all {len(part.side.groups)} tasks together": []}
     for one in part.side.together:
-        p = one.throughput.p_adjusted
-        verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (one.throughput.value or 0) > 0 else "regressed"
+        more: Verdict = "improved" if (one.throughput.value or 0) > 0 else "regressed"
+        verdict: Verdict = more if one.throughput.shown else "inconclusive"
         panels[f"all {len(part.side.groups)} tasks together"].append(row(one.name, verdict, one.throughput, one.above, one.holds))
     for group in part.side.groups:
         arms = [arm for arm in group.arms if arm.n]
-        panels[group.title] = [
-            row(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Estimate()), arm.means.get(ABOVE_102), arm.holds) for arm in arms
-        ]
+        panels[group.title] = [row(arm.name, arm.verdict, arm.rate, arm.means.get(ABOVE_102), arm.holds) for arm in arms]
     return [(part.title(title, parts), rows) for title, rows in panels.items() if rows]
 
 
@@ -168,12 +163,12 @@ def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine],
 NAME, DRAW, KNOB, SPACE, MOST_TASKS = 0.22, 1.05, 0.45, 0.24, 3
 TRACES = SmallPanels(5, above=NAME, tall=DRAW, below=SPACE + KNOB + 0.5, left=0.46, gap=0.05)
 # What sets the pace, the first of these that was set.
-PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
-    ("SM clock, MHz", lambda knobs: knobs.sm_mhz),
-    ("throttle, part of time", lambda knobs: knobs.throttle),
-    ("power limit, W", lambda knobs: knobs.power_limit_w),
-    ("images in batches", lambda knobs: float(sum(knobs.batches)) if knobs.batches else None),
-)
+PACES = {
+    "sm_mhz": "SM clock, MHz",
+    "throttle": "throttle, part of time",
+    "power_limit_w": "power limit, W",
+    "batches": "images in batches",
+}
 
 
 @picture(6, "Controllers at work", REPORTS=CAPPED)
@@ -207,49 +202,49 @@ def power_trace(scene: Scene) -> Spec:
     return Spec(lead, sections, legend, notes)
 
 
-def _read(part: PowerPart, group: Group) -> dict[str, list[Capped]]:
-    """Return the cells of the algorithms of which something was read, by block; of an arm before those of its copy."""
-    cells = sorted((cell for cell in part.cells if cell.group == group.name), key=lambda one: (one.again, one.block))
-    every = {arm.name: [cell for cell in cells if cell.arm == arm.name] for arm in group.arms}
-    return {name: own for name, own in every.items() if any(row.power_mean is not None for cell in own for row in cell.iterations)}
+def _read(part: PowerPart, group: Group) -> dict[str, list[pd.DataFrame]]:
+    """Return the iterations of cells by algorithm, where something was read, by block; an arm's before its copy's."""
+    rows = part.side.rows[part.side.rows["task"] == group.name]
+    every = {arm.name: rows[rows["arm"] == arm.name] for arm in group.arms}
+    return {name: [cell for _, cell in own.groupby(["again", "block"])] for name, own in every.items() if own[POWER].notna().any()}
 
 
-def _task(sheet: Page, top: float, of: Mapping[str, list[Capped]], traces: SmallPanels, looks: Mapping[str, Look]) -> None:
-    rows = [row for cells in of.values() for cell in cells for row in cell.iterations]
-    highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
-    lowest = 0.94 * min(value for row in rows for value in (row.cap, row.power_mean or row.cap))
-    across = (-0.5, max(row.number for row in rows) + 0.5)
-    for name, panel in traces.draw(sheet, top, of, xlim=across, ylim=(lowest, highest)):
-        color, first = looks[name].color, of[name][0].iterations
+def _task(sheet: Page, top: float, of: Mapping[str, list[pd.DataFrame]], traces: SmallPanels, looks: Mapping[str, Look]) -> None:
+    caps, means, most = (
+        [value for cells in of.values() for cell in cells for value in cell[name].dropna()] for name in ("cap", POWER, "power_max")
+    )
+    ends = 0.94 * min(*caps, *means), 1.06 * max(*caps, *means, *most)
+    across = (-0.5, max(cell["number"].max() for cells in of.values() for cell in cells) + 0.5)
+    for name, panel in traces.draw(sheet, top, of, xlim=across, ylim=ends):
+        color, first = looks[name].color, of[name][0]
         panel.head(name, back=0.3, color=color)
-        knob = sheet.axes(panel.left, panel.top + NAME + DRAW + SPACE, panel.wide, KNOB, xlim=across, xlabel="iteration")
+        below = panel.top + NAME + DRAW + SPACE
+        knob = sheet.axes(panel.left, below, panel.wide, KNOB, xlim=across, xlabel="iteration")
+        steady = first["number"][first["steady"]]
         for axes in (panel.axes, knob):
-            for counted in filter(None, map(steady, phases(first))):
-                axes.axvspan(counted[0].number - 0.5, counted[-1].number + 0.5, color=BAND, linewidth=0, zorder=0)
+            for _, counted in steady.groupby((steady.diff() > 1).cumsum()):
+                axes.axvspan(counted.min() - 0.5, counted.max() + 0.5, color=BAND, linewidth=0, zorder=0)
         for at, cell in enumerate(of[name]):
-            style: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1} if at else {"color": color, "linewidth": 1.5, "zorder": 3}
-            panel.axes.plot(*_values(cell.iterations, lambda row: row.power_mean), **style)
-        panel.axes.plot(*_values(first, lambda row: row.power_max), ".", color=color, markersize=3.5, zorder=3)
-        panel.axes.step(*_values(first, lambda row: row.cap), where="mid", color=WRONG, linestyle="--", linewidth=1.1, zorder=2)
+            faint: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1}
+            panel.axes.plot(cell["number"], cell[POWER], **(faint if at else {"color": color, "linewidth": 1.5, "zorder": 3}))
+        panel.axes.plot(first["number"], first["power_max"], ".", color=color, markersize=3.5, zorder=3)
+        panel.axes.step(first["number"], first["cap"], where="mid", color=WRONG, linestyle="--", linewidth=1.1, zorder=2)
         rounded(panel.axes, y=4)
         panel.axes.tick_params(labelbottom=False, labelleft=panel.first)
         _knob(knob, first, color)
 
 
-def _values(rows: Sequence[Iteration], of: Callable[[Iteration], float | None]) -> tuple[list[int], list[float]]:
-    return [row.number for row in rows], [math.nan if (value := of(row)) is None else value for row in rows]
-
-
-def _knob(axes: Axes, rows: Sequence[Iteration], color: str) -> None:
+def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
     """Draw what set the pace in the first block; where another was asked for than was had, that too."""
-    name, of = next((entry for entry in PACES if any(entry[1](row.actual) is not None for row in rows)), ("", None))
-    axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
+    name = next((name for name in PACES if rows[f"actual.{name}"].notna().any()), "")
+    axes.text(0.0, 1.02, PACES.get(name, ""), transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
     rounded(axes, y=2)
-    if of is None:
+    if not name:
         return
-    if any(of(row.asked) not in {None, of(row.actual)} for row in rows):
-        axes.step(*_values(rows, lambda row: of(row.asked)), where="mid", color=QUIET, linestyle=":", linewidth=1.0)
-    axes.step(*_values(rows, lambda row: of(row.actual)), where="mid", color=color, linewidth=1.3)
+    asked, actual = rows[f"asked.{name}"], rows[f"actual.{name}"]
+    if (asked.notna() & (asked != actual)).any():
+        axes.step(rows["number"], asked, where="mid", color=QUIET, linestyle=":", linewidth=1.0)
+    axes.step(rows["number"], actual, where="mid", color=color, linewidth=1.3)
     axes.margins(y=0.25)
 
 
@@ -262,7 +257,7 @@ Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, percen
 def power_predicted(scene: Scene) -> Spec:
     """How far the model that algorithms plan with is off, which way, and where."""
     parts = parts_of(scene)
-    every = [(part, [_errors(part, of) for of in PREDICTED.values()]) for part in parts]
+    every = [(part, [_errors(part, *columns) for columns in PREDICTED.values()]) for part in parts]
     reason = "no algorithm predicted what it set, or no iteration that was predicted ran as it was asked to"
     kept = some(((part, errors) for part, errors in every if any(errors)), reason)
     looks = _looks(parts)
@@ -275,20 +270,18 @@ def power_predicted(scene: Scene) -> Spec:
     sections = []
     for part, errors in kept:
         title = f"back-end {part.side.backend}"
-        words = {name: foretold([row for cell in part.cells if cell.arm == name for row in steady(cell.iterations)]) for name in names}
-        lines = [minus(f"{name}: {foretold_words(result)}") for name, result in words.items() if result]
+        rows = part.side.rows
+        words = {name: prediction_words(rows[rows["arm"] == name]) for name in names}
+        lines = [minus(f"{name}: {text}") for name, text in words.items() if text]
         draw = partial(_offs, part=part, errors=errors, looks=looks)
         sections.append(Section(title, OFFS.height(2), draw, lines=lines, run=part.run))
     return Spec(lead, sections, legend, _sources(part for part, _ in kept))
 
 
-def _errors(part: PowerPart, of: Callable[[Iteration], tuple[float | None, float | None]]) -> Errors:
-    errors: Errors = {}
-    for cell in part.cells:
-        for predicted, measured in map(of, as_asked(steady(cell.iterations))):
-            if predicted is not None and measured:
-                errors.setdefault(cell.arm, []).append((measured, 100 * (predicted / measured - 1)))
-    return errors
+def _errors(part: PowerPart, predicted: str, measured: str) -> Errors:
+    rows = as_asked(part.side.rows)
+    rows = rows.assign(off=100 * (rows[predicted] / rows[measured].where(rows[measured] != 0) - 1)).dropna(subset="off")
+    return {str(name): list(zip(own[measured], own["off"], strict=True)) for name, own in rows.groupby("arm", sort=False)}
 
 
 def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:

@@ -4,186 +4,140 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import pandas as pd
+
+from analysis.contrasts import contrasts
 from analysis.plain import one_line
-from analysis.stats.estimate import adjusted
-from analysis.terms import Comparison, Refused, Run, UnknownName
+from analysis.stats.estimate import Estimate, Mean, mean_of
+from analysis.terms import Refused, Run, UnknownName, Verdict
+from analysis.wording import counted, ended
+from control.t_test import ALPHA
 
-from . import contrasts
-from .cells import (
-    ABOVE,
+from .figures import (
     ABOVE_102,
+    CHOSEN,
     LONGEST,
-    OVER_SLO,
-    P95,
-    PER_IMAGE,
+    NO_SENSOR,
     POWER,
-    RESPONSES,
+    SCALES,
     THROUGHPUT,
+    UNKNOWN,
+    WATT,
     WORST,
-    PowerNames,
     capped,
     is_capped,
-    most_of,
-    steady,
+    named,
 )
-from .contrasts import Table, copies, lost_of, nowhere, tabled
-from .report_terms import NO_SENSOR, WATT, AllTasks, Capped, Foretold, Group, Holds, Iteration, MeasuredAlgorithm, PowerSide
 
 if TYPE_CHECKING:
-    from analysis.stats.estimate import Estimate, Mean
+    Means = Mapping[str, Mean]
 
-
+Holds = Literal["yes", "no", "not shown", "no sensor"]
+BASELINE = "powercap"
 # The share of steady time above 1.02 times the cap, up to which a cap counts as held.
 LIMIT = 0.05
-# What is foretold: the prediction and the measurement.
-PREDICTED: dict[str, Callable[[Iteration], tuple[float | None, float | None]]] = {
-    "images/s": lambda iteration: (iteration.predicted_images_per_s, iteration.throughput_images_per_s),
-    "largest reading": lambda iteration: (iteration.predicted_power, iteration.power_max),
+COMFORTABLE = 5  # blocks; with fewer one odd block can decide
+LOGS = [name for name, scale in SCALES.items() if scale == "log"]
+BLOCK = ["task", "arm", "block"]
+ENDS = ["value", "low", "high", "low90", "high90"]
+# What is predicted of an iteration, and what was measured.
+PREDICTED = {
+    "images/s": ("predicted.throughput_images_per_s", THROUGHPUT),
+    "largest reading": ("predicted.power_w", "power_max"),
 }
-COMPARED = (THROUGHPUT, ABOVE_102, ABOVE, POWER, PER_IMAGE, P95, OVER_SLO)
 
 
-def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> Holds:
-    """Whether the cap is held, as far as the interval over blocks can say; one block has none and shows nothing.
+@dataclass(frozen=True, slots=True)
+class MeasuredAlgorithm:
+    """One algorithm on one task: `n` of `blocks` have figures.
 
-    `sensed`: there was a sensor, so that without a mean its readings are missing. `whole`: no block lacks the share. What is missing may
-    have been above, so that the blocks that are left cannot show that the cap is held; that it is not, they can.
+    `means` are over blocks, by figure; `most` is the largest of all steady iterations. `rate` is its throughput against
+    the baseline's, and `verdict` the house's word on it. `front`: no other algorithm has more images/s from as little
+    power. `unread` is how many of the `n` blocks lack a figure that others have, or that a sensor was there to give.
+    Such a block is in no mean of it, and while one lacks the share above 1.02 times the cap none is said held.
+    `lost` counts blocks without figures by reason, `remarks` are (word, sentence): predictions, refused settings,
+    processes that ended, caps that nothing keeps.
     """
-    if above is None:
-        return "not shown" if sensed else "no sensor"
-    if above.low is None or above.high is None:
-        return "not shown"
-    return "yes" if whole and above.high <= LIMIT else "no" if above.low > LIMIT else "not shown"
+
+    name: str
+    n: int
+    blocks: int
+    verdict: Verdict
+    holds: Holds
+    means: Means
+    most: Mapping[str, float]
+    rate: Estimate
+    unread: Mapping[str, int]
+    lost: Mapping[str, int]
+    remarks: tuple[tuple[str, str], ...]
+    front: bool = False
 
 
-def arm_of_task(
-    table: Table, task: str, name: str, cells: Sequence[Capped], row: Comparison | None, compared: Mapping[str, Estimate]
-) -> MeasuredAlgorithm:
-    """Return what the blocks of one algorithm come to."""
-    blocks = [value for (its, arm, _), value in table.items() if (its, arm) == (task, name)]
-    means = {
-        response: made
-        for response in RESPONSES
-        if (made := contrasts.mean(response, contrasts.by_block(table, task, name, response).values())) is not None
-    }
-    counted = [iteration for cell in cells for iteration in steady(cell.iterations)]
-    every = [iteration for cell in cells for iteration in cell.iterations]
-    sensed = any(cell.power_source != NO_SENSOR or cell.unit != WATT for cell in cells)
-    unread = unread_of([block for block in blocks if isinstance(block, dict)], cells, sensed=sensed)
-    return MeasuredAlgorithm(
-        name=name,
-        n=sum(isinstance(block, dict) for block in blocks),
-        blocks=len(blocks),
-        verdict="not comparable" if row is None else row.verdict,
-        reason="" if row is None else row.reason,
-        holds=is_held(means.get(ABOVE_102), sensed=sensed, whole=ABOVE_102 not in unread),
-        means=means,
-        most=most_of(cells),
-        against=compared,
-        mde=None if row is None else row.mde,
-        foretold=tuple(foretold(counted)),
-        lost=dict(Counter(f"{block[0]}: {block[1].rstrip('.')}." for block in blocks if isinstance(block, tuple))),
-        refused=dict(Counter(sentence for iteration in every for sentence in iteration.refused)),
-        crashed=dict(Counter(sentence for iteration in every for sentence in iteration.lost)),
-        infeasible=dict(Counter(sentence for cell in cells for sentence in dict.fromkeys(cell.infeasible))),
-        astray=sum(iteration.astray for iteration in every),
-        unread=unread,
-        notes=() if row is None else tuple(note for note in row.notes if " left out: " not in note),
-    )
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One task on one back-end: what is compared with each other. `again` is the A/A: arms against their own copies.
 
-
-def unread_of(blocks: Sequence[Mapping[str, float]], cells: Sequence[Capped], *, sensed: bool) -> dict[str, int]:
-    """Count the measured blocks that lack a figure: response → blocks.
-
-    A figure that no block has is none that is lost, but for time above 1.02 times the cap where there was a sensor. A rate of 0 has no
-    logarithm and is in no mean either. Of the largest of all iterations those blocks count in which one is not known.
+    `label` is what sentences call it, `steady` how many iterations of a run count, and how many there are.
     """
-    result = {}
-    for name, response in RESPONSES.items():
-        known = [block for block in blocks if name in block and (response.scale == "raw" or block[name] > 0)]
-        if len(known) < len(blocks) and (any(name in block for block in blocks) or (sensed and name == ABOVE_102)):
-            result[name] = len(blocks) - len(known)
-    for name in (LONGEST, WORST):
-        missing = {cell.block for cell in cells if any(getattr(iteration, name) is None for iteration in steady(cell.iterations))}
-        if missing and name in most_of(cells):
-            result[name] = len(missing)
-    return result
+
+    name: str
+    label: str
+    title: str
+    caps: tuple[float, ...]
+    slo_ms: float | None
+    steady: tuple[int, int]
+    arms: tuple[MeasuredAlgorithm, ...]
+    again: Estimate
 
 
-def as_asked(rows: Iterable[Iteration]) -> list[Iteration]:
-    """Return iterations that a prediction can be held against: all was as it was asked for, and all processes ran."""
-    return [row for row in rows if not (row.refused or row.lost or row.astray)]
+@dataclass(frozen=True, slots=True)
+class AllTasks:
+    """One algorithm on all tasks of a back-end: means over tasks in a block, then over blocks.
+
+    `throughput` is against the baseline's, of the `tasks` that both have; `above` and `holds` are of all that the
+    algorithm has. `lacking` of its blocks are without one of them, or without a reading there, and not in `above`.
+    """
+
+    name: str
+    tasks: int
+    throughput: Estimate
+    above: Mean | None
+    holds: Holds
+    held: tuple[int, int]
+    lacking: int = 0
 
 
-def foretold(rows: Iterable[Iteration]) -> list[Foretold]:
-    """Hold predictions against measurements."""
-    kept = as_asked(rows)
-    result = []
-    for what, of in PREDICTED.items():
-        errors = [said / was - 1 for said, was in map(of, kept) if said is not None and was]
-        if errors:
-            result.append(Foretold(what, len(errors), statistics.median(errors), statistics.median(map(abs, errors))))
-    return result
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerSide:
+    """One back-end of one run: its tasks, and its algorithms on all of them together.
 
+    `against` has every contrast with the baseline, in every figure: ratios less 1, and differences of shares. `family`
+    counts those of throughput, which Holm adjusts for. `rows` are the iterations.
+    """
 
-def front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
-    """The arms that no other beats: none has as much throughput from as little power, and more of one of the two."""
-    places = {arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value) for arm in arms if {THROUGHPUT, POWER} <= arm.means.keys()}
-    return {
-        name
-        for name, own in places.items()
-        if not any(other != own and all(theirs >= mine for theirs, mine in zip(other, own, strict=True)) for other in places.values())
-    }
-
-
-def in_order_of(names: Iterable[str]) -> list[str]:
-    """Order by name, numbers by size: task 6 before task 13."""
-    return sorted(names, key=lambda name: [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)])
-
-
-def labels_of(names: Iterable[str]) -> dict[str, str]:
-    """What sentences call tasks: `task 6`, and what else sets them apart, where two would be called alike."""
-    names = list(names)
-    short = {name: next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name) for name in names}
-    return {name: one_line(text if list(short.values()).count(text) == 1 else name, 120) for name, text in short.items()}
-
-
-def title_of(label: str, cells: Sequence[Capped]) -> str:
-    """What a table's head says of a task: its number, and what runs on which GPU, where that was told."""
-    task: Mapping[str, object] = next((cell.task for cell in cells if cell.task), {})
-    model, gpu, dataset = (task.get(key) for key in ("model", "gpu_of_parameters", "dataset"))
-    if not isinstance(model, str):
-        return label
-    what = f"{model}{f' ({dataset})' if isinstance(dataset, str) and dataset else ''}{f' on {gpu}' if isinstance(gpu, str) else ''}"
-    return one_line(f"{label}: {what}", 200)
-
-
-def slo_ms_of(cells: Sequence[Capped]) -> float | None:
-    """The latency that was to be kept, where one was told."""
-    values = [float(value) for cell in cells if isinstance(value := cell.task.get("slo_ms"), int | float) and not isinstance(value, bool)]
-    return values[0] if values else None
-
-
-def caps_of(cells: Sequence[Capped]) -> tuple[float, ...]:
-    """The caps of the longest run, in the order they came."""
-    longest = max((cell.iterations for cell in cells), key=len, default=())
-    return tuple(dict.fromkeys(iteration.cap for iteration in longest))
-
-
-BASELINE = "powercap"
+    backend: str
+    unit: str
+    power_source: str
+    baseline: str
+    margin: float
+    family: int
+    groups: tuple[Group, ...]
+    together: tuple[AllTasks, ...]
+    against: pd.DataFrame
+    rows: pd.DataFrame
 
 
 def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[PowerSide]:
-    """Say of every back-end of a run what its algorithms made of their caps; what cannot be used is said in `refused`, a line each.
+    """Say of every back-end of a run what its algorithms made of their caps; what cannot be used goes to `refused`.
 
-    `baseline` is the algorithm that the others are held against: powercap unless another is asked for, or the first where that has no
-    figures.
+    `baseline` is the algorithm that the others are held against: powercap unless another is asked for, or the first
+    where that has no figures.
 
     Raises: Refused, for a run that tells of no iterations under a cap. UnknownName, where no cell is of that baseline.
     """
@@ -193,135 +147,317 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Pow
             "`pytest benchmarks/bench_power_cap.py --benchmark-save=NAME` saves such."
         )
     wrong: list[str] = []
-    names = PowerNames(run)
-    cells = capped(run, names, wrong)
-    refused += [*wrong, *nowhere(run, names, cells)]
-    if not cells:
+    cells, rows = capped(run, wrong)
+    read = cells.dropna(subset="read")
+    refused += [*wrong, *_nowhere(run, {*read["read"]})]
+    if read.empty:
         raise Refused(wrong[0] if wrong else f"{run.origin}: no cell of the machine as it was found tells of iterations under a cap.")
-    known = {names.arm(cell) for cell in run.cells if names.known(cell)}
+    known = sorted({names["arm"] for names in named(run).values()})
     if baseline is not None and baseline not in known:
-        raise UnknownName(f"{run.origin}: no algorithm {baseline!r} to compare with; it has {', '.join(sorted(known))}.")
-    places = dict.fromkeys((cell.study, cell.backend) for cell in cells)
-    result = []
-    for place in places:
-        mine = [cell for cell in cells if (cell.study, cell.backend) == place]
-        result.append(_side(run, mine, tabled(mine, lost_of(run, names, place, cells)), baseline))
-    return result
+        raise UnknownName(f"{run.origin}: no algorithm {baseline!r} to compare with; it has {', '.join(known)}.")
+    places = dict.fromkeys(zip(read["study"], read["read"], strict=True))
+    return [
+        _side(cells[(cells["study"] == study) & (cells["backend"] == backend)], rows, run.studies[study].margin, baseline)
+        for study, backend in places
+    ]
 
 
-def _side(run: Run, cells: Sequence[Capped], table: Table, chosen: str | None) -> PowerSide:
-    first = cells[0]
-    measured = sorted({arm for (_, arm, _), value in table.items() if isinstance(value, dict)})
+def _nowhere(run: Run, told: set[str]) -> list[str]:
+    """Say of back-ends that were asked for and measured nothing why that is, a line each reason."""
+    counts: dict[tuple[str, str], int] = {}
+    names = named(run)
+    for cell in run.cells:
+        backend = names[cell.workload]["backend"] if cell.workload in names else ""
+        if cell.outcome != "measured" and backend not in {*CHOSEN, *told}:
+            key = backend, (cell.reason or UNKNOWN).rstrip(".")
+            counts[key] = counts.get(key, 0) + 1
+    return [f"back-end {backend}: {count} cells: {reason}." for (backend, reason), count in counts.items()]
+
+
+def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str | None) -> PowerSide:
+    first = cells.dropna(subset="read").iloc[0]
+    rows = every[every["id"].isin(cells["id"])]
+    blocks = _blocks(cells)
+    measured = sorted({*blocks.index.get_level_values("arm")})
     baseline = chosen or (BASELINE if BASELINE in measured or not measured else measured[0])
-    margin = run.studies[first.study].margin
-    rows = contrasts.judged(table, baseline, run, margin) if any(arm == baseline for _, arm, _ in table) else {}
-    compared = _compared(table, baseline, rows)
-    tasks = in_order_of({task for task, _, _ in table})
-    labels = labels_of(tasks)
+    against = _against(blocks, baseline)
+    tasks = _in_order({*cells["task"]})
+    labels = _labels(tasks)
     groups = tuple(
-        _group(task, labels[task], [cell for cell in cells if cell.group == task], table, baseline, rows, compared) for task in tasks
+        _group(labels[task], cells[cells["task"] == task], rows[rows["task"] == task], blocks, against, baseline, margin) for task in tasks
     )
     return PowerSide(
-        backend=first.backend,
-        unit=first.unit,
-        power_source=first.power_source,
+        backend=first["backend"],
+        unit=first["unit"],
+        power_source=first["power_source"],
         baseline=baseline,
         margin=margin,
-        family=max((row.family for row in rows.values()), default=0),
+        family=int((against["metric"].eq(THROUGHPUT) & against["p"].notna()).sum()),
         groups=groups,
-        together=_together(groups, table, baseline) if len(groups) > 1 else (),
+        together=_together(groups, blocks, baseline) if len(groups) > 1 else (),
+        against=against,
+        rows=rows,
     )
 
 
-Compared = dict[tuple[str, str], dict[str, "Estimate"]]
+def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
+    """Figures by task, arm and block. An arm and its copy are two looks at one thing and count as one.
 
-
-def _compared(table: Table, baseline: str, rows: Mapping[tuple[str, str], Comparison]) -> Compared:
-    """Compare every arm of every task with the baseline: rates by the comparison that was made, shares by differences.
-
-    Each response is a family of its own for Holm; throughput is adjusted in its comparison.
+    A figure that either of them lacks is missing, and a rate is 0 where either of them is. Of a block in which a copy
+    was lost the other stands.
     """
-    result: Compared = {place: {} for place in rows}
-    for name in COMPARED:
-        if RESPONSES[name].scale == "log":
-            changes = [contrasts.ratio(row, name) for row in rows.values()]
-        else:
-            columns = [[contrasts.by_block(table, task, each, name) for each in (baseline, arm)] for task, arm in rows]
-            changes = [contrasts.difference(*pair) for pair in columns]
-        for place, change in zip(rows, changes if name == THROUGHPUT else adjusted(changes), strict=True):
-            result[place][name] = change
+    measured = cells[cells[THROUGHPUT].notna()]
+    values = measured[[*BLOCK, *SCALES]].astype(dict.fromkeys(SCALES, float))
+    with np.errstate(divide="ignore"):  # a rate of 0 comes back as 0
+        values[LOGS] = np.log(values[LOGS])
+    copies = values.groupby(BLOCK)
+    means = copies.mean().where(copies.count().eq(copies.size(), axis=0))
+    means[LOGS] = np.exp(means[LOGS])
+    return means
+
+
+def _against(blocks: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Compare every arm of every task with the baseline; each figure is a family for Holm's adjustment."""
+    frame = blocks.reset_index()
+    try:
+        result = contrasts(frame, "arm", baseline, SCALES, by=("task",), within=("block",))
+    except (Refused, UnknownName):  # one arm alone has figures, or the baseline has none
+        return pd.DataFrame(columns=["task", "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"])
+    ratios = result["metric"].isin(LOGS)
+    result.loc[ratios, ENDS] -= 1
     return result
+
+
+def _estimate(rows: pd.DataFrame) -> Estimate:
+    """A row of contrasts, if there is one; what is missing is None."""
+    if rows.empty:
+        return Estimate()
+    row = rows.iloc[0]
+    known = {name: None if pd.isna(row[name]) else float(row[name]) for name in ("value", "low", "high", "p", "p_adjusted")}
+    return Estimate(int(row["n"]), **known, missing=row["missing"] or None)
 
 
 def _group(
-    task: str,
     label: str,
-    cells: Sequence[Capped],
-    table: Table,
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
+    blocks: pd.DataFrame,
+    against: pd.DataFrame,
     baseline: str,
-    rows: Mapping[tuple[str, str], Comparison],
-    compared: Compared,
+    margin: float,
 ) -> Group:
-    names = sorted({arm for its, arm, _ in table if its == task}, key=lambda name: (name != baseline, name))
-    arms = [
-        arm_of_task(table, task, name, [cell for cell in cells if cell.arm == name], rows.get((task, name)), compared.get((task, name), {}))
-        for name in names
-    ]
-    # Whose mean is not of all blocks is not put on it; as far as it is known it may still beat others.
-    best = front(arms) - {arm.name for arm in arms if {THROUGHPUT, POWER} & arm.unread.keys()}
-    longest = max(cells, key=lambda cell: len(cell.iterations), default=None)
+    task = cells["task"].iloc[0]
+    rates = against[(against["task"] == task) & (against["metric"] == THROUGHPUT)]
+    arms = []
+    for name in sorted({*cells["arm"]}, key=lambda name: (name != baseline, name)):
+        own = blocks.loc[[key for key in blocks.index if key[:2] == (task, name)]]
+        its = cells[cells["arm"] == name], rows[rows["arm"] == name]
+        arms.append(_arm(name, *its, own, rates[rates["arm"] == name], margin))
+    # An arm whose mean is not of all blocks is not put on the front; as far as it is known it may still beat others.
+    best = _front(arms) - {arm.name for arm in arms if {THROUGHPUT, POWER} & arm.unread.keys()}
+    facts: Mapping[str, Any] = next((own for own in cells["facts"].dropna() if own), {})
+    slo_ms = facts.get("slo_ms")
+    longest = rows[rows["id"] == rows["id"].value_counts(sort=False).idxmax()] if len(rows) else rows
     return Group(
         name=task,
         label=label,
-        title=title_of(label, cells),
-        caps=caps_of(cells),
-        slo_ms=slo_ms_of(cells),
-        steady=(len(steady(longest.iterations)), len(longest.iterations)) if longest else (0, 0),
+        title=_title(label, facts),
+        caps=tuple(dict.fromkeys(longest["cap"])) if len(rows) else (),
+        slo_ms=float(slo_ms) if isinstance(slo_ms, int | float) and not isinstance(slo_ms, bool) else None,
+        steady=(int(longest["steady"].sum()), len(longest)) if len(rows) else (0, 0),
         arms=tuple(replace(arm, front=arm.name in best) for arm in arms),
-        again=copies(cells),
+        again=_again(cells),
     )
 
 
-def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[AllTasks, ...]:
+def _again(cells: pd.DataFrame) -> Estimate:
+    """Hold arms against their own copies in throughput: in each block the mean over arms, then over blocks."""
+    frame = cells.assign(copy=cells["again"].map({False: "first", True: "again"}))
+    rates = frame[frame[THROUGHPUT] > 0]
+    if {*rates["copy"]} != {"first", "again"}:
+        return Estimate()
+    both = {"within": ("arm", "block"), "unit": ("block",)}
+    found = contrasts(rates, "copy", "first", {THROUGHPUT: "log"}, **both, fewest=2).assign(p_adjusted=math.nan)
+    found[ENDS] -= 1
+    return _estimate(found)
+
+
+def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, rate: pd.DataFrame, margin: float) -> MeasuredAlgorithm:
+    """Return what the blocks of one algorithm come to."""
+    measured = cells[cells[THROUGHPUT].notna()]
+    own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})  # 0 has no logarithm
+    means = {figure: mean for figure in SCALES if (mean := _mean(figure, own[figure].dropna())) is not None}
+    counted_rows = rows[rows["steady"]] if len(rows) else rows
+    sensed = bool(((cells["power_source"].dropna() != NO_SENSOR) | (cells["unit"].dropna() != WATT)).any())
+    unread = {
+        figure: missing
+        for figure in SCALES
+        if (missing := int(own[figure].isna().sum())) and (measured[figure].notna().any() or (sensed and figure == ABOVE_102))
+    }
+    most = {}
+    for figure in (LONGEST, WORST) if len(counted_rows) else ():
+        if counted_rows[figure].notna().any():
+            most[figure] = float(counted_rows[figure].max())
+            blocks = counted_rows["block"][counted_rows[figure].isna()].nunique()
+            unread |= {figure: blocks} if blocks else {}
+    lost = cells[~cells["block"].isin(own.index.get_level_values("block"))].drop_duplicates("block")
+    reasons = [f"{outcome}: {ended(reason)}" for outcome, reason in zip(lost["outcome"], lost["reason"], strict=True)]
+    estimate = _estimate(rate)
+    few = estimate.value is not None and 3 <= estimate.n < COMFORTABLE
+    notes = [("note:", f"{estimate.n} pairs only: with fewer than {COMFORTABLE} one odd block can decide.")] if few else []
+    if len(own) and len(rate) and estimate.missing:
+        notes.append(("no verdict:", ended(estimate.missing)))
+    return MeasuredAlgorithm(
+        name=name,
+        n=len(own),
+        blocks=cells["block"].nunique(),
+        verdict=_verdict(rate, margin),
+        holds=is_held(means.get(ABOVE_102), sensed=sensed, whole=ABOVE_102 not in unread),
+        means=means,
+        most=most,
+        rate=estimate,
+        unread=unread,
+        lost=dict(Counter(reasons)),
+        remarks=(*_remarks(cells, rows), *notes),
+    )
+
+
+def _mean(figure: str, values: pd.Series) -> Mean | None:
+    """Mean over blocks with its interval: geometric for rates, arithmetic for shares, whose interval ends at 0 and 1."""
+    if SCALES[figure] == "log":
+        return mean_of([*np.log(values)], log=True)
+    return mean_of([*values], within=(0.0, 1.0 if "_share" in figure else math.inf))
+
+
+def _verdict(rate: pd.DataFrame, margin: float) -> Verdict:
+    if rate.empty or math.isnan(rate["p_adjusted"].iloc[0]):
+        return "not comparable"
+    row = rate.iloc[0]
+    if row["p_adjusted"] < ALPHA:
+        return "improved" if row["value"] > 0 else "regressed"
+    is_inside = 1 / (1 + margin) < 1 + row["low90"] and row["high90"] < margin
+    return "equivalent" if is_inside else "inconclusive"
+
+
+def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> Holds:
+    """Whether the cap is held, as far as the interval over blocks can say; one block has none and shows nothing.
+
+    `sensed`: there was a sensor, so that without a mean its readings are missing. `whole`: no block lacks the share.
+    What is missing may have been above, so that the blocks that are left cannot show that the cap is held; that it is
+    not, they can.
+    """
+    if above is None:
+        return "not shown" if sensed else "no sensor"
+    if above.low is None or above.high is None:
+        return "not shown"
+    return "yes" if whole and above.high <= LIMIT else "no" if above.low > LIMIT else "not shown"
+
+
+def _remarks(cells: pd.DataFrame, rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """What happened beside the figures: predictions, settings that were not had, processes and caps that were lost."""
+    if len(rows) and (words := prediction_words(rows)):
+        yield "predicted:", words
+    infeasible = cells["infeasible"].dropna().map(lambda sentences: [*dict.fromkeys(sentences)])
+    counts = [("refused:", rows["refused"], "iteration"), ("process:", rows["lost"], "iteration")] if len(rows) else []
+    for head, sentences, noun in (*counts, ("infeasible:", infeasible, "cell")):
+        for sentence, count in sentences.explode().value_counts(sort=False).items():
+            yield head, f"{counted(count, noun)}: {ended(str(sentence))}"
+    if len(rows) and rows["astray"].any():
+        yield "clocks:", f"other than asked for in {rows['astray'].sum()} iterations, and not refused."
+
+
+def as_asked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return steady iterations that a prediction can be held against: all was as asked for, and all processes ran."""
+    return rows[rows["steady"] & ~rows["astray"] & (rows["refused"].str.len() == 0) & (rows["lost"].str.len() == 0)]
+
+
+def prediction_words(rows: pd.DataFrame) -> str:
+    """Write how far predictions were off; "" where nothing was predicted."""
+    kept = as_asked(rows)
+    words, most = [], 0
+    for what, (predicted, measured) in PREDICTED.items():
+        errors = (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
+        if len(errors):
+            off = f"off by {100 * errors.abs().median():.1f} %"
+            words.append(f"{what} {100 * errors.median():+.1f} % ({off})")
+            most = max(most, len(errors))
+    return f"{', '.join(words)}; {most} iterations." if words else ""
+
+
+def _front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
+    """The arms that no other beats: none has as much throughput from as little power, and more of one of the two."""
+    places = {arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value) for arm in arms if {THROUGHPUT, POWER} <= arm.means.keys()}
+    return {
+        name
+        for name, own in places.items()
+        if not any(other != own and other[0] >= own[0] and other[1] >= own[1] for other in places.values())
+    }
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Order by name, numbers by size: task 6 before task 13."""
+    return sorted(
+        names,
+        key=lambda name: [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)],
+    )
+
+
+def _labels(names: Sequence[str]) -> dict[str, str]:
+    """What sentences call tasks: `task 6`, and what else sets them apart, where two would be called alike."""
+    short = [next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name) for name in names]
+    labels = zip(names, short, strict=True)
+    return {name: one_line(text if short.count(text) == 1 else name, 120) for name, text in labels}
+
+
+def _title(label: str, facts: Mapping[str, Any]) -> str:
+    """What a table's head says of a task: its number, and what runs on which GPU, where that was told."""
+    model, gpu, dataset = (facts.get(key) for key in ("model", "gpu_of_parameters", "dataset"))
+    if not isinstance(model, str):
+        return label
+    data = f" ({dataset})" if isinstance(dataset, str) and dataset else ""
+    return one_line(f"{label}: {model}{data}{f' on {gpu}' if isinstance(gpu, str) else ''}", 200)
+
+
+def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> tuple[AllTasks, ...]:
     """Every arm on all tasks: tasks are the same in every block and count alike; blocks are the replicates."""
     names = sorted({arm.name for group in groups for arm in group.arms if arm.n}, key=lambda name: (name != baseline, name))
-    made = [_all_tasks(name, groups, table, baseline) for name in names]
-    rates, above = (adjusted([getattr(together, field) for together in made]) for field in ("throughput", "above_against"))
-    return tuple(replace(together, throughput=rate, above_against=share) for together, rate, share in zip(made, rates, above, strict=True))
-
-
-def _all_tasks(name: str, groups: Sequence[Group], table: Table, baseline: str) -> AllTasks:
     common = {
-        figure: [group.name for group in groups if all(contrasts.by_block(table, group.name, arm, figure) for arm in (baseline, name))]
-        for figure in (THROUGHPUT, ABOVE_102)
+        name: [group.name for group in groups if all(_has_rate(blocks, group.name, arm) for arm in (baseline, name))] for name in names
     }
-    holds = {group.name: arm.holds for group in groups for arm in group.arms if arm.name == name and arm.n}
-    words = list(holds.values())
-    # Of all its tasks, the baseline's or not: what an arm does where the baseline has nothing is done under a cap too.
-    every = _means(table, name, ABOVE_102, holds)
-    above = contrasts.mean(ABOVE_102, every.values())
-    measured = {block for (task, arm, block), value in table.items() if arm == name and task in holds and isinstance(value, dict)}
-    lacking = len(measured) - len(every)
-    rates = [_means(table, arm, THROUGHPUT, common[THROUGHPUT], log=True) for arm in (baseline, name)]
-    shares = [_means(table, arm, ABOVE_102, common[ABOVE_102]) for arm in (baseline, name)]
-    return AllTasks(
-        name=name,
-        tasks=len(common[THROUGHPUT]),
-        throughput=contrasts.difference(*rates, log=True),
-        above=above,
+    rates = blocks[THROUGHPUT]
+    frames = [
+        pd.DataFrame({"versus": name, "arm": arm, THROUGHPUT: np.exp(logs)}).reset_index()
+        for name in names
+        if name != baseline and common[name]
+        for arm in (baseline, name)
+        if len(logs := _over_tasks(np.log(rates.where(rates > 0)), arm, common[name]))
+    ]
+    against = pd.DataFrame(columns=["arm"])
+    if {baseline} < {arm for frame in frames for arm in frame["arm"]}:
+        against = contrasts(pd.concat(frames), "arm", baseline, {THROUGHPUT: "log"}, by=("versus",), within=("block",))
+        against[ENDS] -= 1
+    result = []
+    for name in names:
+        words = {group.name: arm.holds for group in groups for arm in group.arms if arm.name == name and arm.n}
+        # Of all its tasks, the baseline's or not: what an arm does where the baseline has nothing is under a cap too.
+        every = _over_tasks(blocks[ABOVE_102], name, [*words])
+        own = blocks.index[blocks.index.get_level_values("arm") == name]
+        lacking = own.get_level_values("block").nunique() - len(every)
+        above = _mean(ABOVE_102, every)
+        held = [*words.values()]
         # A block that lacks a task is in no mean of all; the means of each task have it.
-        holds=is_held(above, sensed=set(words) != {"no sensor"}, whole=not lacking or set(words) == {"yes"}),
-        held=(words.count("yes"), len(words)),
-        lacking=lacking,
-        above_against=contrasts.difference(*shares),
-    )
+        holds = is_held(above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"})
+        rate = _estimate(against[against["arm"] == name])
+        result.append(AllTasks(name, len(common[name]), rate, above, holds, (held.count("yes"), len(held)), lacking))
+    return tuple(result)
 
 
-def _means(table: Table, arm: str, name: str, tasks: Iterable[str], *, log: bool = False) -> dict[int, float]:
-    """Mean of a figure (or of its logarithm) over tasks, in each block that has all of them."""
-    columns = [contrasts.by_block(table, task, arm, name) for task in tasks]
-    blocks = sorted(set.intersection(*map(set, columns))) if columns else []
-    values = {block: [column[block] for column in columns] for block in blocks}
-    return {
-        block: math.fsum(map(math.log, each) if log else each) / len(each) for block, each in values.items() if not log or min(each) > 0
-    }
+def _has_rate(blocks: pd.DataFrame, task: str, arm: str) -> bool:
+    own = blocks[THROUGHPUT][[key[:2] == (task, arm) for key in blocks.index]]
+    return bool(own.notna().any())
+
+
+def _over_tasks(values: pd.Series, arm: str, tasks: Sequence[str]) -> pd.Series:
+    """Mean over tasks, in each block that has all of them."""
+    own = values[values.index.isin([arm], "arm") & values.index.isin(tasks, "task") & values.notna()].groupby("block")
+    return own.mean()[own.size() == len(tasks)]

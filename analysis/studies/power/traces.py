@@ -22,8 +22,6 @@ from analysis.load import load_each, read_each
 from analysis.plain import one_line
 from analysis.terms import Cell, Refused, Run, Unreadable
 
-from .cells import given_in
-
 # Column → field. What other tools write as `sm_util` is NVML's utilisation: percent of time, not occupancy.
 NUMBERS = {
     "target_freq": "target_mhz",
@@ -291,7 +289,7 @@ def _measured_point(cell: Cell, origin: str) -> PartitionRow:
 
 
 def _failed_point(cell: Cell, run: Run) -> PartitionRow:
-    params = {name: str(value) for name, value in run.workloads[cell.workload].params.items()} | given_in(cell.workload)
+    params = {name: str(value) for name, value in run.workloads[cell.workload].params.items() if value is not None}
     place = f"{run.origin}: cell {cell.id}"
     said = FAILED.search(cell.reason or "")
     network = params.get("model", "")

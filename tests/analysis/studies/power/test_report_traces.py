@@ -34,7 +34,7 @@ def profile(**other: str) -> JSON:
     ours = saved["deeptweak"]
     for name in names:
         params = {"backend": "cpu", "model": "mobilenet_v2", "shares": "50", "batches": "4", "throttle": "1", "sm_mhz": "", "mem_mhz": ""}
-        ours["workloads"][name]["params"] = params
+        ours["workloads"][name]["params"] = params | dict(part.split("=") for part in name.split(":")[1:])
     outcomes = {
         names[2]: ("failed", "Point oom: 2 x 64 images need 3 GiB, 2 GiB are free."),
         names[3]: ("skipped", "power back-end cpu: 8 processes are the most here"),
