@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.answer import Answer
+from analysis.load import load_each, read_each
 from analysis.subcommands import option, signature
 from analysis.wording import whole
 from control.called import JUDGE
@@ -31,12 +32,18 @@ def run(
     sms: int | None = option("N", "SMs of the GPU (default: as recorded, or by its name)", type=whole(1, 100_000)),
     plot: Path | None = option("DIR", "draw heat maps and relations into this folder", type=Path),
 ) -> Answer:
-    from analysis.studies.gpu import sources
     from analysis.studies.gpu.answers import answer
+    from analysis.studies.gpu.findings import findings_of
+    from analysis.studies.gpu.grid import grid_of
 
-    result = sources.read_grids(runs, sms=sms)
-    files = sources.pictures(result.grids, plot) if plot is not None else {}
-    return answer(result, files)
+    refused: list[str] = []
+    read = read_each(load_each(runs, refused), lambda one: grid_of(one, refused, sms=sms), refused)
+    grids = [findings_of(grid) for _, grid in read]
+    if plot is None:
+        return answer(grids, refused)
+    from analysis.studies.gpu.pictures import draw
+
+    return answer(grids, refused, draw(grids, plot))
 
 
 arguments = run.arguments

@@ -7,16 +7,11 @@ these two agree closely enough to tell.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, together
-from analysis.load import load_each
+from analysis.load import load_each, read_each
 from analysis.subcommands import option, signature
-from analysis.terms import Refused, Run
 from control.called import JUDGE
-
-if TYPE_CHECKING:
-    from analysis.studies.monitors.terms import Overhead
 
 ANSWERS = True
 GROUP = "study"
@@ -35,24 +30,11 @@ def run(
     runs: list[str] = option("RUN", "saved runs of bench_monitoring_overhead", nargs="+"),
 ) -> Answer:
     from analysis.studies.monitors.answers import answer
+    from analysis.studies.monitors.study import overheads
 
     refused: list[str] = []
-    answers = [answer(*entry) for entry in _runs(runs, refused)]
-    if not answers:
-        raise Refused(refused[0] if refused else f"{', '.join(runs)}: no run that tells of monitors.")
+    answers = [answer(*entry) for entry in read_each(load_each(runs, refused), overheads, refused)]
     return replace(together(answers), data={"runs": [answer.data for answer in answers]}, refused=refused)
 
 
 arguments = run.arguments
-
-
-def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead]]]:
-    from analysis.studies.monitors.study import overheads
-
-    result = []
-    for one in load_each(names, refused):
-        try:
-            result.append((one, overheads(one)))
-        except Refused as error:
-            refused.append(str(error))
-    return result

@@ -16,7 +16,9 @@ def tells_of(run: Run) -> bool:
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
     """What the metrics say and what they cannot; `brief` leaves out each cell's figures."""
-    from . import sources
     from .answers import answer as answer_of
+    from .findings import findings_of
+    from .grid import grid_of
 
-    return answer_of(sources.of_run(run), brief=brief)
+    refused: list[str] = []
+    return answer_of([findings_of(grid_of(run, refused))], refused, brief=brief)

@@ -1,41 +1,89 @@
 """What one grid shows, computed once for the page, JSON and pictures: relations of metrics, courses over blocks, bounds, equal work.
 
-Lines are by least squares, a description of the cells that are there, each of which ran once. No interval is put around them: the sizes
-were chosen, not drawn, and what is left over is bend and not noise.
+Lines are by least squares, a description of the cells that are there. No interval is put around them: the sizes were chosen, not drawn, and
+what is left over is bend and not noise.
+
+A kernel of b blocks reaches at most b SMs, and no SM holds more warps than fit. These are bounds and no predictions: for a share of the
+time (duty) the kernel is not there at all. Where nobody recorded that, the duty is taken as 1, which is above every other.
+
+What SMACT should be, from how many blocks there are: between b / (SMs × ⌈b / SMs⌉) and min(b, SMs) / SMs, times the duty. The upper end
+holds where blocks that share an SM do not slow each other (few warps, which wait for their own results). The lower one holds where they do,
+or wait for each other: of 133 full blocks on 132 SMs one SM has two, works twice as long as all others, and these have nothing to do
+meanwhile. Seen so on an H200 (docs/gpu_metrics.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from .checks import GridBounds, Predictions, bounds_of, launches_differ, predictions
-from .grid import (
-    ACTIVE,
-    GRACT,
-    LABELS,
-    MAX,
-    MEMORY_MIB,
-    SMACT,
-    SMOCC,
-    STATISTICS,
-    UTILIZATION,
-    idle,
-    spread,
-    table,
-)
+from .grid import ACTIVE, DRAM, GRACT, LABELS, MAX, MEDIAN, MEMORY_MIB, SMACT, SMOCC, TENSOR, UTILIZATION, Size
 
 if TYPE_CHECKING:
-    from .grid import CellTable, GridCell, KernelGrid, Size
+    from numpy.typing import NDArray
 
-FEWEST = 3
+    from .grid import Chip, GridCell, KernelGrid
+
+    Samples = NDArray[np.float64]
+
+FEWEST = 3  # cells of a line
 MIB = 2**20
 ARRAYS_BYTES = 8  # a thread: two arrays of float
+FALLS = 0.01  # five times what rounding can do
+HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
+ROUNDING = 0.002  # of figures with three decimals, two of them
+DUTY_TOLERANCE = 0.01  # the duty is a measurement itself
+NEAR = 0.02  # of a prediction
+WARP = 32
+SHARES = (GRACT, SMACT, SMOCC, TENSOR, DRAM)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What one grid shows.
+
+    Lines, memory and courses over blocks are those of the active means. `launches` are sizes that launched another number of kernels than
+    most did, `idle` cells in which nothing ran, `spread` by how much runs of one size differ at most, by metric.
+    """
+
+    grid: KernelGrid
+    misled: Misled | None
+    lines: Sequence[FittedLine]
+    by_threads: Sequence[FittedLine]
+    memory: FittedLine | None
+    courses: Sequence[Course]
+    bounds: GridBounds
+    predictions: Predictions
+    launches: Mapping[Size, float]
+    idle: Sequence[GridCell]
+    spread: Mapping[str, float]
+
+
+def findings_of(grid: KernelGrid) -> Findings:
+    """Compute all findings of one grid."""
+    threads = sorted({size[1] for size in grid.table.index})
+    between = pd.DataFrame([cell.figures for cell in grid.cells], index=grid.sizes).groupby(level=[0, 1])
+    span = (between.max() - between.min())[between.count() > 1].max()
+    return Findings(
+        grid=grid,
+        misled=misled(grid),
+        lines=[_line(grid, UTILIZATION, GRACT, scale=100), _line(grid, GRACT, SMACT), _line(grid, SMACT, SMOCC)],
+        by_threads=[_line(grid, SMACT, SMOCC, only=number) for number in threads],
+        memory=_memory(grid),
+        courses=[course for metric in (SMACT, SMOCC) for course in courses(grid, metric)],
+        bounds=bounds_of(grid.cells, grid.chip),
+        predictions=predictions(grid),
+        launches=_launches(grid.cells),
+        idle=[cell for cell in grid.cells if cell.idle[1] == 0],
+        spread={metric: float(span[name]) for metric in (UTILIZATION, SMACT, SMOCC) if span.get(name := f"{metric}_{ACTIVE}", np.nan) >= 0},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,50 +100,48 @@ class FittedLine:
     missing: str | None = None
     among: str = ""
 
+    def __str__(self) -> str:
+        """Write it: `SMOCC = 0.746 × SMACT - 0.092, R² 0.8996`, or why there is none."""
+        y, x = LABELS.get(self.y) or self.y.replace(GRACT, LABELS[GRACT]), LABELS.get(self.x, self.x)
+        if self.slope is None or self.intercept is None:
+            return f"{y} on {x}: {self.missing}"
+        decimals = 1 if abs(self.intercept) >= 100 else 3
+        text = f"{y} = {self.slope:.3f} × {x} {'-' if self.intercept < 0 else '+'} {abs(self.intercept):.{decimals}f}"
+        return f"{text}, {self.missing}" if self.r2 is None else f"{text}, R² {self.r2:.4f}"
 
-def fitted(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float] | str:
-    """Fit a line: slope, intercept and R²; or why none can be."""
+
+def fitted(line: FittedLine, x: Sequence[float], y: Sequence[float]) -> FittedLine:
+    """Fit a line, or say why none can be."""
     if len(x) < FEWEST:
-        return f"{len(x)} cells have both, and {FEWEST} are needed"
+        return replace(line, missing=f"{len(x)} cells have both, and {FEWEST} are needed")
     first, second = np.asarray(x, float), np.asarray(y, float)
     right, up = first - first.mean(), second - second.mean()
     spread, rise = float(right @ right), float(up @ up)
     if not math.isfinite(spread * rise):
-        return "the values are too large to compute with"
+        return replace(line, missing="the values are too large to compute with")
     if spread <= 1e-12 * max(1.0, float(first @ first)):
-        return "it is the same in all of them"
+        return replace(line, missing="it is the same in all of them")
     slope = float(right @ up) / spread
+    line = replace(line, slope=slope, intercept=float(second.mean() - slope * first.mean()))
+    if rise <= 0:
+        return replace(line, missing="R² has no meaning: the second is the same in all")
     left = up - slope * right
-    r2 = 1 - float(left @ left) / rise if rise > 0 else float("nan")
-    return slope, float(second.mean() - slope * first.mean()), r2
+    return replace(line, r2=1 - float(left @ left) / rise)
 
 
-def _line(table: CellTable, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> FittedLine:
-    """Fit a table's metric on another one; `only` cells of so many threads. `scale` makes the second a percentage."""
-    cells = [both for size, both in sorted(table.pairs(x, y).items()) if only is None or size[1] == only]
+def _line(grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> FittedLine:
+    """Fit one metric on another; `only` cells of so many threads. `scale` makes the second a percentage."""
+    cells = [both for size, both in grid.pairs(x, y).items() if only is None or size[1] == only]
     among = f"{only} thread{'' if only == 1 else 's'}" if only else ""
-    label = f"{scale:g} × {y}" if scale != 1 else y
-    return _made(FittedLine(x, label, table.label, len(cells), among=among), [(value, other * scale) for value, other in cells])
+    line = FittedLine(x, f"{scale:g} × {y}" if scale != 1 else y, grid.label(ACTIVE), len(cells), among=among)
+    return fitted(line, [first for first, _ in cells], [second * scale for _, second in cells])
 
 
-def _made(line: FittedLine, values: Sequence[tuple[float, float]]) -> FittedLine:
-    result = fitted([first for first, _ in values], [second for _, second in values])
-    if isinstance(result, str):
-        return replace(line, missing=result)
-    slope, intercept, r2 = result
-    if math.isnan(r2):
-        return replace(line, slope=slope, intercept=intercept, missing="R² has no meaning: the second is the same in all")
-    return replace(line, slope=slope, intercept=intercept, r2=r2)
-
-
-def lines(table: CellTable) -> list[FittedLine]:
-    """Fit what the study asked: GRACT on utilisation, SMACT on GRACT, SMOCC on SMACT."""
-    return [_line(table, UTILIZATION, GRACT, scale=100), _line(table, GRACT, SMACT), _line(table, SMACT, SMOCC)]
-
-
-def by_threads(table: CellTable) -> list[FittedLine]:
-    """Fit SMOCC on SMACT for each number of threads a block by itself: what is one line there is a bundle over all."""
-    return [_line(table, SMACT, SMOCC, only=threads) for threads in sorted({threads for _, threads in table.rows})]
+def _memory(grid: KernelGrid) -> FittedLine | None:
+    """Fit used memory on what the kernel allocated."""
+    used = grid.column(MEMORY_MIB)
+    line = FittedLine("allocated MiB", MEMORY_MIB, grid.label(ACTIVE), len(used))
+    return fitted(line, [*map(allocated_mib, used)], [*used.values()]) if used else None
 
 
 def allocated_mib(size: Size) -> float:
@@ -103,56 +149,29 @@ def allocated_mib(size: Size) -> float:
     return ARRAYS_BYTES * size[0] * size[1] / MIB
 
 
-def memory(table: CellTable) -> FittedLine:
-    """Fit used memory on what the kernel allocated."""
-    there = {size: row[MEMORY_MIB] for size, row in sorted(table.rows.items()) if MEMORY_MIB in row}
-    line = FittedLine("allocated MiB", MEMORY_MIB, table.label, len(there))
-    return _made(line, [(allocated_mib(size), used) for size, used in there.items()])
-
-
-def equation(line: FittedLine) -> str:
-    """Write a line: `SMOCC = 0.746 × SMACT - 0.092, R² 0.8996`, or why it has none."""
-    y, x = LABELS.get(line.y) or line.y.replace(GRACT, LABELS[GRACT]), LABELS.get(line.x, line.x)
-    if line.slope is None or line.intercept is None:
-        return f"{y} on {x}: {line.missing}"
-    decimals = 1 if abs(line.intercept) >= 100 else 3
-    text = f"{y} = {line.slope:.3f} × {x} {'-' if line.intercept < 0 else '+'} {abs(line.intercept):.{decimals}f}"
-    return f"{text}, {line.missing}" if line.r2 is None else f"{text}, R² {line.r2:.4f}"
-
-
-FALLS = 0.01  # five times what rounding can do
-HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
-
-
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One metric at one number of threads, from few blocks to many. `falls` are steps down: blocks before, after, and both values."""
+    """One metric at one number of threads, from few blocks to many. `falls` are steps down: blocks before, after, and both values.
+
+    `dip` is the deepest point below one with fewer blocks: where from, from what, where to, to what; None where it only rises.
+    """
 
     metric: str
     threads: int
-    values: tuple[tuple[int, float], ...]
-    falls: tuple[tuple[int, int, float, float], ...]
-
-    @property
-    def dip(self) -> tuple[int, float, int, float] | None:
-        """The deepest point below one with fewer blocks: where from, from what, where to, to what; None where it only rises."""
-        best: tuple[int, float, int, float] | None = None
-        for at, (many, low) in enumerate(self.values):
-            for few, high in self.values[:at]:
-                if high - low > FALLS and (best is None or high - low > best[1] - best[3]):
-                    best = few, high, many, low
-        return best
+    values: Sequence[tuple[int, float]]
+    falls: Sequence[tuple[int, int, float, float]]
+    dip: tuple[int, float, int, float] | None
 
 
-def courses(table: CellTable, metric: str = SMACT) -> list[Course]:
-    """Return a metric's course over blocks, for each number of threads that has two or more."""
-    result = []
-    for threads in sorted({size[1] for size in table.rows}):
-        values = tuple((size[0], row[metric]) for size, row in sorted(table.rows.items()) if size[1] == threads and metric in row)
-        falls = tuple((few, many, high, low) for (few, high), (many, low) in pairwise(values) if high - low > FALLS)
+def courses(grid: KernelGrid, metric: str = SMACT) -> Iterator[Course]:
+    """Yield a metric's course over blocks, for each number of threads that has two or more."""
+    column = grid.column(metric)
+    for threads in sorted({size[1] for size in column}):
+        values = [(blocks, value) for (blocks, number), value in column.items() if number == threads]
+        falls = [(few, many, high, low) for (few, high), (many, low) in pairwise(values) if high - low > FALLS]
+        dips = [(*before, *after) for at, after in enumerate(values) for before in values[:at] if before[1] - after[1] > FALLS]
         if len(values) > 1:
-            result.append(Course(metric, threads, values, falls))
-    return result
+            yield Course(metric, threads, values, falls, max(dips, key=lambda dip: dip[1] - dip[3], default=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,67 +190,175 @@ class Misled:
     mean_utilization: float
     least_gract: float | None
     example: Size
-    example_values: dict[str, float]
+    example_values: Mapping[str, float]
 
 
-def misled(table: CellTable) -> Misled | None:
-    """Count cells whose utilisation reaches 90 % while SMACT stays under .3 or SMOCC under .1; None where one was not recorded."""
-    rows = {size: row for size, row in table.rows.items() if UTILIZATION in row and SMACT in row}
-    if not rows:
+def misled(grid: KernelGrid) -> Misled | None:
+    """Count cells whose peak utilisation reaches 90 % while SMACT stays under .3 or SMOCC under .1; None where one was not recorded."""
+    peaks = grid.table[[f"{metric}_{MAX}" for metric in LABELS]].set_axis([*LABELS], axis="columns")
+    rows = peaks.dropna(subset=[UTILIZATION, SMACT])
+    if rows.empty:
         return None
-    busy = {size: row for size, row in rows.items() if row[UTILIZATION] >= HIGH_UTILIZATION}
-    example = min(busy or rows, key=lambda size: (rows[size][SMACT], size))
-    utilization = [row[UTILIZATION] for row in rows.values()]
+    busy = rows[rows[UTILIZATION] >= HIGH_UTILIZATION]
+    blocks, threads = min((busy if len(busy) else rows).index, key=lambda size: rows[SMACT][size])
+    gract = rows[GRACT].min()
     return Misled(
-        table=table.label,
+        table=grid.label(MAX),
         cells=len(rows),
         busy=len(busy),
-        busy_low_smact=sum(row[SMACT] < LOW_SMACT for row in busy.values()),
-        busy_low_smocc=sum(row[SMOCC] < LOW_SMOCC for row in busy.values() if SMOCC in row),
-        least_utilization=min(utilization),
-        mean_utilization=sum(utilization) / len(utilization),
-        least_gract=min((row[GRACT] for row in rows.values() if GRACT in row), default=None),
-        example=example,
-        example_values=dict(rows[example]),
+        busy_low_smact=int((busy[SMACT] < LOW_SMACT).sum()),
+        busy_low_smocc=int((busy[SMOCC] < LOW_SMOCC).sum()),
+        least_utilization=float(rows[UTILIZATION].min()),
+        mean_utilization=float(rows[UTILIZATION].mean()),
+        least_gract=None if np.isnan(gract) else float(gract),
+        example=(int(blocks), int(threads)),
+        example_values={metric: float(rows[metric][blocks, threads]) for metric in LABELS if rows[metric].notna()[blocks, threads]},
     )
+
+
+def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
+    """Return the sizes that launched another number of kernels than most did; none where no number is most sizes'."""
+    known = {cell.size: count for cell in cells if (count := cell.work.get("launches")) is not None}
+    usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
+    return {size: count for size, count in sorted(known.items()) if count != usual} if 2 * times > len(known) else {}
+
+
+# Bounds: what cannot be.
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """What one grid shows. `tables` are by statistic.
+class Violation:
+    """A cell in which `count` of `of` samples broke a bound; `worst` is the furthest value, `limit` what it must not pass."""
 
-    Lines, memory and courses over blocks are those of the active means. `spread` is by how much runs of one size differ at most, by metric.
+    place: str
+    size: Size
+    bound: str
+    count: int
+    of: int
+    worst: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class GridBounds:
+    """What was tested: each bound with how many samples of how many cells, what broke it, and which were not tested and why."""
+
+    tested: Mapping[str, tuple[int, int]]
+    violations: Sequence[Violation]
+    untested: Mapping[str, str]
+
+
+def limits(size: Size, chip: Chip) -> tuple[float, float, float] | None:
+    """Return the most that a kernel of one size can reach while it runs; None where the chip's SMs are not known.
+
+    Shares of SMs with work, of warps, and of warps on an SM that has work: a block takes whole warps, so many blocks fit on an SM, and no
+    more SMs work than there are blocks.
     """
-
-    grid: KernelGrid
-    tables: Mapping[str, CellTable]
-    misled: Misled | None
-    lines: tuple[FittedLine, ...]
-    by_threads: tuple[FittedLine, ...]
-    memory: FittedLine | None
-    courses: tuple[Course, ...]
-    bounds: GridBounds
-    predictions: Predictions
-    launches: Mapping[Size, float]
-    idle: tuple[GridCell, ...]
-    spread: Mapping[str, float]
+    if chip.sms is None:
+        return None
+    blocks, threads = size
+    smact = min(blocks, chip.sms) / chip.sms
+    if chip.max_warps is None:
+        return smact, smact, 1.0
+    warps = math.ceil(threads / WARP)
+    fit = min(chip.max_warps // warps, chip.max_blocks or chip.max_warps)
+    full = min(1.0, fit * warps / chip.max_warps)
+    return smact, min(blocks * warps / (chip.sms * chip.max_warps), full), full
 
 
-def findings_of(grid: KernelGrid) -> Findings:
-    """Compute all findings of one grid."""
-    tables = {statistic: table(grid.cells, statistic) for statistic in STATISTICS}
-    active = tables[ACTIVE]
-    return Findings(
-        grid=grid,
-        tables=tables,
-        misled=misled(tables[MAX]),
-        lines=tuple(lines(active)),
-        by_threads=tuple(by_threads(active)),
-        memory=memory(active) if any(MEMORY_MIB in row for row in active.rows.values()) else None,
-        courses=tuple(course for metric in (SMACT, SMOCC) for course in courses(active, metric)),
-        bounds=bounds_of(grid.cells, grid.chip),
-        predictions=predictions(grid.cells, grid.chip),
-        launches=launches_differ(grid.cells),
-        idle=tuple(cell for cell in grid.cells if idle(cell)[1] == 0),
-        spread={metric: most for metric in (UTILIZATION, SMACT, SMOCC) if (most := spread(grid.cells, metric)) is not None},
-    )
+def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
+    """Test every bound on every sample of every cell."""
+    tested: dict[str, tuple[int, int]] = {}
+    violations: list[Violation] = []
+    for cell in cells:
+        for bound, values, limit in _bounds(cell, chip):
+            known = ~(np.isnan(values) | np.isnan(limit))
+            if not known.any():
+                continue
+            samples, runs = tested.get(bound, (0, 0))
+            tested[bound] = samples + int(known.sum()), runs + 1
+            tolerance = ROUNDING + DUTY_TOLERANCE * ("duty" in bound) + 1e-9
+            over = np.where(known, values - limit, -np.inf)
+            if count := int((over > tolerance).sum()):
+                worst, sign = int(over.argmax()), -1.0 if bound.startswith("0") else 1.0
+                figures = sign * float(values[worst]), sign * float(limit[worst])
+                violations.append(Violation(cell.place, cell.size, bound, count, int(known.sum()), *figures))
+    untested: dict[str, str] = {}
+    if chip.sms is None:
+        untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "how many SMs the GPU has is not known"
+    elif not any("duty" in bound for bound in tested):
+        untested["SMACT ≤ min(b, SMs) / SMs × duty"] = "how long a kernel ran was not recorded; tested with duty 1"
+    for metric in (GRACT, SMACT, SMOCC):
+        if not any(metric in cell.samples and cell.samples[metric].notna().any() for cell in cells):
+            untested[f"bounds of {metric.upper()}"] = "no sample of it was recorded"
+    return GridBounds(tested, violations, untested)
+
+
+def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
+    """Yield each bound with the values that have to lie at or below the limits beside them."""
+    columns = {metric: np.array(cell.samples[metric]) for metric in SHARES if metric in cell.samples}
+    for values in columns.values():
+        yield "0 ≤ every share", -values, np.zeros_like(values)
+        yield "every share ≤ 1", values, np.ones_like(values)
+    nothing = np.full(len(cell.samples), np.nan)
+    gract, smact, smocc = (columns.get(metric, nothing) for metric in (GRACT, SMACT, SMOCC))
+    yield "SMOCC ≤ SMACT", smocc, smact
+    yield "SMACT ≤ GRACT", smact, gract
+    most = limits(cell.size, chip)
+    if most is None:
+        return
+    yield "SMACT ≤ min(b, SMs) / SMs", smact, np.full_like(smact, most[0])
+    yield "SMOCC ≤ b × warps / all warps", smocc, np.full_like(smocc, most[1])
+    if chip.max_warps:
+        yield "SMOCC ≤ SMACT × warps that fit", smocc, smact * most[2]
+    # The mean of the active part beside the bound times the duty: of single samples the duty says nothing.
+    duty = cell.work.get("duty")
+    for metric, limit in zip((SMACT, SMOCC), most, strict=False):
+        mean = cell.figures.get(f"{metric}_{ACTIVE}")
+        if mean is not None and duty is not None:
+            yield f"mean {metric.upper()} ≤ the same × duty", np.array([mean]), np.array([limit * duty])
+
+
+# Predictions.
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedSmact:
+    """One size's SMACT beside the range it should be in; all are means over its runs. `off` is how far it is above the range, or below."""
+
+    size: Size
+    least: float
+    most: float
+    observed: float
+    duty: float
+    off: float
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """All sizes whose duty is known, and how many of them are near their range."""
+
+    cells: Sequence[PredictedSmact]
+    near: int
+    missing: str | None = None
+
+
+def predictions(grid: KernelGrid) -> Predictions:
+    """Compare SMACT (median of the cell's samples) with its prediction, where duty and SMs are known."""
+    sms = grid.chip.sms
+    if sms is None:
+        return Predictions((), 0, grid.chip.missing)
+    rows = []
+    for cell in grid.cells:
+        observed, duty = cell.figures.get(f"{SMACT}_{MEDIAN}"), cell.work.get("duty")
+        if observed is not None and duty is not None:
+            least = cell.blocks / (sms * math.ceil(cell.blocks / sms))
+            rows.append((*cell.size, least * duty, min(cell.blocks, sms) / sms * duty, observed, duty))
+    if not rows:
+        return Predictions((), 0, "how long a kernel ran of the time between two launches was not recorded")
+    means = pd.DataFrame(rows).groupby([0, 1]).mean()
+    result = [
+        PredictedSmact(size, least, most, seen, duty, max(seen - most, 0.0) + min(seen - least, 0.0))
+        for size, least, most, seen, duty in means.itertuples(name=None)
+    ]
+    return Predictions(result, sum(abs(predicted.off) <= NEAR for predicted in result))

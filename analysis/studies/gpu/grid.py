@@ -1,28 +1,31 @@
-"""A grid: cells of so many blocks of so many threads, what was sampled in each, and tables of one figure a cell.
+"""A grid: cells of so many blocks of so many threads, what was sampled in each, and one table of figures.
 
 Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisations percent, memory MiB. What is missing is NaN or absent.
 
 Samples begin before the kernel and end after it. Their mean depends on how long that took as much as on what the kernel did, so the active
 part stands beside it: the longest stretch of samples in each of which something ran. Its first and last sample are partly idle still.
+
+The report of a saved run of `bench_gpu_metrics` is read as a foreign file is: what is not as it should be is named with its cell and left
+out.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
-from analysis.terms import Run
+from analysis.formats.fields import Fields
+from analysis.plain import one_line
+from analysis.terms import Cell, Refused, Run, Unreadable
+from control.names import first_few
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Samples = NDArray[np.float64]
-    Size = tuple[int, int]  # blocks, threads a block
+Size = tuple[int, int]  # blocks, threads a block
 
 UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = "utilization_percent", "memory_utilization_percent", "memory_used_mib"
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
@@ -40,93 +43,10 @@ METRICS = tuple(LABELS)
 MEAN, MEDIAN, MAX, ACTIVE = "mean", "median", "max", "active"
 STATISTICS = (MEAN, MEDIAN, MAX, ACTIVE)
 PLURAL = {MEAN: "means", MEDIAN: "medians", MAX: "peaks", ACTIVE: "active means"}
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """What of a GPU its bounds are made of; `missing` is why `sms` is not known, `source` where it is from."""
-
-    name: str | None = None
-    sms: int | None = None
-    max_warps: int | None = None
-    max_blocks: int | None = None
-    source: str = ""
-    missing: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a cell ran, where that was recorded. `duty` is the fraction of the time in which its kernel was on the GPU."""
-
-    duty: float | None = None
-    kernel_s: float | None = None
-    launch_interval_s: float | None = None
-    launches: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GpuLog:
-    """What was sampled of one GPU: equally long columns by metric, in the order of time; `at_work` marks active samples.
-
-    `source` is what sampled it.
-    """
-
-    source: str
-    gpu: str
-    columns: Mapping[str, Samples]
-    at_work: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        """How many samples there are."""
-        return len(self.at_work)
-
-
-@dataclass(frozen=True, slots=True)
-class GridCell:
-    """One run of one kernel: `place` is what messages call it. `missing` is metric → why it was not recorded."""
-
-    place: str
-    blocks: int
-    threads: int
-    logs: tuple[GpuLog, ...]
-    device: str | None = None
-    work: Work = Work()
-    missing: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def size(self) -> Size:
-        """Blocks, threads a block."""
-        return self.blocks, self.threads
-
-
-@dataclass(frozen=True, slots=True)
-class CellTable:
-    """One statistic of each metric, by cell. `label` names it: `peaks of 26 cells`."""
-
-    statistic: str
-    label: str
-    rows: Mapping[Size, Mapping[str, float]]
-
-    def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
-        """Return both metrics of the cells that have both."""
-        return {size: (row[x], row[y]) for size, row in self.rows.items() if x in row and y in row}
-
-
-@dataclass(frozen=True, slots=True)
-class KernelGrid:
-    """Every cell of one saved run; `notes` say what else is to be known of it."""
-
-    run: Run
-    cells: tuple[GridCell, ...]
-    chip: Chip
-    notes: tuple[str, ...] = ()
-
-
-def named(size: Size) -> str:
-    """Write a cell as a person does: `9632 × 1024`."""
-    return f"{size[0]} × {size[1]}"
-
-
+REPORT, SAMPLES = "gpu_metrics", "samples"
+UNTOUCHED = "stock-again"
+LARGEST = 1e12
+OFTEN = 3  # reasons of one kind that are written out
 # Name, SMs, warps an SM holds at most, blocks an SM holds at most. The first that matches.
 KNOWN: tuple[tuple[str, int, int, int], ...] = (
     (r"V100", 80, 64, 32),
@@ -145,12 +65,24 @@ KNOWN: tuple[tuple[str, int, int, int], ...] = (
 HOW = "give it with --sms"
 
 
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What of a GPU its bounds are made of; `missing` is why `sms` is not known, `source` where it is from."""
+
+    name: str | None = None
+    sms: int | None = None
+    max_warps: int | None = None
+    max_blocks: int | None = None
+    source: str = ""
+    missing: str | None = None
+
+
 def chip_of(name: str | None, sms: int | None = None) -> Chip:
     """Find a GPU by its name; `sms` is what the user gave, who knows better."""
     known = next(((number, warps, blocks) for pattern, number, warps, blocks in KNOWN if re.search(pattern, name or "")), None)
     if sms is not None:
-        warps, fits = known[1:] if known else (None, None)
-        return Chip(name, sms, warps, fits, source="as --sms says")
+        warps, blocks = known[1:] if known else (None, None)
+        return Chip(name, sms, warps, blocks, source="as --sms says")
     if name is None:
         return Chip(missing=f"no log names the GPU; {HOW}")
     if "MIG" in name:
@@ -158,68 +90,189 @@ def chip_of(name: str | None, sms: int | None = None) -> Chip:
     if known is None:
         two = ": an H100 has 132 or 114" if "H100" in name else ""
         return Chip(name, missing=f"how many SMs {name} has is not known here{two}; {HOW}")
-    count, warps, fits = known
-    return Chip(name, count, warps, fits, source="by its name")
+    return Chip(name, *known, source="by its name")
 
 
-# Samples and what they come to.
+@dataclass(frozen=True)
+class GridCell:
+    """One run of one kernel: `place` is what messages call it.
 
-
-def log_of(source: str, gpu: str, columns: Mapping[str, Samples]) -> GpuLog:
-    """Make a log of columns. Something runs where GRACT is above 0; utilisation shows it only where there is no GRACT, for it lags."""
-    length = len(next(iter(columns.values()), np.zeros(0)))
-    name = next((name for name in (GRACT, UTILIZATION) if name in columns and not np.isnan(columns[name]).all()), None)
-    works = columns[name] > 0 if name is not None else np.zeros(length, bool)  # NaN is not
-    at_work = np.zeros(length, bool)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], works, [False]])))
-    if edges.size:
-        starts, ends = edges[::2], edges[1::2]
-        longest = int((ends - starts).argmax())
-        at_work[starts[longest] : ends[longest]] = True
-    return GpuLog(source, gpu, dict(columns), at_work)
-
-
-def statistics(cell: GridCell, metric: str) -> dict[str, float]:
-    """Return mean, median and maximum over the whole log, and the mean over its active part (missing where nothing ran).
-
-    Empty, where no log has the metric; missing samples are left out.
+    `samples` has a column a metric, in the order of time. `work` is what the cell ran, where that was recorded: `duty` (the fraction of the
+    time in which its kernel was on the GPU), `kernel_s`, `launch_interval_s`, `launches`. `missing` is metric → why it was not recorded.
     """
-    log = next((log for log in cell.logs if metric in log.columns and not np.isnan(log.columns[metric]).all()), None)
-    if log is None:
-        return {}
-    known = ~np.isnan(log.columns[metric])
-    values, active = log.columns[metric][known], log.columns[metric][known & log.at_work]
-    result = {MEAN: float(values.mean()), MEDIAN: float(np.median(values)), MAX: float(values.max())}
-    return result | ({ACTIVE: float(active.mean())} if active.size else {})
+
+    place: str
+    blocks: int
+    threads: int
+    samples: pd.DataFrame
+    device: str | None = None
+    work: Mapping[str, float | None] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> Size:
+        """Blocks, threads a block."""
+        return self.blocks, self.threads
+
+    @cached_property
+    def active(self) -> slice:
+        """The longest stretch of samples in which something ran.
+
+        That shows in GRACT above 0; in utilisation only where there is no GRACT, for it lags. Empty where nothing ran.
+        """
+        name = next((name for name in (GRACT, UTILIZATION) if name in self.samples and self.samples[name].notna().any()), None)
+        works = np.zeros(len(self.samples), bool) if name is None else np.array(self.samples[name] > 0)  # NaN is not
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], works, [False]])))
+        stretches = [(end - start, -start) for start, end in edges.reshape(-1, 2)]
+        length, start = max(stretches, default=(0, -len(works)))
+        return slice(int(-start), int(length - start))
+
+    @cached_property
+    def figures(self) -> dict[str, float]:
+        """Mean, median and maximum of each metric over all samples, and the mean over the active part: `smact_active`.
+
+        Missing samples are left out; what has no sample is absent.
+        """
+        whole = self.samples.agg([MEAN, MEDIAN, MAX]) if len(self.samples) else pd.DataFrame()
+        active = self.samples.iloc[self.active].mean()
+        parts = {statistic: whole.loc[statistic] for statistic in whole.index} | {ACTIVE: active}
+        figures = {f"{metric}_{statistic}": float(values[metric]) for metric in self.samples for statistic, values in parts.items()}
+        return {name: value for name, value in figures.items() if not np.isnan(value)}
+
+    @property
+    def idle(self) -> tuple[int, int, int]:
+        """Samples before, in and after the active part."""
+        start, stop = self.active.start, self.active.stop
+        return start, stop - start, len(self.samples) - stop
 
 
-def idle(cell: GridCell) -> tuple[int, int, int]:
-    """Return the samples before, in and after the active part: by GRACT where a log has it, else of the log that has most."""
-    log = max(cell.logs, key=lambda log: (GRACT in log.columns, len(log)))
-    where = np.flatnonzero(log.at_work)
-    return (int(where[0]), where.size, len(log) - int(where[-1]) - 1) if where.size else (len(log), 0, 0)
+@dataclass(frozen=True)
+class KernelGrid:
+    """Every cell of one saved run; `notes` say what else is to be known of it."""
+
+    run: Run
+    cells: Sequence[GridCell]
+    chip: Chip
+    notes: Sequence[str] = ()
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Each figure by size, sizes in order; runs of equal size are one row, their mean. All columns are there."""
+        names = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
+        rows = pd.DataFrame([cell.figures for cell in self.cells], columns=names, dtype=float)
+        return rows.set_index(self.sizes).groupby(level=[0, 1]).mean()
+
+    @property
+    def sizes(self) -> pd.MultiIndex:
+        return pd.MultiIndex.from_tuples([cell.size for cell in self.cells], names=["blocks", "threads"])
+
+    def label(self, statistic: str) -> str:
+        """Name what a figure is of: `peaks of 26 cells`."""
+        return f"{PLURAL[statistic]} of {len(self.table)} cells"
+
+    def column(self, metric: str, statistic: str = ACTIVE) -> dict[Size, float]:
+        """Return a figure of the sizes that have it."""
+        figures = self.table[f"{metric}_{statistic}"].dropna()
+        return dict(zip(figures.index.to_list(), map(float, figures), strict=True))
+
+    def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
+        """Return the active means of two metrics, of the sizes that have both."""
+        first, second = self.column(x), self.column(y)
+        return {size: (first[size], second[size]) for size in first if size in second}
 
 
-def by_size(cells: Iterable[GridCell]) -> dict[Size, list[GridCell]]:
-    """Group the runs of one size; sizes in order."""
-    result: dict[Size, list[GridCell]] = defaultdict(list)
-    for cell in cells:
-        result[cell.size].append(cell)
-    return dict(sorted(result.items()))
+def named(size: Size) -> str:
+    """Write a cell as a person does: `9632 × 1024`."""
+    return f"{size[0]} × {size[1]}"
 
 
-def table(cells: Iterable[GridCell], statistic: str) -> CellTable:
-    """Compute one statistic of every cell; runs of equal size are one cell, its statistic their mean."""
-    rows: dict[Size, dict[str, float]] = {}
-    for size, same in by_size(cells).items():
-        values = {metric: [statistics(cell, metric).get(statistic) for cell in same] for metric in METRICS}
-        known = {metric: [value for value in each if value is not None] for metric, each in values.items()}
-        rows[size] = {metric: float(np.mean(each)) for metric, each in known.items() if each}
-    return CellTable(statistic, f"{PLURAL[statistic]} of {len(rows)} cells", rows)
+def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGrid:
+    """Take the grid out of a run that was read, on the machine as it was found; what cannot be used is added to `refused`.
+
+    Raises: Refused, where no cell is left.
+    """
+    reporting = {cell.workload.partition(":")[0] for cell in run.cells if REPORT in cell.report}
+    if not reporting:
+        reasons = dict.fromkeys(cell.reason for cell in run.cells if cell.workload.startswith("gpu_grid") and cell.reason)
+        skipped = "".join(f" Its reason: {one_line(reason, 200)}" for reason in list(reasons)[:1])
+        raise Refused(f"{run.origin}: no cell of it reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{skipped}")
+    cells: list[tuple[GridCell, Chip]] = []
+    notes: list[str] = []
+    others = 0
+    lost: dict[str, list[str]] = defaultdict(list)
+    for cell in run.cells:
+        if cell.workload.partition(":")[0] not in reporting:
+            continue
+        if cell.tweakset not in {run.baseline, UNTOUCHED}:
+            others += 1
+        elif cell.outcome != "measured":
+            lost[f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}"].append(cell.id)
+        else:
+            try:
+                cells.append(_cell(cell, run, sms))
+            except Unreadable as error:
+                refused.append(one_line(error))
+    refused += [f"{run.origin}: {first_few(ids, OFTEN)} {reason}." for reason, ids in lost.items()]
+    if not cells:
+        raise Refused(f"{run.origin}: no cell of a GPU grid was measured in it{f'; {refused[-1]}' if refused else '.'}")
+    if others:
+        notes.append(f"{others} cells under tweak sets or monitors are left out: only the untouched machine is looked at")
+    chip = cells[0][1]
+    if len({(other.name, other.sms) for _, other in cells}) > 1:
+        names = ", ".join(dict.fromkeys(str(other.name) for _, other in cells))
+        notes.append(f"the GPU is not the same in all cells: {names}")
+        chip = replace(chip, sms=None, missing="cells ran on different GPUs")
+    missing = dict.fromkeys(f"{metric} was not recorded: {reason}" for cell, _ in cells for metric, reason in cell.missing.items())
+    return KernelGrid(run, sorted((cell for cell, _ in cells), key=lambda cell: cell.size), chip, (*notes, *missing))
 
 
-def spread(cells: Iterable[GridCell], metric: str) -> float | None:
-    """Return by how much the active means of runs of one size differ at most; None where each size ran once."""
-    groups = [[statistics(cell, metric).get(ACTIVE) for cell in same] for same in by_size(cells).values()]
-    known = [[value for value in group if value is not None] for group in groups]
-    return max((max(values) - min(values) for values in known if len(values) > 1), default=None)
+def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
+    place = f"{cell.id}.report.{REPORT}"
+    entries = cell.report.get(REPORT, ())
+    if len(entries) != 1:
+        raise Unreadable(f"{run.origin}: {place} has {len(entries)} entries where one belongs; measure again.")
+    about = Fields(entries[0], run.origin, place)
+    sizes = Fields(run.workloads[cell.workload].params, run.origin, cell.workload)
+    for name in ("blocks", "threads"):
+        if sizes.whole(name) < 1:
+            sizes.refuse(f"has {name} = 0, and a kernel has one at least")
+    device = about.optional_text("device")
+    chip = chip_of(device, sms)
+    if sms is None and about.has("sms"):
+        chip = replace(chip, name=device, sms=about.whole("sms") or None, source="as the run recorded", missing=None)
+    if about.has("max_warps_per_sm"):
+        chip = replace(chip, max_warps=about.whole("max_warps_per_sm") or None)
+    work = {name: about.positive(name) if about.has(name) else None for name in ("kernel_s", "launch_interval_s", "launches")}
+    samples = _samples(cell.report.get(SAMPLES, ()), run.origin, cell.id)
+    missing = {key: one_line(reason, 120) for key, reason in about.optional_mapping("missing").items() if key not in samples}
+    if samples.empty:
+        reason = "; ".join(f"{key}: {text}" for key, text in missing.items()) or "let its cells last longer, or sample more often"
+        raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {reason}.")
+    work |= {"duty": about.up_to("duty", 1.0)}
+    return GridCell(cell.id, sizes.whole("blocks"), sizes.whole("threads"), samples, device, work, missing), chip
+
+
+def _samples(records: Sequence[Mapping[str, object]], origin: str, place: str) -> pd.DataFrame:
+    """Turn reported samples into columns, whether by columns or sample by sample; null is missing, and an empty metric is not there.
+
+    Raises: Unreadable, for a column that is not as long as the others and a value that is no number.
+    """
+    parts = []
+    for at, record in enumerate(records):
+        where = f"{place}.report.{SAMPLES}[{at}]"
+        known = {metric: record[metric] for metric in METRICS if metric in record}
+        listed = {metric: values if isinstance(values, list | tuple) else [values] for metric, values in known.items()}
+        lengths = {len(values) for values in listed.values()}
+        if len(lengths) > 1:
+            counts = ", ".join(map(str, sorted(lengths)))
+            raise Unreadable(f"{origin}: {where} has columns of {counts} samples; it was edited, measure again.")
+        parts.append(pd.DataFrame({name: [_value(one, f"{where}.{name}", origin) for one in each] for name, each in listed.items()}))
+    every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return every.dropna(axis="columns", how="all")
+
+
+def _value(value: object, place: str, origin: str) -> float:
+    number = float("nan") if value is None else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > LARGEST:
+        raise Unreadable(f"{origin}: {place} has {one_line(repr(value), 40)} where a finite number or null belongs; measure again.")
+    return float(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,18 +13,20 @@ from matplotlib.patches import Rectangle
 from analysis.plots.marks import ticks
 from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, body_width
 from analysis.plots.scene import NothingToDraw, some
-from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, house_style
+from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, draw_into, house_style
 
 from .answers import CLOSE_R2
 from .answers import RELATIONS as SENTENCES
-from .checks import limits
+from .findings import limits
 from .grid import ACTIVE, GRACT, LABELS, SMACT, SMOCC, UTILIZATION, named
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from .findings import Findings, FittedLine
-    from .grid import CellTable, Chip, Size
+    from .grid import KernelGrid, Size
 
     Looks = Mapping[int, Mapping[str, Any]]
 
@@ -39,20 +41,30 @@ MOST_ROWS, MOST_COLUMNS = 60, 16
 NAMED = 6
 
 
+def draw(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
+    """Draw every grid; return each picture's file, or why there is none. Raises: OSError."""
+    drawings: dict[str, Callable[[], Figure]] = {}
+    for at, findings in enumerate(grids, 1):
+        end = f"_{at}" if at > 1 else ""
+        drawings[f"gpu_metrics_grid{end}"] = partial(draw_grid, findings)
+        drawings[f"gpu_metrics_relations{end}"] = partial(draw_relations, findings)
+    return draw_into(folder, drawings)
+
+
 @house_style()
 def draw_grid(findings: Findings) -> Figure:
     """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
-    table = findings.tables[ACTIVE]
-    some(_metrics(table), "no cell has utilisation, SMACT or SMOCC")
+    grid = findings.grid
+    some(_metrics(grid), "no cell has utilisation, SMACT or SMOCC")
     odd, broken = set(findings.launches), {violation.size for violation in findings.bounds.violations}
-    blocks, threads = _sides(table)
+    blocks, threads = _sides(grid)
     if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
         raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells have no room on a page")
-    draw = partial(_maps, table=table, odd=odd, broken=broken)
+    draw = partial(_maps, grid=grid, odd=odd, broken=broken)
     tall = HEAD_IN + ROW * len(blocks) + BELOW
-    sections = [Section("While the kernel ran", tall, draw, f"mean of the active part ({table.label})")]
+    sections = [Section("While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})")]
     notes = [
-        "White: no such cell." * (len(table.rows) < len(blocks) * len(threads)),
+        "White: no such cell." * (len(grid.table) < len(blocks) * len(threads)),
         f"Framed in red: it launched another number of kernels than the others ({_names(odd)})." if odd else "",
         f"Struck through: a bound is broken ({_names(broken)})." if broken else "",
         "SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.",
@@ -75,17 +87,18 @@ def _names(sizes: set[Size]) -> str:
     return ", ".join(map(named, sorted(sizes)[:NAMED]))
 
 
-def _sides(table: CellTable) -> tuple[list[int], list[int]]:
-    return sorted({size[0] for size in table.rows}), sorted({size[1] for size in table.rows})
+def _sides(grid: KernelGrid) -> tuple[list[int], list[int]]:
+    blocks, threads = (sorted(set(grid.table.index.get_level_values(level))) for level in ("blocks", "threads"))
+    return blocks, threads
 
 
-def _metrics(table: CellTable) -> list[str]:
-    there = [metric for metric in HEADS if any(metric in row for row in table.rows.values())]
-    return [metric for metric in there if metric != GRACT or UTILIZATION not in there]
+def _metrics(grid: KernelGrid) -> list[str]:
+    known = [metric for metric in HEADS if grid.column(metric)]
+    return [metric for metric in known if metric != GRACT or UTILIZATION not in known]
 
 
-def _maps(sheet: Page, top: float, table: CellTable, odd: set[Size], broken: set[Size]) -> None:
-    metrics, (blocks, threads) = _metrics(table), _sides(table)
+def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set[Size]) -> None:
+    metrics, (blocks, threads) = _metrics(grid), _sides(grid)
     wide = (body_width() - GRID_LEFT - GRID_GAP * (len(metrics) - 1)) / len(metrics)
     points = SMALL if wide / len(threads) > 0.27 else SMALL - 1.5
     for at, metric in enumerate(metrics):
@@ -97,9 +110,9 @@ def _maps(sheet: Page, top: float, table: CellTable, odd: set[Size], broken: set
         axes.tick_params(length=0)
         axes.spines[:].set(visible=True, color=FAINT, linewidth=0.6)
         scale = SCALES.get(metric, 1.0)
-        values = np.array([[table.rows.get((many, few), {}).get(metric, np.nan) / scale for few in threads] for many in blocks])
+        values = grid.table[f"{metric}_{ACTIVE}"].unstack().to_numpy() / scale
         axes.imshow(values, cmap=SHADES, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        for size in table.rows:
+        for size in grid.table.index:
             row, column = blocks.index(size[0]), threads.index(size[1])
             value = float(values[row, column])
             if not np.isnan(value):
@@ -141,87 +154,86 @@ class Relation(NamedTuple):
 @house_style()
 def draw_relations(findings: Findings) -> Figure:
     """Draw three relations above, SMACT over blocks below, all of one table. Raises: NothingToDraw."""
-    table = findings.tables[ACTIVE]
+    grid = findings.grid
     fits = {(one.x, one.y.rpartition(" ")[2]): one for one in findings.lines}
-    pairs = [pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if table.pairs(*pair)]
+    pairs = [pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if grid.pairs(*pair)]
     relations = [Relation(*pair, fits.get(pair)) for pair in pairs]
-    course = any(SMACT in row for row in table.rows.values()) and len({size[0] for size in table.rows}) > 1
+    blocks, threads = _sides(grid)
+    course = bool(grid.column(SMACT)) and len(blocks) > 1
     every = [*zip(COLOURS, MARKERS, strict=True), (INK, "P")]
-    threads = enumerate(sorted({size[1] for size in table.rows}))
-    looks = {thread: dict(zip(("color", "marker"), every[at % len(every)], strict=True)) for at, thread in threads}
+    looks = {thread: dict(zip(("color", "marker"), every[at % len(every)], strict=True)) for at, thread in enumerate(threads)}
     legend = [
         Entry(f"{number} thread{'' if number == 1 else 's'}", {**look, "markersize": 5, "linestyle": "none"})
         for number, look in looks.items()
     ]
     sections = []
     if relations:
-        sections.append(RELATIONS.section("", relations, partial(_relation, table=table, looks=looks), grid="both", most={"x": 4, "y": 4}))
+        sections.append(RELATIONS.section("", relations, partial(_relation, grid=grid, looks=looks), grid="both", most={"x": 4, "y": 4}))
     if course:
-        sections.append(COURSES.section("", ["SMACT over blocks"], partial(_course, chip=findings.grid.chip, table=table, looks=looks)))
+        sections.append(COURSES.section("", ["SMACT over blocks"], partial(_course, grid=grid, looks=looks)))
     some(sections, "no cell has two of utilisation, GRACT, SMACT and SMOCC")
-    spec = Spec(_relations_lead(findings, relations, table), sections, legend, [f"Figures: {table.label}."])
+    spec = Spec(_relations_lead(findings, relations), sections, legend, [f"Figures: {grid.label(ACTIVE)}."])
     return _laid_out(findings, RELATIONS_TITLE, spec)
 
 
-def _relations_lead(findings: Findings, relations: Sequence[Relation], table: CellTable) -> str:
+def _relations_lead(findings: Findings, relations: Sequence[Relation]) -> str:
     words = []
     for one in relations:
-        values = [value for value, _ in table.pairs(one.x, one.y).values()]
+        values = [value for value, _ in findings.grid.pairs(one.x, one.y).values()]
         if max(values) - min(values) < SAME * one.scale:
             words.append(f"{LABELS[one.x]} hardly differs from kernel to kernel")
         elif one.line is not None and one.line.r2 is not None:
             words.append(SENTENCES[one.line.x, one.line.y][one.line.r2 < CLOSE_R2])
-    said = "; ".join(words)
+    relation = "; ".join(words)
     courses = [course for course in findings.courses if course.metric == SMACT]
     dips = sum(course.dip is not None for course in courses)
     fall = f"More blocks do not always keep more SMs busy: SMACT falls on the way at {dips} of {len(courses)} block sizes"
     sentences = [
-        said[:1].upper() + said[1:],
+        relation[:1].upper() + relation[1:],
         fall if dips else "SMACT never falls with more blocks" if courses else "",
         "A dot is a kernel, its colour the threads of a block.",
     ]
     return ". ".join(filter(None, sentences))
 
 
-def _relation(panel: SmallPanel, one: Relation, table: CellTable, looks: Looks) -> None:
+def _relation(panel: SmallPanel, one: Relation, grid: KernelGrid, looks: Looks) -> None:
     """Draw on the whole scale of both metrics: what hardly differs must look so."""
-    axes, there = panel.axes, table.pairs(one.x, one.y)
+    axes, pairs = panel.axes, grid.pairs(one.x, one.y)
     names = {metric: head.lower() if metric == UTILIZATION else head for metric, head in HEADS.items()}
     up = f"{HEADS[one.y]}, %" if one.scale > 1 else HEADS[one.y]
     axes.set(xlabel=names[one.x], ylabel=up, xlim=(-0.03 * one.scale, 1.05 * one.scale), ylim=(-0.03 * one.scale, 1.05 * one.scale))
     r2 = f"R² {one.line.r2:.3f}" if one.line is not None and one.line.r2 is not None else "no line"
     panel.head(f"{HEADS[one.y]} on {names[one.x].partition(',')[0]}: {r2}", back=0.45)
     if one.line is not None and one.line.slope is not None and one.line.intercept is not None:
-        span = np.array([end(value for value, _ in there.values()) for end in (min, max)])
+        span = np.array([end(value for value, _ in pairs.values()) for end in (min, max)])
         axes.plot(span, one.line.slope * span + one.line.intercept, color=FAINT, linewidth=1.6, zorder=1)
     for threads, look in looks.items():
-        dots = np.array([both for size, both in there.items() if size[1] == threads])
+        dots = np.array([both for size, both in pairs.items() if size[1] == threads])
         if dots.size:
             axes.plot(dots[:, 0], dots[:, 1] * one.scale, linestyle="none", markersize=4, markeredgewidth=0, alpha=0.85, zorder=3, **look)
 
 
-def _course(panel: SmallPanel, title: str, chip: Chip, table: CellTable, looks: Looks) -> None:
+def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> None:
     """Draw SMACT over blocks, below the bound that the number of SMs puts on it; no line where much lies between."""
-    axes = panel.axes
+    axes, chip, (blocks, _) = panel.axes, grid.chip, _sides(grid)
     panel.head(title, back=0.1)
     for threads, look in looks.items():
         points: list[tuple[int, float]] = []
-        for size, row in sorted(table.rows.items()):
-            if size[1] == threads and SMACT in row:
-                points += [(size[0], float("nan"))] if points and size[0] > FAR * points[-1][0] else []
-                points.append((size[0], row[SMACT]))
+        for (many, number), value in grid.column(SMACT).items():
+            if number == threads:
+                points += [(many, float("nan"))] if points and many > FAR * points[-1][0] else []
+                points.append((many, value))
         axes.plot([many for many, _ in points], [value for _, value in points], markersize=4, markeredgewidth=0, linewidth=1.1, **look)
-    blocks, _ = _sides(table)
     if chip.sms is not None:
         fine = np.unique(np.round(np.geomspace(blocks[0], blocks[-1], FINE)).astype(int))
-        most = [limit.smact for many in fine if (limit := limits((int(many), 1), chip)) is not None]
+        most = [limit[0] for many in fine if (limit := limits((int(many), 1), chip)) is not None]
         axes.plot(fine, most, color=QUIET, linestyle="--", linewidth=1.0, zorder=2)
         axes.text(blocks[-1], 1.03, f"bound: min(b, {chip.sms}) / {chip.sms}", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="blocks", ylabel="SMACT", ylim=(-0.03, 1.18))
-    kept: list[int] = []  # numbers that can be written below the axis without touching
+    shown: list[int] = []  # numbers that can be written below the axis without touching
     for many in blocks:
-        kept += [many] if not kept or many >= 1.7 * kept[-1] else []
-    ticks(axes, "x", kept, lambda value: f"{value:.0f}")
+        shown += [many] if not shown or many >= 1.7 * shown[-1] else []
+    ticks(axes, "x", shown, lambda value: f"{value:.0f}")
     axes.tick_params(axis="x", rotation=30)
     axes.grid(visible=True)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from analysis.load import load
+from analysis.studies.gpu.findings import Findings, findings_of
+from analysis.studies.gpu.grid import grid_of
 from tests.synthetic import Arm, Made, saved_run
 
 SMS = 132
+
+
+def read_grids(path: Path) -> tuple[list[Findings], list[str]]:
+    """Read a saved run's grid, with what was refused of it."""
+    refused: list[str] = []
+    return [findings_of(grid_of(load(path), refused))], refused
 
 
 def saved_grid(sizes: Mapping[tuple[int, int], Mapping[str, Any]], *, blocks: int = 2, arms: Sequence[str] = ("stock",)) -> dict[str, Any]:

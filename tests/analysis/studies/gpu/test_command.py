@@ -11,9 +11,8 @@ import pytest
 from analysis.__main__ import main
 from analysis.plots.scene import NothingToDraw
 from analysis.studies.gpu import pictures as gpu_metrics
-from analysis.studies.gpu.sources import read_grids
 from tests.analysis.plots.reading import faults, said
-from tests.analysis.studies.gpu.made import fitting, saved_grid
+from tests.analysis.studies.gpu.made import fitting, read_grids, saved_grid
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -44,7 +43,7 @@ def test_json_says_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["gpu-metrics", str(path), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["grids"]
     assert len(found["cells"]) == 6
-    assert found["cells"][0]["metrics"]["smact"]["max"] == pytest.approx(0.99 / 132)
+    assert found["cells"][0]["figures"]["smact_max"] == pytest.approx(0.99 / 132)
     assert found["bounds"]["violations"] == []
     assert {one["y"] for one in found["lines"]} >= {"100 × gract", "smact", "smocc"}
     assert found["chip"]["sms"] == 132
@@ -54,7 +53,7 @@ def test_pictures_lie_within_their_page_and_name_run_gpu_and_the_odd_cell(tmp_pa
     sizes = {(blocks, threads): fitting(blocks) for blocks in (1, 66, 132) for threads in (32, 64)}
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_grid(sizes | {(30, 32): fitting(30) | {"launches": 8}})))
-    (found,) = read_grids([str(path)]).grids
+    ((found,), _) = read_grids(path)
     figures = {title: draw(found) for title, draw in PICTURES.items()}
     assert [faults(figure) for figure in figures.values()] == [[], []]
     for title, figure in figures.items():
@@ -66,7 +65,7 @@ def test_what_cannot_be_drawn_is_left_out_with_its_reason(tmp_path: Path, capsys
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_grid({(1, 32): {"dram": 0.5}})))
     with pytest.raises(NothingToDraw, match="utilisation"):
-        gpu_metrics.draw_grid(read_grids([str(path)]).grids[0])
+        gpu_metrics.draw_grid(read_grids(path)[0][0])
     assert main(["gpu-metrics", str(path), "--plot", str(tmp_path)]) == 0
     assert "gpu_metrics_grid: not drawn" in capsys.readouterr().out
 

@@ -5,66 +5,62 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.gpu.checks import bounds_of, limits
-from analysis.studies.gpu.findings import courses, fitted, lines, misled
-from analysis.studies.gpu.grid import (
-    ACTIVE,
-    GRACT,
-    MAX,
-    MEAN,
-    SMACT,
-    SMOCC,
-    UTILIZATION,
-    CellTable,
-    Chip,
-    GridCell,
-    Work,
-    chip_of,
-    idle,
-    log_of,
-    statistics,
-    table,
-)
+from analysis.load import from_json
+from analysis.studies.gpu.findings import FittedLine, bounds_of, courses, findings_of, fitted, limits, misled
+from analysis.studies.gpu.grid import GRACT, MAX, SMACT, SMOCC, UTILIZATION, Chip, GridCell, KernelGrid, chip_of
+from tests.synthetic import saved_run
 
 A100 = Chip("A100", 108, 64, 32)
 shares = st.floats(0, 1, allow_nan=False)
 
 
 def cell(blocks: int = 128, threads: int = 32, duty: float | None = None, **columns: list[float]) -> GridCell:
-    arrays = {name: np.array(values, float) for name, values in columns.items()}
-    return GridCell(f"{blocks}.{threads}", blocks, threads, (log_of("made", "GPU 0", arrays),), work=Work(duty=duty))
+    return GridCell(f"{blocks}.{threads}", blocks, threads, pd.DataFrame(columns, dtype=float), work={"duty": duty})
+
+
+RUN = from_json(saved_run(), "made.json")
+LINE = FittedLine("x", "y", "made", 0)
+
+
+def grid(*cells: GridCell) -> KernelGrid:
+    return KernelGrid(RUN, cells, A100)
+
+
+def grid_of_rows(rows: dict[tuple[int, int], dict[str, float]]) -> KernelGrid:
+    """Cells of one sample each."""
+    return grid(*(cell(blocks, threads, None, **{name: [value] for name, value in row.items()}) for (blocks, threads), row in rows.items()))
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.lists(st.integers(-1000, 1000), min_size=3, unique=True))
 def test_a_line_is_found_where_there_is_one(slope: float, intercept: float, right: list[int]) -> None:
-    found = fitted(right, [slope * x + intercept for x in right])
-    assert not isinstance(found, str)
-    assert found[0] == pytest.approx(slope, abs=1e-6)
-    assert found[1] == pytest.approx(intercept, abs=1e-6)
+    found = fitted(LINE, right, [slope * x + intercept for x in right])
+    assert found.slope == pytest.approx(slope, abs=1e-6)
+    assert found.intercept == pytest.approx(intercept, abs=1e-6)
     if abs(slope) > 1e-3:
-        assert found[2] == pytest.approx(1, abs=1e-6)
+        assert found.r2 == pytest.approx(1, abs=1e-6)
 
 
 @given(st.lists(st.tuples(shares, shares), min_size=3, max_size=40))
 def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(points: list[tuple[float, float]]) -> None:
     """R² is the squared correlation, from 0 to 1; the line goes through the middle of the points."""
     x, y = np.array(points).T
-    found = fitted(list(x), list(y))
-    if isinstance(found, str):
+    found = fitted(LINE, list(x), list(y))
+    if found.slope is None or found.intercept is None:
         assert float(np.ptp(x)) < 1e-5
     elif np.ptp(x) > 1e-3 and np.ptp(y) > 1e-3:
-        assert found[2] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, abs=1e-6)
-        assert found[0] * x.mean() + found[1] == pytest.approx(y.mean(), abs=1e-9)
+        assert found.r2 == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, abs=1e-6)
+        assert found.slope * x.mean() + found.intercept == pytest.approx(y.mean(), abs=1e-9)
 
 
 def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
-    few = CellTable(MAX, "made", {(1, 1): {SMACT: 0.1, SMOCC: 0.1}, (2, 1): {SMACT: 0.2, SMOCC: 0.1}})
-    same = CellTable(MAX, "made", {(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
-    for line in (lines(few)[2], lines(same)[0]):
+    few = grid_of_rows({(1, 1): {GRACT: 1.0, SMACT: 0.1, SMOCC: 0.1}, (2, 1): {GRACT: 1.0, SMACT: 0.2, SMOCC: 0.1}})
+    same = grid_of_rows({(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
+    for line in (findings_of(few).lines[2], findings_of(same).lines[0]):
         assert line.slope is None
         assert line.missing
 
@@ -72,25 +68,26 @@ def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
 @given(st.lists(st.one_of(shares, st.just(math.nan)), min_size=1, max_size=50))
 def test_statistics_leave_missing_samples_out(values: list[float]) -> None:
     known = [value for value in values if not math.isnan(value)]
-    found = statistics(cell(gract=values), GRACT)
-    assert (found == {}) == (not known)
+    one = cell(gract=values)
+    assert (one.figures == {}) == (not known)
     if known:
-        assert found[MEAN] == pytest.approx(np.mean(known))
-        assert found[MAX] == max(known)
-        assert (ACTIVE in found) == any(value > 0 for value in known)
-    assert sum(idle(cell(gract=values))) == len(values)
+        assert one.figures["gract_mean"] == pytest.approx(np.mean(known))
+        assert one.figures["gract_max"] == max(known)
+        assert ("gract_active" in one.figures) == any(value > 0 for value in known)
+    assert sum(one.idle) == len(values)
 
 
 def test_the_active_part_is_the_longest_stretch_in_which_something_ran() -> None:
     """6 % is what ran before; then two idle samples, four of work, one idle."""
     one = cell(gract=[0.06, 0, 0, 0.5, 1, 1, 1, 0])
-    assert idle(one) == (3, 4, 1)
-    assert statistics(one, GRACT)[ACTIVE] == pytest.approx(3.5 / 4)
+    assert one.idle == (3, 4, 1)
+    assert one.figures["gract_active"] == pytest.approx(3.5 / 4)
 
 
 def test_runs_of_one_size_are_one_cell() -> None:
-    both = table([cell(smact=[0.2, 0.2], gract=[1, 1]), cell(smact=[0.4, 0.4], gract=[1, 1])], MAX)
-    assert both.rows[128, 32][SMACT] == pytest.approx(0.3)
+    both = grid(cell(smact=[0.2, 0.2], gract=[1, 1]), cell(smact=[0.4, 0.4], gract=[1, 1]))
+    assert both.column(SMACT, MAX) == {(128, 32): pytest.approx(0.3)}
+    assert findings_of(both).spread == {SMACT: pytest.approx(0.2)}
 
 
 REACHED = {
@@ -107,7 +104,7 @@ def test_a_kernel_reaches_no_more_sms_and_warps_than_its_size_has() -> None:
     for size, reached in REACHED.items():
         most = limits(size, A100)
         assert most is not None
-        assert (most.smact, most.smocc) == pytest.approx(reached)
+        assert most[:2] == pytest.approx(reached)
 
 
 BROKEN: list[tuple[dict[str, list[float]], str, int]] = [
@@ -133,15 +130,15 @@ def test_what_keeps_the_bounds_breaks_none(blocks: int, threads: int, parts: lis
     most = limits((blocks, threads), A100)
     assert most is not None
     gract = [duty for _ in parts]
-    smact = [most.smact * duty * one for one, _, _ in parts]
-    smocc = [min(value * most.smocc_per_smact, most.smocc * duty) * two for value, (_, two, _) in zip(smact, parts, strict=True)]
+    smact = [most[0] * duty * one for one, _, _ in parts]
+    smocc = [min(value * most[2], most[1] * duty) * two for value, (_, two, _) in zip(smact, parts, strict=True)]
     found = bounds_of([cell(blocks, threads, duty, gract=gract, smact=smact, smocc=smocc)], A100)
-    assert found.violations == ()
+    assert found.violations == []
 
 
 def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
     found = bounds_of([cell(54, 32, gract=[0.3, math.nan], smact=[0.302, 0.4], smocc=[math.nan, math.nan])], A100)
-    assert found.violations == ()
+    assert found.violations == []
     assert found.tested["SMACT ≤ GRACT"] == (1, 1)
     assert "bounds of SMOCC" in found.untested
 
@@ -165,15 +162,15 @@ def test_utilisation_and_smact_are_counted_by_cell() -> None:
         (3, 1): {UTILIZATION: 99.0, GRACT: 0.99, SMACT: 0.9, SMOCC: 0.05},
         (4, 1): {UTILIZATION: 50.0, GRACT: 0.5, SMACT: 0.1, SMOCC: 0.05},
     }
-    one = misled(CellTable(MAX, "made", rows))
+    one = misled(grid_of_rows(rows))
     assert one is not None
     assert (one.cells, one.busy, one.busy_low_smact, one.busy_low_smocc, one.example) == (4, 3, 2, 2, (1, 1))
-    assert misled(CellTable(MAX, "made", {(1, 1): {SMACT: 0.5}})) is None
+    assert misled(grid_of_rows({(1, 1): {SMACT: 0.5}})) is None
 
 
 def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
     values = {1: 0.1, 2: 0.3, 4: 0.295, 8: 0.2, 16: 0.9}
-    (course,) = courses(CellTable(MAX, "made", {(blocks, 32): {SMACT: value} for blocks, value in values.items()}))
+    (course,) = courses(grid_of_rows({(blocks, 32): {GRACT: 1.0, SMACT: value} for blocks, value in values.items()}))
     assert course.dip == (2, 0.3, 8, 0.2)
     assert [fall[:2] for fall in course.falls] == [(4, 8)]  # .005 is rounding and noise
 

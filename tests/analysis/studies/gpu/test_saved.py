@@ -9,50 +9,52 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.gpu.grid import ACTIVE, SMACT, UTILIZATION
-from analysis.studies.gpu.sources import Sources, read_grids
-from tests.analysis.studies.gpu.made import SMS, fitting, saved_grid
+from analysis.studies.gpu.grid import SMACT, UTILIZATION
+from tests.analysis.studies.gpu.made import SMS, fitting, read_grids, saved_grid
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.gpu.findings import Findings
 
 
 RUNS = Path(__file__).parents[4] / "data/runs"
 SIZES = {(blocks, 32): fitting(blocks) for blocks in (1, 33, 66, 131, 132, 264)}
 
 
-def read(folder: Path, saved: dict[str, Any]) -> Sources:
+def read(folder: Path, saved: dict[str, Any]) -> tuple[Findings, list[str]]:
     (folder / "run.json").write_text(json.dumps(saved))
-    return read_grids([str(folder / "run.json")])
+    ((found,), refused) = read_grids(folder / "run.json")
+    return found, refused
 
 
 def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
     """min(b, 132) / 132 × .99, which is what was made."""
-    (found,) = read(tmp_path, saved_grid(SIZES)).grids
+    found, _ = read(tmp_path, saved_grid(SIZES))
     assert found.grid.chip.sms == SMS
     assert len(found.grid.cells) == 2 * len(SIZES)
     assert found.predictions.near == len(SIZES)
     ranges = {one.size[0]: (one.least, one.most) for one in found.predictions.cells}
     assert ranges[66] == pytest.approx((0.5 * 0.99, 0.5 * 0.99))
     assert ranges[264] == pytest.approx((0.99, 0.99))
-    assert found.bounds.violations == ()
+    assert found.bounds.violations == []
     assert any(bound.startswith("mean") for bound in found.bounds.tested)
 
 
 def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> None:
     """An H200 of 132 SMs: 133 blocks of 1024 threads make SMACT .505, between 133 / (132 × 2) and 1. All eight sizes fit."""
-    (found,) = read_grids([str(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")]).grids
+    ((found,), _) = read_grids(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")
     assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
     seen = {one.size: one for one in found.predictions.cells}
     assert seen[133, 1024].observed == pytest.approx(0.505, abs=0.001)
     assert (seen[133, 1024].least, seen[133, 1024].most) == pytest.approx((133 / 264, 1), abs=0.002)
     assert seen[8192, 1024].observed == pytest.approx(8192 / (132 * 63), abs=0.003)
-    assert found.bounds.violations == ()
-    assert min(row[UTILIZATION] for row in found.tables[ACTIVE].rows.values()) > 99
+    assert found.bounds.violations == []
+    assert min(found.grid.column(UTILIZATION).values()) > 99
 
 
 def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, saved_grid({(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}})).grids
+    found, _ = read(tmp_path, saved_grid({(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}}))
     off = {one.size[0]: one.off for one in found.predictions.cells}
     assert off[66] == pytest.approx(0.4 - 0.5 * 0.99)
     assert off[133] == 0
@@ -62,8 +64,8 @@ def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -
 def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Path) -> None:
     """No GPM: utilisation alone, and nothing is made of what is not there."""
     only = {"utilization_percent": 100.0, "gract": [None] * 6, "smact": [None] * 6, "missing": {"smact": "no GPM on this GPU"}}
-    (found,) = read(tmp_path, saved_grid({(1, 32): only, (2, 32): only})).grids
-    assert all(SMACT not in row for row in found.tables[ACTIVE].rows.values())
+    found, _ = read(tmp_path, saved_grid({(1, 32): only, (2, 32): only}))
+    assert found.grid.column(SMACT) == {}
     assert any("no GPM" in note for note in found.grid.notes)
     assert found.misled is None
     assert "bounds of SMACT" in found.bounds.untested
@@ -73,12 +75,12 @@ def test_samples_told_one_by_one_are_read_as_well(tmp_path: Path) -> None:
     saved = saved_grid({(66, 32): fitting(66)})
     for one in saved["benchmarks"]:
         one["extra_info"]["report"]["samples"] = [{"t_monotonic_s": 1.0, "gract": 0.99, "smact": 0.5}, {"gract": 0.99, "smact": None}]
-    (found,) = read(tmp_path, saved).grids
-    assert found.tables[ACTIVE].rows[66, 32][SMACT] == 0.5
+    found, _ = read(tmp_path, saved)
+    assert found.grid.column(SMACT) == {(66, 32): 0.5}
 
 
 def test_only_the_untouched_machine_counts(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, saved_grid({(66, 32): fitting(66)}, arms=("stock", "stock-again", "nvidia_smi"))).grids
+    found, _ = read(tmp_path, saved_grid({(66, 32): fitting(66)}, arms=("stock", "stock-again", "nvidia_smi")))
     assert len(found.grid.cells) == 4
 
 
@@ -98,8 +100,7 @@ def test_a_damaged_cell_is_named_and_the_others_stand(tmp_path: Path, snapshot: 
     for name, damage in DAMAGED.items():
         saved = saved_grid(SIZES)
         damage(saved["benchmarks"][0]["extra_info"]["report"])
-        found = read(tmp_path, saved)
-        assert len(found.grids[0].grid.cells) == 2 * len(SIZES) - 1
-        (refused,) = found.refused
+        found, (refused,) = read(tmp_path, saved)
+        assert len(found.grid.cells) == 2 * len(SIZES) - 1
         messages[name] = refused.replace(f"{tmp_path}/", "")
     assert messages == snapshot
