@@ -10,6 +10,10 @@ the one best variance: it is the mean over variances, each weighted by how well 
 effects (the confidence distribution of the Q-profile, Viechtbauer, Stat. Med. 2007). With the best
 variance alone the interval holds too little: 87 % instead of 95 % at six runs that differ by 1 %.
 
+Runs of few blocks hardly know their own error, and those that seem surest by chance weigh most: of the
+mean's interval alone, up to 6 % of the resampled real runs without an effect would be called one. So p is
+the larger of that interval's and of the mean over the agreeing variances.
+
 Where runs are grouped (days on one machine), groups differ, too: two variances, estimated together.
 """
 
@@ -44,7 +48,8 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 class Estimate:
     """The effect over runs, on the scale of the effects (log gains).
 
-    mean, low, high, p: common to all runs, with its 95 % interval, and the two-sided p of there being none
+    mean, low, high: common to all runs, with its 95 % interval
+    p: two-sided, of there being no effect; never smaller than the interval's own
     error, df: the mean's standard error, and its degrees of freedom
     tau: standard deviation between runs, of groups and of runs within a group together
     tau_groups: the groups' share of it; 0 where runs are not grouped
@@ -78,8 +83,10 @@ def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence
     within = float(variance_between(gains, variances))
     if not is_grouped(groups):
         over = _summary(gains, variances, lambda values: values / (variances + within), len(gains) - 1, (0.0, within))
-        low, high = next_run(gains, variances)
-        return replace(over, next_low=min(low, over.low), next_high=max(high, over.high))
+        agreeing = agreement(gains, variances)
+        low, high = next_run(agreeing)
+        p = max(over.p, p_of_no_effect(agreeing))
+        return replace(over, p=p, next_low=min(low, over.low), next_high=max(high, over.high))
     labels = list(dict.fromkeys(groups))
     same = np.array([[float(one == other) for other in groups] for one in groups])
     between, within = _two_variances(gains, variances, same, within)
@@ -118,13 +125,22 @@ def _summary(gains: Floats, variances: Floats, weighted: Callable[[Floats], Floa
     )
 
 
-def next_run(effects: Floats, variances: Floats) -> tuple[float, float]:
-    """The 95 % interval of the true effect in another run.
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Variances between runs that agree with the effects, each as likely: with the mean under each, and its standard error.
 
     Of the true variance between runs, the weighted squares of the effects are distributed as chi-square; so each share of that
     distribution names a variance, and all of them together are what is known of it.
     """
-    from scipy.special import chdtri, ndtr
+
+    between: Floats
+    means: Floats
+    errors: Floats
+
+
+def agreement(effects: Floats, variances: Floats) -> Agreement:
+    """Find the variances between runs that agree with at least two effects; `variances` are the runs' own."""
+    from scipy.special import chdtri
 
     shares = (np.arange(AGREEMENTS) + 0.5) / AGREEMENTS
     squares = chdtri(len(effects) - 1, shares)
@@ -142,8 +158,23 @@ def next_run(effects: Floats, variances: Floats) -> tuple[float, float]:
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     between = (low + high) / 2
     _, means, total = at(between)
-    scales = np.sqrt(between + 1 / total)
-    return _quantile(means, scales, ALPHA / 2, ndtr), _quantile(means, scales, 1 - ALPHA / 2, ndtr)
+    return Agreement(between, means, 1 / np.sqrt(total))
+
+
+def next_run(agreeing: Agreement) -> tuple[float, float]:
+    """The 95 % interval of the true effect in another run."""
+    from scipy.special import ndtr
+
+    scales = np.sqrt(agreeing.between + agreeing.errors**2)
+    return _quantile(agreeing.means, scales, ALPHA / 2, ndtr), _quantile(agreeing.means, scales, 1 - ALPHA / 2, ndtr)
+
+
+def p_of_no_effect(agreeing: Agreement) -> float:
+    """The two-sided p of there being no effect in general (a generalised p-value: Iyer, Wang and Mathew, JASA 2004)."""
+    from scipy.special import ndtr
+
+    below = float(ndtr(-agreeing.means / agreeing.errors).mean())
+    return min(1.0, 2 * min(below, 1 - below))
 
 
 def _quantile(means: Floats, scales: Floats, share: float, normal: Callable[[Floats], Floats]) -> float:
