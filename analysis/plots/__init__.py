@@ -22,29 +22,14 @@ if TYPE_CHECKING:
 
 # Without a home that can be written matplotlib keeps its fonts' cache in a temporary folder: no news to whoever asked for a picture.
 logging.getLogger("matplotlib").addFilter(lambda _: False)
-READ_SIDE = Path(__file__).parents[1]
-ALTERNATION = "analysis.plots.alternation"  # which no matrix has, and need not load
-
-
-@cache
-def rooms() -> tuple[str, ...]:
-    """The modules that have pictures, found without loading them."""
-    paths = [path for where in ("plots/*.py", "studies/*/pictures*.py") for path in READ_SIDE.glob(where)]
-    paths = [path for path in paths if "\n@picture(" in path.read_text(encoding="utf-8")]
-    return tuple(sorted(".".join(("analysis", *path.relative_to(READ_SIDE).with_suffix("").parts)) for path in paths))
-
-
-def _may_have(run: Run, room: str) -> bool:
-    """Whether a run may have a picture of a module; asked before the module is loaded."""
-    if room == ALTERNATION:
-        return run.design.kind != "matrix"
-    _, _, study, *_ = room.split(".")
-    return not room.startswith("analysis.studies.") or study in studies.names_of(run)
+STUDIES = Path(__file__).parents[1] / "studies"
+OF_ANY_RUN = ("effects", "runs", "sampled")
+ALTERNATION = "alternation"  # which no matrix has, and need not load
 
 
 def pictures() -> dict[str, Picture]:
     """Find every picture that is drawn from a scene, by name, in the order in which a reader wants them."""
-    return _in(rooms())
+    return _loaded((*OF_ANY_RUN, ALTERNATION), tuple(sorted(path.name for path in STUDIES.iterdir())))
 
 
 def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
@@ -53,9 +38,11 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
     kinds = {run.design.kind for run in runs}
     reported = {name for run in runs for cell in run.cells for name in cell.report}
     monitored = {run.is_monitored for run in runs}
+    general = (*OF_ANY_RUN, ALTERNATION) if kinds - {"matrix"} else OF_ANY_RUN
+    candidates = _loaded(general, tuple(sorted({name for run in runs for name in studies.names_of(run)})))
     return {
         name: picture
-        for name, picture in _in(tuple(room for room in rooms() if any(_may_have(run, room) for run in runs))).items()
+        for name, picture in candidates.items()
         if kinds & (picture.DESIGNS or kinds)
         and reported >= picture.REPORTS
         and picture.MONITORED in {None, *monitored}
@@ -64,10 +51,13 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
 
 
 @cache
-def _in(rooms: tuple[str, ...]) -> dict[str, Picture]:
+def _loaded(general: tuple[str, ...], of_studies: tuple[str, ...]) -> dict[str, Picture]:
     from .style import Picture
 
-    every = [one for room in rooms for one in vars(import_module(room)).values() if isinstance(one, Picture)]
+    names = [f"{__name__}.{name}" for name in general]
+    for study in of_studies:
+        names += [f"analysis.studies.{study}.{path.stem}" for path in sorted((STUDIES / study).glob("pictures*.py"))]
+    every = [one for name in names for one in vars(import_module(name)).values() if isinstance(one, Picture)]
     return {picture.NAME: picture for picture in sorted(every, key=lambda one: one.ORDER)}
 
 

@@ -10,22 +10,23 @@ from itertools import accumulate, pairwise
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
-from matplotlib.patches import Rectangle
+import numpy as np
 
 from analysis.stats.effect import log_gains
 from analysis.terms import Cell, Comparison, Metric
-from analysis.wording import number, spoken, unsigned
+from analysis.wording import spoken, unsigned
 
 from .effects import UNTOUCHED, gain_with_interval
-from .labels import arm_labels, minus, room_for, time_unit, width_in
-from .marks import BANDED, Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
+from .labels import arm_labels, room_for, time_unit, width_in
+from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
 from .page import Page, Section, Spec, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 
-LEFT, STRIP, AIR, GAINS, AXIS = 0.75, 0.62, 0.06, 1.05, 0.40
+LEFT, STRIP, GAINS, AXIS = 0.75, 0.68, 1.05, 0.40
 MOST = 2  # processes whose steps are drawn: more look the same
 UNDER, FOUND = COLOURS[0], AGAIN
+BANDED = "#cfe0ee"  # an interval as an area
 
 
 class Switched(NamedTuple):
@@ -35,6 +36,17 @@ class Switched(NamedTuple):
     arm: str
     processes: tuple[Cell, ...]
     comparison: Comparison | None
+
+    @property
+    def finding(self) -> str:
+        """What the pairs say."""
+        if self.comparison is None:
+            return "Nothing was compared."
+        if self.comparison.primary is None:
+            return f"{spoken(self.comparison.verdict)}: {self.comparison.reason}"
+        pairs, processes = sum(len(cell.segments) // 2 for cell in self.processes), len(self.processes)
+        gain = gain_with_interval(self.comparison.primary).replace(" ", " % ", 1)
+        return f"{gain}: {spoken(self.comparison.verdict)}. {pairs} pairs in {processes} process{'' if processes == 1 else 'es'}."
 
 
 @picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
@@ -61,77 +73,56 @@ def switching(scene: Scene) -> Spec:
         margin_entry((result.comparison.margin for result in switched if result.comparison), "margin: ±{}"),
     ]
     lead = (
-        "Above: steps in the order they ran, a strip a process; both segments of a pair did the same work. Below: how much faster it was "
+        "Above: steps in the order they ran, a strip per process; both segments of a pair did the same work. Below: how much faster it was "
         f"{under}, pair by pair. {unseen} is not seen."
     )
     sections = []
     for result in switched:
         untouched = f" {UNTOUCHED}" if result.comparison and result.comparison.untouched else ""
-        tall = 0.26 + len(result.processes[:MOST]) * (STRIP + AIR) + 2 * AXIS + 0.3 + GAINS + 0.05
-        draw = partial(_switched, switched=result)
-        title = f"{result.panel.title} · {result.arm}{untouched}"
-        sections.append(Section(title, tall, draw, lines=[_finding(result)], run=result.panel.run))
+        tall = 0.25 + len(result.processes[:MOST]) * STRIP + 2 * AXIS + 0.3 + GAINS
+        title, draw = f"{result.panel.title} · {result.arm}{untouched}", partial(_switched, switched=result)
+        sections.append(Section(title, tall, draw, lines=[result.finding], run=result.panel.run))
     hidden = max(len(result.processes) for result in switched)
     notes = [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."] if hidden > MOST else []
     return Spec(lead, sections, legend, notes, "Monitors stopped and continued inside a process" if watched else "")
 
 
-def _finding(switched: Switched) -> str:
-    comparison = switched.comparison
-    if comparison is None:
-        return "Nothing was compared."
-    if comparison.primary is None:
-        return f"{spoken(comparison.verdict)}: {comparison.reason}"
-    processes = len(switched.processes)
-    pairs = sum(len(cell.segments) // 2 for cell in switched.processes)
-    text = f"{gain_with_interval(comparison.primary).replace(' ', ' % ', 1)}: {spoken(comparison.verdict)}. "
-    text += f"{pairs} pairs in {processes} process{'' if processes == 1 else 'es'}."
-    if comparison.carry_over is not None:
-        early, late, p = comparison.carry_over
-        text += f" First half of the segments {number(early)} %, second half {number(late)} % (carry-over: p {p:.2g})."
-    return minus(text)
-
-
 def _switched(sheet: Page, top: float, switched: Switched) -> None:
     cells = switched.processes[:MOST]
-    measured = [[segment for segment in cell.segments if segment.steps] for cell in cells]
-    every = sorted(wall for segments in measured for segment in segments for wall in segment.steps.wall_s)  # type: ignore[union-attr]  # it has steps
+    walls = [[wall for segment in cell.segments if segment.steps for wall in segment.steps.wall_s] for cell in cells]
+    every = sorted(wall for own in walls for wall in own)
     scale, unit = time_unit([statistics.median(every)])
     # Stalls would squash all other steps; they stand at the upper edge.
     low, high = every[0] * scale, every[max(0, math.ceil(0.98 * len(every)) - 1)] * scale
     room = 0.12 * (high - low) or 0.1 * high
-    longest = max(math.fsum(wall for segment in segments for wall in segment.steps.wall_s) for segments in measured)  # type: ignore[union-attr]  # as above
-    down = top + 0.2
-    sheet.text(LEFT, down - 0.03, f"step time, {unit}", va="bottom", fontsize=SMALL, color=QUIET)
+    ends: Style = {"xlim": (0, max(map(math.fsum, walls))), "ylim": (low - room, high + room)}
+    sheet.text(LEFT, top + 0.17, f"step time, {unit}", va="bottom", fontsize=SMALL, color=QUIET)
     for at, cell in enumerate(cells):
-        ends: Style = {"xlim": (0, longest), "ylim": (low - room, high + room)}
-        axes = sheet.axes(LEFT, down, body_width() - LEFT - 0.05, STRIP, most={"y": 3}, **ends)
+        down, last = top + 0.2 + STRIP * at, at == len(cells) - 1
+        axes = sheet.axes(LEFT, down, body_width() - LEFT - 0.05, STRIP - 0.06, most={"y": 3}, **ends)
         _strip(axes, cell, scale, high + room)
         style: Style = {"rotation": 90, "ha": "center", "va": "center", "fontsize": SMALL, "color": QUIET}
         sheet.text(LEFT - 0.48, down + STRIP / 2, f"process {cell.block}", **style)
-        down += STRIP + AIR
-        last = at == len(cells) - 1
         axes.tick_params(axis="x", labelbottom=last)
         axes.set_xlabel("time in steps, s" if last else "")
-    _pair_gains(sheet, down + AXIS + 0.3 - AIR, switched)
+    _pair_gains(sheet, top + 0.5 + STRIP * len(cells) + AXIS - 0.06, switched)
 
 
 def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
-    at = 0.0
+    begin = 0.0
     for segment in cell.segments:
         if segment.steps is None:
             continue
-        walls, settle = segment.steps.wall_s, segment.steps.warmup
+        walls, settle = np.array(segment.steps.wall_s), segment.steps.warmup
+        ends = begin + np.cumsum(walls)
         color = UNDER if segment.tweakset == cell.tweakset else FOUND
-        middles = [at + done - wall / 2 for done, wall in zip(accumulate(walls), walls, strict=True)]
-        heights = [min(wall * scale, highest) for wall in walls]
-        hollow: Style = {"markerfacecolor": "none", "markeredgecolor": color, "markersize": 2.2, "markeredgewidth": 0.5, "rasterized": True}
-        axes.plot(middles[:settle], heights[:settle], "o", **hollow)
-        axes.plot(middles[settle:], heights[settle:], "o", color=color, markersize=2.6, alpha=0.7, markeredgewidth=0, rasterized=True)
-        ends = [at + math.fsum(walls[:settle]), at + math.fsum(walls)]
-        level = statistics.median(walls[settle:]) * scale
-        axes.plot(ends, [level] * 2, color=color, linewidth=1.8, solid_capstyle="butt", zorder=3)
-        at = ends[1]
+        at, heights = ends - walls / 2, np.minimum(walls * scale, highest)
+        hollow: Style = {"markerfacecolor": "none", "markeredgecolor": color, "markersize": 2.2, "markeredgewidth": 0.5}
+        axes.plot(at[:settle], heights[:settle], "o", rasterized=True, **hollow)
+        axes.plot(at[settle:], heights[settle:], "o", color=color, markersize=2.6, alpha=0.7, markeredgewidth=0, rasterized=True)
+        level = [np.median(walls[settle:]) * scale] * 2
+        axes.plot([ends[settle - 1] if settle else begin, ends[-1]], level, color=color, linewidth=1.8, solid_capstyle="butt", zorder=3)
+        begin = float(ends[-1])
 
 
 def pair_gains(processes: Sequence[Cell], metric: Metric, baseline: str) -> list[list[float]]:
@@ -150,8 +141,8 @@ def pair_gains(processes: Sequence[Cell], metric: Metric, baseline: str) -> list
 def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
     comparison = switched.comparison
     metric = comparison.primary_metric if comparison else switched.panel.metric
-    processes = [[100 * gain for gain in gains] for gains in pair_gains(switched.processes, metric, switched.panel.run.baseline)]
-    every = [gain for gains in processes for gain in gains]
+    processes = pair_gains(switched.processes, metric, switched.panel.run.baseline)
+    every = [100 * gain for gains in processes for gain in gains]
     margin = comparison.margin if comparison else 0.0
     value, low, high = ends_of(comparison.primary if comparison else None, 100)
     reach = reach_of(((gain, None, None) for gain in every), max(150 * margin, 0.1), [low, high])
@@ -164,16 +155,14 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
         axes.axhline(value, color=UNDER, linewidth=1.2, zorder=1)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
     spots = range(1, len(every) + 1)
-    inside = [(spot, gain) for spot, gain in zip(spots, every, strict=True) if abs(gain) <= reach]
-    axes.plot([spot for spot, _ in inside], [gain for _, gain in inside], "D", color=INK, markersize=3.2, zorder=3, linestyle="none")
+    axes.plot(spots, [gain if abs(gain) <= reach else math.nan for gain in every], "D", color=INK, markersize=3.2, zorder=3)
     beyond(axes, spots, every, (-reach, reach), WRONG)
-    at = 0
-    for cell, gains in zip(switched.processes, processes, strict=True):
-        if at:
-            axes.axvline(at + 0.5, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
-        if len(switched.processes) > 1 and gains:
-            above(axes, at + 0.6, f"{'process ' if not at else ''}{cell.block}", ha="left")
-        at += len(gains)
+    begins = [0, *accumulate(map(len, processes))]
+    for cell, begin, end in zip(switched.processes, begins, begins[1:], strict=False):
+        if begin:
+            axes.axvline(begin + 0.5, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
+        if len(processes) > 1 and end > begin:
+            above(axes, begin + 0.6, str(cell.block) if begin else f"process {cell.block}", ha="left")
 
 
 LANE, HEAD = 0.26, 0.2
@@ -196,15 +185,23 @@ class Strip(NamedTuple):
     blocks: int
     lanes: Mapping[str, Sequence[Slice]]
 
+    @property
+    def summary(self) -> str:
+        """How many slices were slow, and how much of the time was measured."""
+        slices = [piece for lane in self.lanes.values() for piece in lane]
+        span_s, slow = max(piece.end_s for piece in slices), sum(piece.slowness > SLOW for piece in slices)
+        share = math.fsum(piece.end_s - piece.begin_s for piece in slices) / span_s
+        which = f"the most uneven of {self.blocks}; " if self.blocks > 1 else ""
+        return f"{which}{slow} of {len(slices)} slices slow; {unsigned(share)} of {span_s:.0f} s measured"
+
 
 @picture(29, "Arms taking turns in one block", DESIGNS=frozenset({"turns"}))
 def turns(scene: Scene) -> Spec:
     """Which arm had its slice when, how slow each slice was, and how much of the time was measured."""
     took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
     result = some(took, "no cells took turns (`--design=turns`), or the file does not say when")
-    names = list(dict.fromkeys(name for _, strip in result for name in strip.lanes))
-    labels, looks = arm_labels(scene.runs, names), looks_of(scene)
-    left = room_for(list(labels.values()), 1.75)
+    labels = arm_labels(scene.runs, dict.fromkeys(name for _, strip in result for name in strip.lanes))
+    left = room_for(labels.values(), 1.75)
     lead = (
         "A bar is a slice of a few steps; its height is their mean time, half a lane for the arm's median slice of this block. "
         "What slows all bars of a round alike is the machine, and falls on all arms; white between bars is switching."
@@ -212,9 +209,9 @@ def turns(scene: Scene) -> Spec:
     legend = [line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2), line("a round begins", FAINT, 0.8)]
     sections = []
     for panel, strip in result:
-        draw = partial(_lanes, left=left, strip=strip, looks=looks, labels=labels)
+        draw = partial(_lanes, left=left, strip=strip, looks=looks_of(scene), labels=labels)
         title, tall = f"{panel.title} · block {strip.block}", HEAD + LANE * len(strip.lanes) + 0.5
-        sections.append(Section(title, tall, draw, _summary(strip), run=panel.run))
+        sections.append(Section(title, tall, draw, strip.summary, run=panel.run))
     return Spec(lead, sections, legend)
 
 
@@ -244,31 +241,25 @@ def _slices(cell: Cell, begin_s: float) -> list[Slice]:
     return [Slice(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual) for at, walls in timed]
 
 
-def _summary(strip: Strip) -> str:
-    slices = [piece for lane in strip.lanes.values() for piece in lane]
-    span_s, slow = max(piece.end_s for piece in slices), sum(piece.slowness > SLOW for piece in slices)
-    share = math.fsum(piece.end_s - piece.begin_s for piece in slices) / span_s
-    which = f"the most uneven of {strip.blocks}; " if strip.blocks > 1 else ""
-    return f"{which}{slow} of {len(slices)} slices slow; {unsigned(share)} of {span_s:.0f} s measured"
-
-
 def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[str, Look], labels: Mapping[str, str]) -> None:
-    top += HEAD
     last_s = max(lane[-1].end_s for lane in strip.lanes.values())
     names = [labels[arm] for arm in strip.lanes]
-    axes = row_axes(sheet, top, left, names, LANE, right=0.05, xlim=(0, last_s), xlabel="time in the block, s")
+    axes = row_axes(sheet, top + HEAD, left, names, LANE, right=0.05, xlim=(0, last_s), xlabel="time in the block, s")
     begins = [min(piece.begin_s for piece in slices) for slices in zip(*strip.lanes.values(), strict=False)]
-    sheet.text(left - 0.1, top - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
+    sheet.text(left - 0.1, top + HEAD - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
-        axes.axvline(begin_s, color=FAINT, linewidth=0.8, zorder=0)
         if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
             above(axes, (begin_s + end_s) / 2, f"{at}")
-    for at, (arm, lane) in enumerate(strip.lanes.items()):
-        foot = at + 0.5
-        axes.axhline(foot, color=GRID, linewidth=0.6, zorder=0)
-        for piece in lane:
-            high, wide = ROOM * min(1.0, piece.slowness / 2), piece.end_s - piece.begin_s
-            # Not a bar of the axes: their limits stand, and need not be looked for with each of hundreds.
-            axes.add_artist(Rectangle((piece.begin_s, foot), wide, -high, color=looks[arm].color, linewidth=0))
-            if piece.slowness > SLOW:
-                axes.plot([piece.begin_s, piece.end_s], [foot - high] * 2, color=WRONG, linewidth=2, solid_capstyle="butt")
+    axes.vlines(begins, -0.5, len(names) - 0.5, color=FAINT, linewidth=0.8, zorder=0)
+    axes.hlines(np.arange(len(names)) + 0.5, 0, last_s, color=GRID, linewidth=0.6, zorder=0)
+    for foot, (arm, lane) in enumerate(strip.lanes.items()):
+        tops = {piece: foot + 0.5 - ROOM * min(1.0, piece.slowness / 2) for piece in lane}
+        corners = [
+            corner
+            for piece, high in tops.items()
+            for corner in ((piece.begin_s, foot + 0.5), (piece.begin_s, high), (piece.end_s, high), (piece.end_s, foot + 0.5))
+        ]
+        axes.fill(*zip(*corners, strict=True), color=looks[arm].color, linewidth=0, label=arm)
+        slow = [piece for piece in lane if piece.slowness > SLOW]
+        ends = [piece.begin_s for piece in slow], [piece.end_s for piece in slow]
+        axes.hlines([tops[piece] for piece in slow], *ends, color=WRONG, linewidth=2)

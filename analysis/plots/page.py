@@ -34,7 +34,7 @@ T = TypeVar("T")
 EDGE = 0.12
 TALLEST = 120.0  # inches that a sheet is high
 LINE, TEXT_LINE, LEGEND_LINE = 0.16, 0.175, 0.19  # inches: a line of small text, of text, of the legend
-HANDLE, APART = 0.45, 0.15  # inches: the mark of an entry of the legend, the space before the next
+HANDLE, APART = 0.34, 0.16  # inches: the mark of an entry of the legend, the space before the next
 ROUND = (1, 2, 5, 10)
 
 
@@ -181,8 +181,8 @@ class Page(NamedTuple):
             bbox_transform=self.inches + self.figure.dpi_scale_trans,
             borderaxespad=0,
             borderpad=0,
-            handlelength=0.3 * em,
-            handletextpad=(HANDLE - 0.3) * em,
+            handlelength=0.26 * em,
+            handletextpad=(HANDLE - 0.26) * em,
             columnspacing=APART * em,
             labelspacing=LEGEND_LINE * em - 1.16,  # less the height of the letters
         )
@@ -282,10 +282,10 @@ def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry
 
 
 def verdict_entries(
-    looks: Mapping[str, Mapping[str, Any]], there: Collection[str], words: Mapping[str, str] = MappingProxyType({})
+    looks: Mapping[str, Mapping[str, Any]], drawn: Collection[str], words: Mapping[str, str] = MappingProxyType({})
 ) -> list[Entry]:
     """Explain the verdicts that are there by their marks, in other `words` where a picture has them."""
-    return [Entry(words.get(name, spoken(name)), {"markersize": 6, **look}) for name, look in looks.items() if name in there]
+    return [Entry(words.get(name, spoken(name)), {"markersize": 6, **look}) for name, look in looks.items() if name in drawn]
 
 
 def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:

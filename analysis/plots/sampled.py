@@ -13,14 +13,14 @@ from analysis.telemetry import QUANTITIES, Quantity, Series
 from control.names import first_few
 
 from .labels import fitted, fitted_arms, joined
-from .marks import Axes, Style, dots, rounded, trailing_mean
+from .marks import Style, dots, rounded, trailing_mean
 from .page import Page, Section, Spec, body_width, fill, line
 from .scene import Panel, Scene, measured, panels_of, series_key, some
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 
 LEFT, TALL, GAP, TITLES, UNDER = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points of lines, above which they are drawn in pixels
-ABREAST, MOST_COLUMNS, MOST_ROWS, FEW_ROWS = 4, 8, 12, 6
+MOST_COLUMNS, MOST_ROWS, FEW_ROWS = 4, 12, 6
 SURE, MOST_NAMED = 0.05, 6
 NOTHING = 0.005  # in the quantity's unit: what never comes to more is 0
 TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: as DeepTweak drew it, and for cells of fewer than so many
@@ -44,9 +44,9 @@ class SampledColumn(NamedTuple):
     cells: Sequence[Series]
     traces: Mapping[Quantity, Mapping[str, Trace]]
 
-    def all(self) -> list[Trace]:
-        """Every trace of the workload."""
-        return [trace for arms in self.traces.values() for trace in arms.values()]
+    def of(self, quantity: Quantity) -> list[Trace]:
+        """Every trace of a quantity."""
+        return list(self.traces.get(quantity, {}).values())
 
 
 @picture(80, "Telemetry over time")
@@ -54,46 +54,40 @@ def telemetry(scene: Scene) -> Spec:
     """What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it."""
     sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
     every = some(sampled, scene.series_missing or "nothing was sampled beside the cells")
+    traces = {quantity: [trace for column in every for trace in column.of(quantity)] for quantity in QUANTITIES}
+    sampled_traces = {quantity: own for quantity, own in traces.items() if own}
+    flat = [quantity for quantity, own in sampled_traces.items() if all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in own)]
+    moving = [quantity for quantity in sampled_traces if quantity not in flat]
     differing = differences(every)
-    flat = [quantity for quantity in QUANTITIES if _is_zero(quantity, every)]
-    there = [quantity for quantity in QUANTITIES if quantity not in flat and any(quantity in column.traces for column in every)]
-    quantities = [quantity for quantity in there if any(quantity in where for where in differing)] or sorted(
-        there, key=lambda quantity: -_movement(quantity, every)
-    )
-    quantities = sorted(quantities[: MOST_ROWS if any(differing) else FEW_ROWS], key=QUANTITIES.index)
     most = sorted(range(len(every)), key=lambda at: -len(differing[at]))[:MOST_COLUMNS]
-    columns = [every[at] for at in sorted(most) if differing[at] or not any(differing)]
+    shown = [at for at in sorted(most) if differing[at] or not any(differing)]
+    columns, apart = [every[at] for at in shown], {quantity for at in shown for quantity in differing[at]}
+    quantities = [quantity for quantity in moving if quantity in apart][:MOST_ROWS] or moving[:FEW_ROWS]
     looks = looks_of(scene)
     names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
     legend = [line(labels[name], looks[name].color, 1.6, linestyle=looks[name].dashes) for name in names]
     if any((cell.measured_from_s or 0) > 0 for column in columns for cell in column.cells):
         legend.append(fill("measured steps"))
-    windows = sorted({trace.window for column in columns for trace in column.all()})
+    windows = sorted({trace.window for column in columns for quantity in quantities for trace in column.of(quantity)})
     lead = (
         f"Dots: samples of every cell. Lines: mean over the cells of a tweak set, trailing over {' or '.join(map(str, windows))} samples."
     )
-    others = [quantity.label for quantity in there if quantity not in quantities]
+    others = [quantity.label for quantity in moving if quantity not in quantities]
     hidden = [column.panel.title for column in every if column not in columns]
+    same = f"Drawn are the first {len(quantities)} quantities; no difference between tweak sets is shown."
     choice = "Drawn are quantities whose means over cells differ between tweak sets (F test, Holm over all): a choice, no verdict."
-    if not any(differing):
-        several = any(len(traces) > 1 for column in every for traces in column.traces.values())
-        choice = (
-            f"Drawn are the {len(quantities)} quantities that move most{': no difference between tweak sets is shown' if several else ''}."
-        )
     notes = [
         "Devices of a kind are taken together. Samples far from all others, and cells longer than most, are cut off.",
-        choice if others or any(differing) else "",
+        choice if apart else same,
         f"Sampled as well: {joined(others)}." if others else "",
         f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}." if flat else "",
         f"Not drawn, for less differs there: {first_few(hidden, MOST_NAMED)}." if hidden else "",
         f"Without samples: {scene.series_missing}." if scene.series_missing else "",
     ]
-    bands = [columns[first : first + ABREAST] for first in range(0, len(columns), ABREAST)]
-    tall = TITLES + (TALL + GAP) * len(quantities) + UNDER
-    sections = [Section("", tall, partial(_band, band=band, quantities=quantities, looks=looks)) for band in bands]
+    draw = partial(_columns, columns=columns, quantities=quantities, looks=looks)
     runs = [run for run in scene.runs if any(column.panel.run is run for column in columns)]
-    return Spec(lead, sections, legend, notes, runs=runs)
+    return Spec(lead, [Section("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)], legend, notes, runs=runs)
 
 
 def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
@@ -125,22 +119,16 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
 def column_of(scene: Scene, panel: Panel) -> SampledColumn:
     """Take what was sampled beside the cells of a workload."""
     cells = [scene.series[key] for cell in panel.cells if (key := series_key(panel.run, cell.id)) in scene.series]
-    return SampledColumn(panel, cells, {quantity: traces for quantity in QUANTITIES if (traces := traces_of(scene, panel, quantity))})
-
-
-def traces_of(scene: Scene, panel: Panel, quantity: Quantity) -> dict[str, Trace]:
-    """Answer a trace for each tweak set beside whose cells the quantity was sampled."""
-    result: dict[str, Trace] = {}
+    traces: dict[Quantity, dict[str, Trace]] = {}
     for arm in panel.arms:
-        cells = []
-        for cell in measured(panel, arm):
-            one = scene.series.get(series_key(panel.run, cell.id))
-            values = quantity.over_time(one.columns) if one is not None else None
-            if one is not None and values is not None:
-                cells.append((np.asarray(one.time_s), np.asarray(values, dtype=float)))
-        if cells:
-            result[arm] = pooled(cells)
-    return result
+        keys = (series_key(panel.run, cell.id) for cell in measured(panel, arm))
+        series = [scene.series[key] for key in keys if key in scene.series]
+        for quantity in QUANTITIES:
+            pairs = ((one.time_s, quantity.over_time(one.columns)) for one in series)
+            sampled = [(np.asarray(at), np.asarray(values, dtype=float)) for at, values in pairs if values is not None]
+            if sampled:
+                traces.setdefault(quantity, {})[arm] = pooled(sampled)
+    return SampledColumn(panel, cells, traces)
 
 
 def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
@@ -165,71 +153,47 @@ def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, n
     return time_s, np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _traces(quantity: Quantity, columns: Sequence[SampledColumn]) -> list[Trace]:
-    return [trace for column in columns for trace in column.traces.get(quantity, {}).values()]
+def _columns(sheet: Page, top: float, columns: Sequence[SampledColumn], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
+    """Draw workloads side by side, each quantity to one scale, in the time in which most cells ran.
 
-
-def _is_zero(quantity: Quantity, columns: Sequence[SampledColumn]) -> bool:
-    mine = _traces(quantity, columns)
-    return bool(mine) and all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in mine)
-
-
-def _movement(quantity: Quantity, columns: Sequence[SampledColumn]) -> float:
-    """Answer by how much a quantity moves inside the cells, of its largest value."""
-    spans = [
-        (np.nanmax(trace.mean) - np.nanmin(trace.mean)) / np.nanmax(np.abs(trace.raw))
-        for trace in _traces(quantity, columns)
-        if np.nanmax(np.abs(trace.raw)) > 0 and np.isfinite(trace.mean).any()  # a very short cell has one sample
-    ]
-    return statistics.median(map(float, spans)) if spans else 0.0
-
-
-def _band(sheet: Page, top: float, band: Sequence[SampledColumn], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
-    """Draw some workloads side by side, each quantity to one scale."""
+    Where the measured steps lay is shaded; before them are start-up and warm-up.
+    """
     sheet.rule(top + 0.02)
-    wide = (body_width() - LEFT + GAP) / len(band)
-    names = fitted([column.panel.title for column in band], wide - GAP, lines=2, weight="bold")
-    for place, column in enumerate(band):
-        sheet.text(LEFT + wide * place, top + TITLES - 0.05, names[column.panel.title], fontweight="bold", va="bottom", linespacing=1.0)
-    for row, quantity in enumerate(quantities):
-        down = top + TITLES + (TALL + GAP) * row
-        sheet.text(0, down + TALL / 2, f"{quantity.label}\n{quantity.unit}", va="center", fontsize=SMALL)
-        limits = _limits(_traces(quantity, band))
-        for place, column in enumerate(band):
-            axes = sheet.axes(LEFT + wide * place, down, wide - GAP, TALL, ylim=limits)
-            _samples(axes, column, quantity, looks, in_pixels=sum(len(trace.time_s) for trace in column.all()) > MANY / len(band))
-            rounded(axes, x=3 if len(band) > 1 else 8, y=3)
-            axes.grid(axis="y")
-            last = row == len(quantities) - 1
+    wide = (body_width() - LEFT + GAP) / len(columns)
+    names = fitted([column.panel.title for column in columns], wide - GAP, lines=2, weight="bold")
+    for place, column in enumerate(columns):
+        left = LEFT + wide * place
+        sheet.text(left, top + TITLES - 0.05, names[column.panel.title], fontweight="bold", va="bottom", linespacing=1.0)
+        every = [trace for quantity in column.traces for trace in column.of(quantity)]
+        begins, ends = ([at for cell in column.cells if (at := getattr(cell, f"measured_{side}_s")) is not None] for side in ("from", "to"))
+        start, end = (statistics.median(side or [0.0]) for side in (begins, ends))
+        last_s = max(float(trace.time_s[-1]) for trace in every) or 1.0
+        pixels = sum(len(trace.time_s) for trace in every) > MANY / len(columns)
+        for row, quantity in enumerate(quantities):
+            down, last = top + TITLES + (TALL + GAP) * row, row == len(quantities) - 1
+            limits = _limits([trace for column in columns for trace in column.of(quantity)])
+            axes = sheet.axes(left, down, wide - GAP, TALL, grid="y", ylim=limits, xlim=(0, last_s))
+            rounded(axes, x=3 if len(columns) > 1 else 8, y=3)
             axes.tick_params(labelleft=place == 0, left=place == 0, labelbottom=last, bottom=last)
             axes.spines["left"].set_visible(place == 0)
             axes.spines["bottom"].set_visible(last)
             axes.set_xlabel("s since the cell began" if last else "")
-
-
-def _samples(axes: Axes, column: SampledColumn, quantity: Quantity, looks: Mapping[str, Look], *, in_pixels: bool) -> None:
-    """Draw the time in which most cells ran, and shade where their measured steps lay; before them is start-up and warm-up."""
-    arms = column.traces.get(quantity, {})
-    for arm, trace in arms.items():
-        dots(axes, trace.raw_s, trace.raw, looks[arm].color, markersize=1.4, alpha=0.15 if len(trace.raw) > MANY // 3 else 0.35)
-    for arm, trace in arms.items():
-        look: Style = {"color": looks[arm].color, "linestyle": looks[arm].dashes, "linewidth": 1.1, "rasterized": in_pixels}
-        axes.plot(trace.time_s, trace.mean, **look)
-    if not arms:
-        axes.text(0.5, 0.5, "not sampled", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL, color=QUIET)
-    axes.set_xlim(0, max(float(trace.time_s[-1]) for trace in column.all()) or 1.0)
-    windows = [(cell.measured_from_s, cell.measured_to_s) for cell in column.cells]
-    ends = [(begin, end) for begin, end in windows if begin is not None and end is not None]
-    start, end = (statistics.median(side) for side in zip(*ends, strict=True)) if ends else (0.0, 0.0)
-    if start > 0:
-        axes.axvspan(start, end, color=BAND, linewidth=0, zorder=0)
+            if place == 0:
+                sheet.text(0, down + TALL / 2, f"{quantity.label}\n{quantity.unit}", va="center", fontsize=SMALL)
+            if start > 0:
+                axes.axvspan(start, end, color=BAND, linewidth=0, zorder=0)
+            for arm, trace in column.traces.get(quantity, {}).items():
+                alpha = 0.15 if len(trace.raw) > MANY // 3 else 0.35
+                dots(axes, trace.raw_s, trace.raw, looks[arm].color, markersize=1.4, alpha=alpha, zorder=1.5)
+                look: Style = {"color": looks[arm].color, "linestyle": looks[arm].dashes, "linewidth": 1.1, "rasterized": pixels}
+                axes.plot(trace.time_s, trace.mean, **look)
+            if quantity not in column.traces:
+                axes.text(0.5, 0.5, "not sampled", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL, color=QUIET)
 
 
 def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
-    if not traces:
-        return 0.0, 1.0
-    pairs = zip(*((trace.raw, trace.mean) for trace in traces), strict=True)
-    raw, means = (np.concatenate([value[np.isfinite(value)] for value in values]) for values in pairs)
+    raw, means = (np.concatenate(values) for values in ([trace.raw for trace in traces], [trace.mean for trace in traces]))
+    raw, means = raw[np.isfinite(raw)], means[np.isfinite(means)]
     low, high = (float(function([*np.quantile(raw, [0.005, 0.995]), *means])) for function in (np.min, np.max))
     # A row that hardly moves is drawn as one that hardly moves.
     room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)

@@ -124,27 +124,11 @@ def measured(panel: Panel, arm: str) -> list[Cell]:
 
 def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
     """Find what was said of one tweak set; None for the baseline itself."""
-    for comparison in scene.comparisons:
-        place = comparison.study, comparison.workload, comparison.tweakset
-        if place == (panel.study, panel.workload, arm) and comparison.candidate_run == panel.run.origin:
-            return comparison
-    return None
+    place = panel.run.origin, panel.study, panel.workload, arm
+    comparisons = (one for one in scene.comparisons if (one.candidate_run, one.study, one.workload, one.tweakset) == place)
+    return next(comparisons, None)
 
 
 def contrasts_of(scene: Scene, panel: Panel) -> list[Comparison]:
     """Return what was said of a workload's tweak sets."""
     return [comparison for arm in panel.arms if (comparison := comparison_of(scene, panel, arm))]
-
-
-def called(scene: Scene, comparison: Comparison) -> bool:
-    """Whether a comparison is improved or regressed, and no A/A check beside it fails."""
-    if comparison.verdict not in {"improved", "regressed"}:
-        return False
-    place = comparison.candidate_run, comparison.study, comparison.workload
-    checks = [other for other in scene.comparisons if other.untouched and (other.candidate_run, other.study, other.workload) == place]
-    keys = [
-        effects
-        for effects in scene.effects.get(comparison.candidate_run, ())
-        if (effects.observed.study, effects.observed.workload) == place[1:]
-    ]
-    return not any(other.verdict == "not comparable" for other in checks) and not any(effects.again_fails for effects in keys)

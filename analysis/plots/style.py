@@ -173,23 +173,23 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
     with house_style(), rc_context({"svg.hashsalt": f"deeptweak {name}"}):
         figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     whole = UNSEEN.sub("\ufffd", out.getvalue())
-    whole = PLACE.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]).replace("\n", ""), NOISE.sub("", whole))
+    whole = PLACE.sub(lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]).replace("\n", ""), NOISE.sub("", whole))
     start, wide, tall = re.findall(r'(<svg .*?viewBox="0 0 ([\d.]+) ([\d.]+)".*?>)', whole)[0]
     body = whole.partition("</defs>")[2]  # who wrote it and a style stand before it
-    first, *told = body.split(f'<g id="{TOLD}')
-    body = first + "".join(map(_told, told))
+    first, *groups = body.split(f'<g id="{TOLD}')
+    body = first + "".join(map(_with_tooltips, groups))
     look = f'font-family="{FONTS}" stroke-linejoin="round"'
     if not name:
         return f'<?xml version="1.0" encoding="utf-8"?>\n{start[:-1]} {look}>{body}'
     heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page says itself
     top = HEADED if heading.search(body) else 0.0
-    said = [escape(UNSEEN.sub("\ufffd", text)) for text in (title, description)]
-    texts = f'<title id="{name}-title">{said[0]}</title><desc id="{name}-desc">{said[1]}</desc>'
+    escaped = [escape(UNSEEN.sub("\ufffd", text)) for text in (title, description)]
+    texts = f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
     view = f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" aria-labelledby="{name}-title {name}-desc"'
     return f"<svg {view} {look}>{texts}{heading.sub('', body)}"
 
 
-def _told(group: str) -> str:
+def _with_tooltips(group: str) -> str:
     """Put a tooltip before all marks of a group, or one into each; nothing where some marks lie beyond the sheet."""
     texts, _, rest = group.partition('">')
     if len(lines := texts.split("\n")) == 1:
@@ -198,7 +198,7 @@ def _told(group: str) -> str:
     if marks.count("<use ") != len(lines):
         return f"<g>{rest}"
     left, look = iter(lines), re.findall(r' style="[^"]*"', marks)[-1]  # which all marks have
-    marks = re.sub(r'(<use [^>]*?) style="[^>]*>', lambda found: f"{found[1]}><title>{next(left)}</title></use>", marks)
+    marks = re.sub(r'(<use [^>]*?) style="[^>]*>', lambda match: f"{match[1]}><title>{next(left)}</title></use>", marks)
     return f"<g{look}>{marks}{end}{more}"
 
 

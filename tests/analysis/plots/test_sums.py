@@ -30,11 +30,11 @@ def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) 
     assert all(row > 2 for _, row in dots)  # below the two workloads
 
 
-def test_parameters_frame_what_was_called_a_difference(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_gains_that_were_called_are_in_colour(drawings: dict[str, Figure], scene: Scene) -> None:
     effects = drawings["parameters"].axes[0]
-    framed = [patch for patch in effects.patches if patch.get_linewidth() == 1.5]
+    coloured = [text for text in effects.texts if text.get_fontweight() == "bold"]
     called = [one for one in scene.comparisons if one.verdict in {"improved", "regressed"} and one.tweakset != "stock-again"]
-    assert len(framed) == len(called) > 1
+    assert len(coloured) == len(called) > 1
     shown = {text.get_text().replace("\N{MINUS SIGN}", "-") for text in effects.texts}
     assert {f"{100 * one.primary.gain:+.1f}" for one in called if one.primary} <= shown
     assert "×" in shown  # not in force
