@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, command, grouped
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, command, grouped, table_of
 from analysis.labels import absolute, headline, provenance, shorten
 from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
 
 if TYPE_CHECKING:
-    from .terms import MonitoredArm, Overhead
+    from .study import MonitoredArm, Overhead
 
 MIB = 2**20
 ENDS, WHOLE = attrgetter("ends"), attrgetter("cell")
 DIFFERS = "differs"
 STATES: dict[str, Tone] = {"quiet": "", "underpowered": "open", DIFFERS: "bad", "missing": "open"}
-CLAIMS = ("regressed", "improved")
 LEGEND = (
     ("costs", "% more than without a monitor, paired by block (n), on log ratios; its own 95 % interval; p is Holm's, over the study."),
     ("CPU", "seconds of the workload's process in its measured steps, by which verdicts are given. Wall: the same steps by the clock."),
@@ -91,9 +90,9 @@ def _cost(arm: MonitoredArm) -> str:
 
 
 def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:
-    """Those that claim an effect, the dearest first; one with nothing behind its verdict claims none."""
-    claims = [(arm.cpu.value, arm) for arm in arms if arm.verdict in CLAIMS and arm.cpu is not None]
-    return [arm for _, arm in sorted(claims, key=lambda claim: -claim[0])]
+    """Those that claim an effect, the dearest first."""
+    claims = [arm for arm in arms if arm.claims]
+    return sorted(claims, key=lambda arm: -(arm.cpu.value if arm.cpu else 0.0))
 
 
 def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
@@ -150,7 +149,7 @@ def _verdict(arm: MonitoredArm, *, open_to: bool) -> Word:
     size = arm.cpu.amount
     if not arm.base:
         return Word(f"{spoken(arm.said)} ({size})", "" if arm.verdict == "equivalent" else "open")
-    if arm.verdict in CLAIMS:
+    if arm.claims:
         cost = arm.verdict == "regressed"
         return Word(f"{'costs ' if cost else ''}{size.lstrip('+-')}{'' if cost else ' less'}", "bad" if cost else "good")
     return Word(f"{spoken(arm.verdict)} ({size})", "" if arm.verdict == "equivalent" else "open")
@@ -170,8 +169,8 @@ def _own(arms: Sequence[MonitoredArm]) -> Table:
         Column("samples", "samples", "{:.0f}".format),
         Column("load\nmin-max", "load", lambda load: f"{load.low:.1f}-{load.high:.1f}", spare=2),
     ]
-    names = ("core", "memory_bytes", "written_bytes", "start_s", "stop_s", "outside_s", "samples")
-    return Table(columns, [[arm.label, arm.total, *(getattr(arm.own, name) for name in names), arm.load] for arm in arms])
+    names = ("memory_bytes", "written_bytes", "start_s", "stop_s", "outside_s", "samples")
+    return Table(columns, [[arm.label, arm.total, arm.core, *map(arm.own.get, names), arm.load] for arm in arms])
 
 
 def _further(overhead: Overhead) -> list[Line | Table]:
@@ -182,8 +181,7 @@ def _further(overhead: Overhead) -> list[Line | Table]:
             what = "CPU" if name == "placebo" else "energy"
             columns = [Column(head, "monitor", left=True), Column(f"{what} + % [95 %]", name, WHOLE)]
             columns += [Column("p\nHolm", "p_adjusted", probability), Column("n", "n")]
-            filled = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
-            parts.append(Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows]))
+            parts.append(table_of([(column, itemgetter(at)) for at, column in enumerate(columns)], rows))
     arms = overhead.arms
     every = sum(1 for arm in arms[1:] if arm.n)
     lost = [(arm.label, f"{count} {reason}") for arm in arms for reason, count in arm.lost.items()]

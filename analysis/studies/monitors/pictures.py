@@ -15,7 +15,7 @@ from analysis.plots.style import BAND, INK, QUIET, picture
 from analysis.wording import digits, unsigned
 
 if TYPE_CHECKING:
-    from .terms import MonitoredArm
+    from .study import MonitoredArm
 
 LINEAR = 1.0  # percent to either side of 0 in which the scale is linear; beyond it is logarithmic
 TICKS = ((0.0, 0.5, 1.0, 3.0), (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), (0.0, 1.0, 10.0, 100.0, 1000.0), (0.0, 1.0, 30.0, 1000.0))
@@ -75,9 +75,9 @@ def overhead_forest(scene: Scene) -> Spec:
 
 def _mark(arm: MonitoredArm) -> Mark:
     """Write what a monitor costs the work, and what it takes for itself; one inside the workload's process has nothing of its own."""
-    own = digits(100 * arm.own.core.value, 2) if arm.own.core else "inside" if arm.kind == "inside" else "not known" * bool(arm.base)
+    own = digits(100 * arm.core.value, 2) if arm.core else "inside" if arm.kind == "inside" else "not known" * bool(arm.base)
     texts = minus(arm.cpu.cell if arm.cpu else ""), own, arm.said
-    return Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], texts, bold=arm.verdict in {"regressed", "improved"})
+    return Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], texts, bold=arm.claims)
 
 
 def _percents(axes: Axes, arms: Sequence[MonitoredArm], margin: float) -> None:
@@ -87,9 +87,9 @@ def _percents(axes: Axes, arms: Sequence[MonitoredArm], margin: float) -> None:
     axes.set_xlim(low, high)
     axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
     for places in TICKS:  # the finest that reach far enough and are few enough
-        there = sorted(tick for tick in {*places, *(-place for place in places)} if low <= tick <= high)
-        if len(there) <= MOST_TICKS and max(high, -low) < 1.7 * places[-1]:
+        shown = sorted(tick for tick in {*places, *(-place for place in places)} if low <= tick <= high)
+        if len(shown) <= MOST_TICKS and max(high, -low) < 1.7 * places[-1]:
             break
-    ticks(axes, "x", there, lambda value: f"{value:+g}" if value else "0")
+    ticks(axes, "x", shown, lambda value: f"{value:+g}" if value else "0")
     axes.axvspan(*margin_band(margin), color=BAND, zorder=0)
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)

@@ -7,7 +7,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from analysis.formats.fields import Fields
 from analysis.plain import one_line
@@ -35,22 +35,23 @@ class MonitoredCell:
     """One measured cell: its monitor, and the workload's process.
 
     `monitor` and `usage` hold numbers by the names of the saved file (`data/README.md`), without those that are missing: `missing` says
-    why. `rate_per_s` is how often it looks, by its parameters; None where they do not say.
+    why.
     """
 
-    study: str
-    workload: str
-    tweakset: str
-    block: int
-    name: str | None = None
-    base: str = ""
-    kind: str = ""
-    params: Mapping[str, object] = field(default_factory=dict)
-    version: str | None = None
-    rate_per_s: float | None = None
-    monitor: Mapping[str, float] = field(default_factory=dict)
-    usage: Mapping[str, float] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    cell: Cell
+    name: str | None
+    base: str
+    kind: str
+    params: Mapping[str, object]
+    version: str | None
+    monitor: Mapping[str, float]
+    usage: Mapping[str, float]
+    missing: Mapping[str, str]
+
+    @property
+    def rate_per_s(self) -> float | None:
+        """How often it looks, by its parameters; None where they do not say."""
+        return rate_of(self.params)[0]
 
     @property
     def all_cpu_s(self) -> float | None:
@@ -149,8 +150,6 @@ def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
 def _read_cell(cell: Cell, origin: str) -> MonitoredCell:
     part = Fields({"monitor": cell.monitor, "usage": cell.usage}, origin, f"cell {cell.id}")
     fields, usage = part.optional_fields("monitor"), part.optional_fields("usage")
-    params = fields.optional_mapping("params")
-    rate, _ = rate_of(params)
     name = fields.optional_text("name")
     missing = {f"usage.{key}": str(reason) for key, reason in usage.optional_mapping("missing").items()}
     if name is not None:
@@ -163,19 +162,15 @@ def _read_cell(cell: Cell, origin: str) -> MonitoredCell:
     if name is not None and cell.segments and AT_WORK not in numbers and numbers.pop("wall_s", None) is not None:
         missing["monitor.wall_s"] = "for how long of it the monitor was at work is not told"
     return MonitoredCell(
-        study=cell.study,
-        workload=cell.workload,
-        tweakset=cell.tweakset,
-        block=cell.block,
-        name=name,
-        base=fields.optional_text("base") or "",
-        kind=fields.optional_text("kind") or "",
-        params=params,
-        version=fields.optional_text("version"),
-        rate_per_s=rate,
-        monitor=numbers,
-        usage=_possible(part.known_numbers("usage", USAGE), "usage", missing),
-        missing=missing,
+        cell,
+        name,
+        fields.optional_text("base") or "",
+        fields.optional_text("kind") or "",
+        fields.optional_mapping("params"),
+        fields.optional_text("version"),
+        numbers,
+        _possible(part.known_numbers("usage", USAGE), "usage", missing),
+        missing,
     )
 
 

@@ -2,7 +2,8 @@
 
 Each monitor is compared with none, and none with none again, which says whether a workload was quiet enough for anything to be said of it.
 Paired by block, on log ratios, Holm over the study, by the machinery that compares tweak sets. That speaks of gains, as a tweak set is
-to have one; here the same number is turned into what is paid.
+to have one; here the same number is turned into what is paid: overheads are fractions of the arm without a monitor (0.013 is 1.3 % more),
+above 0 where the monitor costs.
 """
 
 from __future__ import annotations
@@ -10,25 +11,140 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 from analysis.compare import Options, compare
-from analysis.stats.estimate import cost_of, mean_of
+from analysis.stats.estimate import Change, Mean, cost_of, mean_of
 from analysis.switched import outlasting, outlasts
-from analysis.terms import Cell, Comparison, Effect, Refused, Run, Verdict
-from analysis.wording import probability, unsigned
+from analysis.terms import AGAIN, Cell, Comparison, Effect, Refused, Run, Verdict
+from analysis.wording import LARGEST, probability, unsigned
 
 from .records import ALL_CPU, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
-from .terms import Control, LoadRange, MonitoredArm, MonitorUse, Overhead, OverheadFigure, State
 
-AGAIN, PLACEBO = "stock-again", "placebo"
-KINDS = ("inside", "beside", "around")
+PLACEBO = "placebo"
+KINDS = (INSIDE, "beside", "around")
 COPY = "none again (A/A)"
 WALL = "step_time_mean_s"
+FINE = 0.10  # an overhead below it has two decimals
 # Half an A/A interval above which "no effect" is not said of a workload: the study's own demand, not the margin.
 WIDEST = 0.03
+State = Literal["quiet", "underpowered", "differs", "missing"]
 SAID: dict[State, str] = {"quiet": "A/A holds", "underpowered": "underpowered", "differs": "A/A DIFFERS", "missing": "no A/A"}
+PEAK = "peak_rss_bytes"
+OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")  # of which medians are given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverheadFigure(Change):
+    """An overhead with its 95 % interval over `n` blocks; `p_equivalent` is that of its lying outside the margin."""
+
+    p_equivalent: float | None = None
+
+    @property
+    def amount(self) -> str:
+        return f"{self._percent(self.value)} %"
+
+    @property
+    def ends(self) -> str:
+        return f"[{self._percent(self.low)}, {self._percent(self.high)}]"
+
+    @property
+    def cell(self) -> str:
+        """Both for a column whose head says percent: `+0.12 [-0.04, 0.43]`."""
+        return f"{self._percent(self.value)} {self.ends.replace('+', '')}"
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.ends}, n {self.n}"
+
+    def _percent(self, fraction: float) -> str:
+        if abs(fraction) >= LARGEST:
+            return f"{fraction * 100:+.1e}"
+        decimals = 2 if max(abs(self.value), abs(self.low), abs(self.high)) < FINE else 1
+        return f"{round(fraction * 100, decimals) + 0.0:+.{decimals}f}"
+
+
+class LoadRange(NamedTuple):
+    """Mean, smallest and largest 1-minute load average of an arm's cells."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoredArm:
+    """One monitor under one workload, against none. `label` is its name in tables; `base` is empty for arms without a monitor.
+
+    `cpu` is of the measured steps (the primary metric), `wall` of their wall time, `total` of all CPU from the process's start to its exit,
+    the monitor's own processes included, `energy` of what a meter read, `placebo` the primary metric against the placebo (inside monitors).
+    `verdict` is the house's word after the A/A check, `said` what tables print, `reason` its sentence. `lost` says which cells are missing
+    and why: sentence → how many.
+
+    What the monitor itself took is in `core` and `own`; None or absent is what could not be told (`missing` says why). `core`: of one core,
+    its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by their life where the
+    start is not known apart (1 is a whole core); an inside monitor has none: it is in the workload's. `own` are medians over blocks:
+    `memory_bytes` its own peak and what the workload's peak grew by, `start_s` until it watches, `stop_s` from the last step until it is
+    gone, `outside_s` what the whole process took longer outside its measured steps than without a monitor, and more of `OWN`.
+    """
+
+    tweakset: str
+    label: str
+    base: str = ""
+    kind: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
+    version: str | None = None
+    rate_per_s: float | None = None
+    n: int
+    blocks: int
+    verdict: Verdict
+    said: str
+    reason: str = ""
+    cpu: OverheadFigure | None = None
+    wall: OverheadFigure | None = None
+    total: OverheadFigure | None = None
+    energy: OverheadFigure | None = None
+    placebo: OverheadFigure | None = None
+    mde: float | None = None
+    core: Mean | None = None
+    own: Mapping[str, float] = field(default_factory=dict)
+    load: LoadRange | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def claims(self) -> bool:
+        """Whether it is said to cost something, or to save it."""
+        return self.verdict in {"regressed", "improved"} and self.cpu is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """None against none again: `half` is half its 95 % interval. Only a quiet workload can show that a monitor costs nothing."""
+
+    state: State
+    figure: OverheadFigure | None
+    half: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Everything that is said of one workload of one study; `base` is the primary metric without a monitor.
+
+    `units` says what `n` counts: blocks, or what monitors took turns in.
+    """
+
+    study: str
+    workload: str
+    margin: float
+    metric: str
+    base: float | None
+    family: int
+    control: Control
+    arms: tuple[MonitoredArm, ...]
+    units: str = "blocks"
 
 
 def overheads(run: Run) -> list[Overhead]:
@@ -42,16 +158,20 @@ def overheads(run: Run) -> list[Overhead]:
             "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."
         )
     run, cells = read(run)
-    comparisons = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
+    rows = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
     placebos = _against_placebo(run, cells)
-    met = {(cell.study, cell.workload) for cell in run.cells}
-    result = []
-    for place in ((study, workload) for study in run.studies for workload in run.workloads):
-        if place in met:
-            here = [cell for cell in cells if (cell.study, cell.workload) == place]
-            rows = {row.tweakset: row for row in comparisons if (row.study, row.workload) == place}
-            result.append(_workload(run, place, here, rows, placebos))
-    return result
+    places = {(cell.study, cell.workload): None for cell in run.cells}
+    order = [(study, workload) for study in run.studies for workload in run.workloads if (study, workload) in places]
+    return [
+        _workload(
+            run,
+            place,
+            [cell for cell in cells if (cell.cell.study, cell.cell.workload) == place],
+            {row.tweakset: row for row in rows if (row.study, row.workload) == place},
+            {name: figure for (*other, name), figure in placebos.items() if tuple(other) == place},
+        )
+        for place in order
+    ]
 
 
 def _workload(
@@ -59,22 +179,36 @@ def _workload(
     place: tuple[str, str],
     cells: Sequence[MonitoredCell],
     rows: Mapping[str, Comparison],
-    placebos: Mapping[tuple[str, str, str], OverheadFigure],
+    placebos: Mapping[str, OverheadFigure],
 ) -> Overhead:
     study, workload = place
-    here = [cell for cell in run.cells if (cell.study, cell.workload) == place]
-    by_arm: dict[str, list[MonitoredCell]] = {}
+    by_arm: dict[str, list[MonitoredCell]] = {name: [] for name in (run.baseline, *rows)}
+    every: dict[str, list[Cell]] = {name: [] for name in by_arm}
     for cell in cells:
-        by_arm.setdefault(cell.tweakset, []).append(cell)
-    state = control(rows.get(AGAIN))
+        by_arm.setdefault(cell.cell.tweakset, []).append(cell)
+    for saved in (saved for saved in run.cells if (saved.study, saved.workload) == place):
+        every.setdefault(saved.tweakset, []).append(saved)
+    control = control_of(rows.get(AGAIN))
     names = _in_order(rows, by_arm, run)
-    labels = _labels(run, by_arm, names)
-    none = by_arm.get(run.baseline, [])
-    arms = [_none(run, here, none)]
+    labels = _labels(by_arm, names)
+    none = by_arm[run.baseline]
+    arms = [
+        MonitoredArm(
+            tweakset=run.baseline,
+            label="none",
+            n=sum(cell.outcome == "measured" for cell in every[run.baseline]),
+            blocks=len(every[run.baseline]),
+            verdict="not comparable",
+            said="what others are held against",
+        )
+    ]
     for name in names:
-        arm = _arm(run, [cell for cell in here if cell.tweakset == name], by_arm.get(name, []), none, rows[name], state, labels[name])
-        arms.append(replace(arm, placebo=placebos.get((*place, name))))
-    metric = run.studies[study].primary
+        first = by_arm[name][0] if by_arm[name] else None
+        arm = _judged(rows[name], control, labels[name])
+        if every[name] and not any(cell.outcome == "measured" for cell in every[name]):
+            arm = replace(arm, said="skipped" if all(cell.outcome == "skipped" for cell in every[name]) else "failed")
+        arm = replace(arm, placebo=placebos.get(name), base=run.tweaksets[name].monitor.partition(":")[0])
+        arms.append(arm if first is None else _watched(arm, by_arm[name], none))
     turns = [row for row in rows.values() if row.processes]
     units = "blocks"  # what n counts; where monitors took turns inside processes, these
     if turns:
@@ -83,91 +217,36 @@ def _workload(
         study=study,
         workload=workload,
         margin=run.studies[study].margin,
-        metric=metric.name,
+        metric=run.studies[study].primary.name,
         base=next((row.primary.baseline for row in rows.values() if row.primary is not None), None),
         family=max((row.family for row in rows.values()), default=0),
-        control=state,
-        arms=tuple(arms),
+        control=control,
+        arms=tuple(_with_cells(arm, every[arm.tweakset], by_arm[arm.tweakset]) for arm in arms),
         units=units,
     )
 
 
-def _none(run: Run, here: Sequence[Cell], cells: Sequence[MonitoredCell]) -> MonitoredArm:
-    """The arm that all others are held against: it has no overhead, but a load of its own."""
-    own = [cell for cell in here if cell.tweakset == run.baseline]
-    return MonitoredArm(
-        tweakset=run.baseline,
-        label="none",
-        n=sum(cell.outcome == "measured" for cell in own),
-        blocks=len(own),
-        verdict="not comparable",
-        said="what others are held against",
-        **_about(own, cells),
-    )
-
-
-def _arm(
-    run: Run,
-    of_arm: Sequence[Cell],
-    cells: Sequence[MonitoredCell],
-    none: Sequence[MonitoredCell],
-    row: Comparison,
-    state: Control,
-    label: str,
-) -> MonitoredArm:
-    first = cells[0] if cells else None
-    verdict, text, reason = _judge(row, state)
-    if of_arm and not any(cell.outcome == "measured" for cell in of_arm):
-        text = "skipped" if all(cell.outcome == "skipped" for cell in of_arm) else "failed"
-    others = {effect.metric.name: figure(effect) for effect in row.others}
-    return MonitoredArm(
-        tweakset=row.tweakset,
-        label=label,
-        base=first.base if first else run.tweaksets[row.tweakset].monitor.partition(":")[0],
-        kind=first.kind if first else "",
-        params=dict(first.params) if first else {},
-        version=first.version if first else None,
-        rate_per_s=first.rate_per_s if first else None,
-        n=row.pairs,
-        blocks=row.blocks,
-        verdict=verdict,
-        said=text,
-        reason=reason,
-        cpu=figure(row.primary, row.p_adjusted),
-        wall=others.get(WALL),
-        total=others.get(ALL_CPU),
-        energy=others.get(ENERGY),
-        mde=row.mde,
-        own=_use(cells, none),
-        notes=tuple(note for note in row.notes if " left out: " not in note),
-        **_about(of_arm, cells),
-    )
-
-
-def _about(of_arm: Sequence[Cell], cells: Sequence[MonitoredCell]) -> dict[str, Any]:
-    """The load of an arm's cells (mean, smallest, largest), why figures are missing (the first reason of each), and cells not measured."""
+def _with_cells(arm: MonitoredArm, every: Sequence[Cell], cells: Sequence[MonitoredCell]) -> MonitoredArm:
+    """Add the load of an arm's cells, why figures are missing (the first reason of each), and cells that were not measured."""
     loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
-    lost = [f"{each.outcome}: {(each.reason or 'no reason was recorded').rstrip('.')}." for each in of_arm if each.outcome != "measured"]
+    lost = [f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}." for cell in every if cell.outcome != "measured"]
     missing: dict[str, str] = {}
-    for cell in cells:
-        missing |= {name: reason for name, reason in cell.missing.items() if name not in missing}
-    return {
-        "load": LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
-        "missing": missing,
-        "lost": dict(Counter(lost)),
-    }
+    for name, reason in (entry for cell in cells for entry in cell.missing.items()):
+        missing.setdefault(name, reason)
+    load = LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None
+    return replace(arm, load=load, missing=missing, lost=Counter(lost))
 
 
-def _labels(run: Run, cells: Mapping[str, Sequence[MonitoredCell]], names: Iterable[str]) -> dict[str, str]:
-    """Names of arms in tables: `none`, and a monitor with its interval or rate, `psutil_thread 0.01 s`; never two alike."""
-    result = {name: {run.baseline: "none", AGAIN: COPY}.get(name) or _label(name, cells.get(name, ())) for name in names}
+def _labels(cells: Mapping[str, Sequence[MonitoredCell]], names: Iterable[str]) -> dict[str, str]:
+    """Names of arms in tables: a monitor with its interval or rate, `psutil_thread 0.01 s`; never two alike."""
+    result = {name: COPY if name == AGAIN else _label(name, cells[name]) for name in names}
     return result if len(set(result.values())) == len(result) else {name: name for name in result}
 
 
 def _label(name: str, cells: Sequence[MonitoredCell]) -> str:
-    if not cells or cells[0].rate_per_s is None:
+    rate, by = rate_of(cells[0].params) if cells else (None, None)
+    if rate is None:
         return name
-    _, by = rate_of(cells[0].params)
     often = f"{float(str(cells[0].params[str(by)])):g}"
     others = [part for part in name.split(":")[1:] if part.partition("=")[0] != by]
     return ":".join([f"{cells[0].base} {often} {'s' if by == INTERVAL else 'Hz'}", *others])
@@ -177,7 +256,7 @@ def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]]
     """Arms in order: none again, placebos, then inside, beside and around, each by monitor and from the lowest rate to the highest."""
 
     def place(name: str) -> tuple[object, ...]:
-        first = next(iter(cells.get(name, ())), None)
+        first = cells[name][0] if cells[name] else None
         base = first.base if first else run.tweaksets[name].monitor.partition(":")[0] or name
         kind = KINDS.index(first.kind) if first and first.kind in KINDS else len(KINDS)
         return name != AGAIN, base != PLACEBO, kind, base, (first.rate_per_s if first else None) or 0.0, name
@@ -185,24 +264,21 @@ def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]]
     return sorted(names, key=place)
 
 
-def _use(cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitorUse:
-    if not cells or cells[0].name is None:
-        return MonitorUse()
-    without = {cell.block: cell for cell in none}
-    pairs = [(cell, without[cell.block]) for cell in cells if cell.block in without]
-    grown = _median([_minus(cell.usage.get("peak_rss_bytes"), other.usage.get("peak_rss_bytes")) for cell, other in pairs])
-    own = {name: _median([cell.monitor.get(name) for cell in cells]) for name in _MEDIANS}
-    peak, inside = own.pop("peak_rss_bytes"), cells[0].kind == INSIDE
-    return MonitorUse(
-        core=mean_of([share for cell in cells if (share := cell.core_share) is not None]),
-        memory_bytes=None if grown is None or (peak is None and not inside) else grown + (peak or 0.0),
-        own_peak_bytes=peak,
-        outside_s=_median([_minus(cell.outside_s, other.outside_s) for cell, other in pairs]),
-        **own,
-    )
-
-
-_MEDIANS = ("cpu_s", "samples", "peak_rss_bytes", "written_bytes", "start_s", "stop_s")
+def _watched(arm: MonitoredArm, cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitoredArm:
+    """Add which monitor it was, and what that took itself."""
+    first = cells[0]
+    arm = replace(arm, base=first.base, kind=first.kind, params=first.params, version=first.version, rate_per_s=first.rate_per_s)
+    if first.name is None:
+        return arm
+    without = {cell.cell.block: cell for cell in none}
+    pairs = [(cell, without[cell.cell.block]) for cell in cells if cell.cell.block in without]
+    own = {name: _median([cell.monitor.get(name) for cell in cells]) for name in OWN}
+    own["outside_s"] = _median([_minus(cell.outside_s, other.outside_s) for cell, other in pairs])
+    grown, peak = _median([_minus(cell.usage.get(PEAK), other.usage.get(PEAK)) for cell, other in pairs]), own[PEAK]
+    if grown is not None and (peak is not None or first.kind == INSIDE):
+        own["memory_bytes"] = grown + (peak or 0.0)
+    core = mean_of([share for cell in cells if (share := cell.core_share) is not None])
+    return replace(arm, core=core, own={name: value for name, value in own.items() if value is not None})
 
 
 def _minus(value: float | None, other: float | None) -> float | None:
@@ -214,47 +290,64 @@ def _median(values: Iterable[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def control(comparison: Comparison | None) -> Control:
+def control_of(comparison: Comparison | None) -> Control:
     """Judge the A/A of a workload by its own 95 % interval, which no adjustment widens: it guards the others."""
-    result = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
-    if result is None:
+    aa = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
+    if aa is None:
         reason = comparison.reason.rstrip(".") if comparison is not None else f"there is no {AGAIN}"
         return Control("missing", None, None, f"No A/A: {reason}. How far equal cells differ is not known: no overhead is called absent.")
-    half = (result.high - result.low) / 2
-    if result.low > 0 or result.high < 0:
-        return Control("differs", result, half, f"A/A DIFFERS: none against none again {result}. NOTHING IS CLAIMED FROM THIS WORKLOAD.")
+    half = (aa.high - aa.low) / 2
+    if aa.low > 0 or aa.high < 0:
+        return Control("differs", aa, half, f"A/A DIFFERS: none against none again {aa}. NOTHING IS CLAIMED FROM THIS WORKLOAD.")
     if half > WIDEST:
         wide = f"half its interval is {unsigned(half)}, more than {unsigned(WIDEST)}"
-        return Control("underpowered", result, half, f"The A/A is too wide: {result}: {wide}. No overhead is called absent here.")
-    return Control("quiet", result, half, f"A/A holds: none against none again {result}.")
+        return Control("underpowered", aa, half, f"The A/A is too wide: {aa}: {wide}. No overhead is called absent here.")
+    return Control("quiet", aa, half, f"A/A holds: none against none again {aa}.")
 
 
-def _judge(comparison: Comparison, state: Control) -> tuple[Verdict, str, str]:
-    """The verdict on an arm once the A/A is known: the house's word, what the table prints, and a sentence."""
-    verdict, result, margin = comparison.verdict, figure(comparison.primary, comparison.p_adjusted), unsigned(comparison.margin)
-    if comparison.tweakset == AGAIN:
-        return "not comparable" if state.state == "differs" else verdict, SAID[state.state], state.sentence
-    if result is None:
-        return verdict, "not comparable", comparison.reason
-    if state.state == "differs":
-        return "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
-    if verdict == "equivalent" and state.state in {"underpowered", "missing"}:
-        return "inconclusive", SAID[state.state], f"inside the margin, which says nothing here: {state.sentence}"
-    if outlasts(comparison):
-        return verdict, "not shown", outlasting(comparison)
-    p = "unknown" if comparison.p_adjusted is None else probability(comparison.p_adjusted)
-    seen = f"{result.amount} {result.ends} CPU, Holm p {p} of {comparison.family}"
-    most = "" if comparison.mde is None else f"; a difference of {unsigned(comparison.mde)} would be, 4 times in 5"
-    small = f", under {margin}" if result.high < comparison.margin else ""
-    unknown = SAID[state.state] if state.state == "underpowered" else "not shown"
-    words: dict[Verdict, tuple[str, str]] = {
-        "regressed": (f"costs{small}", f"costs {seen}."),
-        "improved": ("less than none", f"{seen}: less than without; look for the reason."),
-        "equivalent": (f"within ±{margin}", f"no effect beyond ±{margin}: the 90 % interval lies inside."),
-        "inconclusive": (unknown, f"neither a cost nor its absence is shown{most}."),
-        "not comparable": ("not comparable", comparison.reason),
-    }
-    return verdict, *words[verdict]
+def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
+    """Make an arm of its comparison, once the A/A is known: the house's word, what the table prints, and a sentence."""
+    cpu, margin, state = figure(row.primary, row.p_adjusted), unsigned(row.margin), SAID[control.state]
+    verdict, said, reason = row.verdict, "not comparable", row.reason
+    if row.tweakset == AGAIN:
+        verdict, said, reason = ("not comparable" if control.state == "differs" else verdict), state, control.sentence
+    elif cpu is None:
+        pass
+    elif control.state == "differs":
+        verdict, said, reason = "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
+    elif verdict == "equivalent" and control.state in {"underpowered", "missing"}:
+        verdict, said, reason = "inconclusive", state, f"inside the margin, which says nothing here: {control.sentence}"
+    elif outlasts(row):
+        said, reason = "not shown", outlasting(row)
+    elif verdict in {"regressed", "improved"}:
+        p = "unknown" if row.p_adjusted is None else probability(row.p_adjusted)
+        seen = f"{cpu.amount} {cpu.ends} CPU, Holm p {p} of {row.family}"
+        small = f", under {margin}" if cpu.high < row.margin else ""
+        said, reason = f"costs{small}", f"costs {seen}."
+        if verdict == "improved":
+            said, reason = "less than none", f"{seen}: less than without; look for the reason."
+    elif verdict == "equivalent":
+        said, reason = f"within ±{margin}", f"no effect beyond ±{margin}: the 90 % interval lies inside."
+    elif verdict == "inconclusive":
+        most = "" if row.mde is None else f"; a difference of {unsigned(row.mde)} would be, 4 times in 5"
+        said = state if control.state == "underpowered" else "not shown"
+        reason = f"neither a cost nor its absence is shown{most}."
+    others = {effect.metric.name: figure(effect) for effect in row.others}
+    return MonitoredArm(
+        tweakset=row.tweakset,
+        label=label,
+        n=row.pairs,
+        blocks=row.blocks,
+        verdict=verdict,
+        said=said,
+        reason=reason,
+        cpu=cpu,
+        wall=others.get(WALL),
+        total=others.get(ALL_CPU),
+        energy=others.get(ENERGY),
+        mde=row.mde,
+        notes=tuple(note for note in row.notes if " left out: " not in note),
+    )
 
 
 def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFigure | None:
@@ -268,8 +361,8 @@ def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFi
 
 def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str, str, str], OverheadFigure]:
     """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing; a family of their own."""
-    inside = {cell.tweakset for cell in cells if cell.kind == INSIDE}
-    placebo = next((cell.tweakset for cell in cells if cell.base == PLACEBO), None)
+    inside = {cell.cell.tweakset for cell in cells if cell.kind == INSIDE}
+    placebo = next((cell.cell.tweakset for cell in cells if cell.base == PLACEBO), None)
     if placebo is None or inside <= {placebo}:
         return {}
     names = {placebo, *inside}
@@ -277,4 +370,4 @@ def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str
     tweaksets = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
     rows = compare(replace(run, cells=own, tweaksets=tweaksets), placebo)
     figures = {(row.study, row.workload, row.tweakset): figure(row.primary, row.p_adjusted) for row in rows}
-    return {place: result for place, result in figures.items() if result is not None}
+    return {place: one for place, one in figures.items() if one is not None}

@@ -14,7 +14,7 @@ from analysis.studies.monitors.study import overheads
 from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, monitored_run
 
 if TYPE_CHECKING:
-    from analysis.studies.monitors.terms import MonitoredArm
+    from analysis.studies.monitors.study import MonitoredArm
 
 
 def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> MonitoredArm:

@@ -14,8 +14,7 @@ from analysis.__main__ import main
 from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.monitors.answers import answer
-from analysis.studies.monitors.study import overheads
-from analysis.studies.monitors.terms import OverheadFigure
+from analysis.studies.monitors.study import OverheadFigure, overheads
 from tests.made_monitoring import MONITORS, PERF, MadeMonitoring, Monitor, monitored_run
 from tests.synthetic import saved_file
 

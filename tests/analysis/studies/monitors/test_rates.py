@@ -19,7 +19,7 @@ from analysis.terms import Run
 from tests.made_monitoring import MadeMonitoring, Monitor, monitored_run
 
 if TYPE_CHECKING:
-    from analysis.studies.monitors.terms import Overhead
+    from analysis.studies.monitors.study import Overhead
 
 STUDIES, FEWER = 400, 150
 BLOCKS = 6

@@ -28,7 +28,7 @@ from tests.made_monitoring import (
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.monitors.terms import MonitoredArm, Overhead
+    from analysis.studies.monitors.study import MonitoredArm, Overhead
 
 
 def found_in(made: MadeMonitoring) -> Overhead:
@@ -56,16 +56,16 @@ def test_each_arms_cost_is_found(found: Overhead) -> None:
 
 def test_what_a_monitor_takes_itself(found: Overhead) -> None:
     """15 % of a core as made; its own 20 MiB, for the workload's peak did not grow; 0.1 s and 0.05 s, which the process waited."""
-    quick = arm(found, "psutil_process 0.01 s").own
+    quick = arm(found, "psutil_process 0.01 s")
     assert quick.core is not None
     assert quick.core.value == pytest.approx(0.15)
-    assert quick.memory_bytes == quick.own_peak_bytes == 20 * 2**20
-    assert (quick.start_s, quick.stop_s, quick.written_bytes) == (0.1, 0.05, 100_000)
-    assert quick.outside_s == pytest.approx(0.15)
-    inside = arm(found, "psutil_thread 1 s").own
+    assert quick.own["memory_bytes"] == quick.own["peak_rss_bytes"] == 20 * 2**20
+    assert [quick.own[name] for name in ("start_s", "stop_s", "written_bytes")] == [0.1, 0.05, 100_000]
+    assert quick.own["outside_s"] == pytest.approx(0.15)
+    inside = arm(found, "psutil_thread 1 s")
     assert inside.core is None
-    assert inside.own_peak_bytes is None
-    assert inside.memory_bytes == 20 * 2**20  # the workload's peak grew by it
+    assert "peak_rss_bytes" not in inside.own
+    assert inside.own["memory_bytes"] == 20 * 2**20  # the workload's peak grew by it
 
 
 def test_a_dear_start_is_no_rate(found: Overhead) -> None:
@@ -73,9 +73,9 @@ def test_a_dear_start_is_no_rate(found: Overhead) -> None:
     slow = replace(SAMPLER, start_cpu_s=2.0, start_s=3.0)
     one = arm(found_in(MadeMonitoring(monitors=(slow,), blocks=6)), "sampler 10 Hz")
     quick = arm(found, "sampler 10 Hz")
-    assert one.own.core is not None
-    assert quick.own.core is not None
-    assert one.own.core.value == pytest.approx(quick.own.core.value) == pytest.approx(0.003)
+    assert one.core is not None
+    assert quick.core is not None
+    assert one.core.value == pytest.approx(quick.core.value) == pytest.approx(0.003)
     assert one.total is not None
     assert one.total.value == pytest.approx(2 / 5.8, abs=0.02)
 
@@ -154,7 +154,7 @@ def test_a_missing_figure_is_missing_and_never_nought() -> None:
         if told["name"]:
             told["cpu_s"], told["missing"] = None, {"cpu_s": "it was gone"}
     sampler = arm(overheads(from_json(saved, "made.json"))[0], "sampler 10 Hz")
-    assert sampler.own.core is None
+    assert sampler.core is None
     assert sampler.total is None  # all CPU without the monitor's is not all CPU
     assert sampler.cpu is not None
     assert sampler.missing["monitor.cpu_s"] == "it was gone"
@@ -192,10 +192,9 @@ def test_a_figure_that_cannot_be_is_missing_with_its_reason(wrong: dict[str, dic
     sampler = arm(found[0], "sampler 10 Hz")
     names = {f"{'monitor' if part == 'told' else part}.{name}" for part, values in wrong.items() for name in values}
     assert {name for name in names if "was recorded" in sampler.missing[name]} == names
-    core = sampler.own.core
+    core = sampler.core
     assert core is None or 0 <= core.value < 1
-    numbers = [sampler.own.samples, sampler.own.memory_bytes, sampler.own.start_s, sampler.own.written_bytes]
-    assert all(one is None or one >= 0 for one in numbers)
+    assert all(figure >= 0 for figure in sampler.own.values())
     assert render(answer(run, found))
     assert json.loads(data.render(answer(run, found)))
 

@@ -16,7 +16,7 @@ from tests.made_turns import turned_run
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.monitors.terms import MonitoredArm, Overhead
+    from analysis.studies.monitors.study import MonitoredArm, Overhead
 
 COSTS = {"sampler": 0.0, "top": 0.05}
 
@@ -52,7 +52,7 @@ def test_a_cost_is_found_again_and_its_absence_too(found: Overhead) -> None:
 
 def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overhead) -> None:
     """0.3 % while it was at work, which was half of the time; what its start took is none of it."""
-    core = arm(found, "sampler").own.core
+    core = arm(found, "sampler").core
     assert core is not None
     assert core.value == pytest.approx(0.003)
 
@@ -98,5 +98,5 @@ def test_a_time_at_work_that_cannot_be_makes_no_share_of_a_core_small(told: floa
         if one["extra_info"]["monitor"]["name"]:
             one["extra_info"]["monitor"]["told"]["at_work_s"] = told
     (found,) = overheads(from_json(saved, "turned.json"))
-    core = arm(found, "sampler").own.core
+    core = arm(found, "sampler").core
     assert core is None or core.value > 0.005
