@@ -28,10 +28,10 @@ def profile(
     replicas).
     """
     from analysis.studies.jobs.profile import answer
-    from analysis.studies.jobs.records import replicates_of
+    from analysis.studies.jobs.records import streams_of
 
     refused: list[str] = []
-    return then(answer(replicates_of(runs, refused), refused), "report", *runs)
+    return then(answer(streams_of(runs, refused), refused), "report", *runs)
 
 
 @step(
@@ -50,10 +50,10 @@ def hyper(
     whose jobs do not all reach the accuracy has no mean time to it, and never wins. Effects and their analysis of variance are of ratios.
     """
     from analysis.studies.jobs.hyper import answer
-    from analysis.studies.jobs.records import replicates_of
+    from analysis.studies.jobs.records import streams_of
 
     refused: list[str] = []
-    return then(answer(replicates_of(runs, refused), refused), "report", *runs)
+    return then(answer(streams_of(runs, refused), refused), "report", *runs)
 
 
 _STEPS = Steps(__name__)

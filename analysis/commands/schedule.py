@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
 from control.called import JUDGE
+
+if TYPE_CHECKING:
+    from analysis.studies.jobs.policies import PlayedStream
+    from analysis.terms import Run
 
 GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
@@ -47,13 +52,16 @@ def report(
     each held its slot.
     """
     from analysis.load import load_each, read_each
-    from analysis.studies.jobs.policies import measured, played_streams
-    from analysis.studies.jobs.policies import places as places_of
-    from analysis.studies.jobs.records import streams as streams_of
+    from analysis.studies.jobs.policies import measured, places, played_streams
+    from analysis.studies.jobs.records import in_order, streams
 
     refused: list[str] = []
-    played = read_each(load_each(runs, refused), lambda run: played_streams(run, streams_of(run, refused), refused), refused)
-    answer = measured(places_of([stream for _, streams in played for stream in streams], baseline, refused), refused)
+
+    def read(run: Run) -> list[PlayedStream]:
+        return played_streams(run, in_order(streams(run, refused), refused), refused)
+
+    played = read_each(load_each(runs, refused), read, refused)
+    answer = measured(places([stream for _, of_run in played for stream in of_run], baseline, refused), refused)
     return then(answer, "report", *runs)
 
 

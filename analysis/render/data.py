@@ -15,9 +15,11 @@ def render(answer: Answer) -> str:
 
 
 def plain(value: object) -> object:
-    """Dataclasses as mappings, all the way down."""
+    """Dataclasses and named tuples as mappings, all the way down."""
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from analysis.answer import Word
+from analysis.answer import Column, Columns, Word
+from analysis.contrasts import SAME, Scale, contrasts
 from analysis.wording import probability
 from control.t_test import ALPHA
 
-from .estimates import SAME
+from .estimates import figure
 
 if TYPE_CHECKING:
-    from .estimates import Ratio
+    import pandas as pd
 
 Row = TypeVar("Row")
+Contrast = Any  # a row of `contrasts`, as `rows_of` has it
 SLOWER, FASTER = Word("slower", "bad"), Word("faster", "good")
 SAME_TIME, CANT_TELL, NOT_COMPARABLE = Word("same", "good"), Word("can't tell", "open"), Word("not comparable", "quiet")
 CLAIMS = (SLOWER, FASTER, SAME_TIME)
 
 
-def verdict(value: Ratio | None) -> Word:
-    """Whether what takes so many times as long is slower or faster, in the words of `compare`."""
-    if value is None:
+def rows_of(frame: pd.DataFrame) -> list[Contrast]:
+    """Return the rows of a frame as named tuples; what is missing is None."""
+    values = frame.astype(object)
+    return [*values.where(values.notna(), None).itertuples(index=False, name="Row")]
+
+
+def contrasts_of(
+    rows: Sequence[Mapping[str, object]], arm: str, baseline: object, metrics: Mapping[str, Scale], **columns: Any
+) -> list[Contrast]:
+    """Compare rows by `contrasts`; none where the baseline is not in them, or nothing else is."""
+    import pandas as pd
+
+    levels = {row[arm] for row in rows}
+    if baseline not in levels or len(levels) < 2:
+        return []
+    return [row for row in rows_of(contrasts(pd.DataFrame([*rows]), arm, baseline, metrics, **columns)) if row.n]
+
+
+def verdict(contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTER, none: float = 1.0) -> Word:
+    """Say on which side of `none` a contrast is shown to be; of times, whether something is slower or faster."""
+    if contrast is None or contrast.value is None:
         return NOT_COMPARABLE
-    if value.p_adjusted is None or value.p_adjusted >= ALPHA:
+    if contrast.p_adjusted is None or contrast.p_adjusted >= ALPHA:
         return CANT_TELL
-    return SLOWER if value.value > 1 else FASTER
+    return above if contrast.value > none else below
+
+
+def ratio_columns(head: str, name: str, word: Callable[[Any], Word | None], of: Callable[[Any], Contrast | None]) -> Columns:
+    """Make the columns of a ratio of times: its verdict, the ratio with its interval, and its p."""
+
+    def of_row(field: str) -> Callable[[Any], object]:
+        return lambda row: getattr(of(row), field, None)
+
+    return [
+        (Column(head, "verdict", left=True), word),
+        (Column("times as long\n[95 %]", name, figure), lambda row: of(row) if of_row("value")(row) is not None else None),
+        (Column("p\nHolm", "p_adjusted", probability), of_row("p_adjusted")),
+    ]
 
 
 def _rank(word: Word | None) -> float:
@@ -53,13 +86,35 @@ def leading(lines: Sequence[str]) -> list[str]:
     return [*lines[:3]] if len(lines) <= 3 else [*lines[:2], f"And {len(lines) - 2} more, below."]
 
 
-def faster(times: Ratio | None, name: str) -> str:
+def faster(times: Contrast | None, name: str) -> str:
     """Write how much sooner something is than what has a name: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
-    if times is None:
+    if times is None or times.value is None:
         return f"before {name}; no ratio: no run has both, or one takes no time"
-    p = times.p if times.p_adjusted is None else times.p_adjusted
-    if p is None:
-        return f"before {name} by {'the very same share in every run' if times.why == SAME else 'too few runs for an interval'}"
-    value, low, high = (100 * end for end in times.gain)
-    gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(p)}"
-    return f"faster than {name}, {gain}" if value > 0 and p < ALPHA else f"can't tell it from {name} ({gain})"
+    if times.p_adjusted is None:
+        why = "the same share in every run" if times.missing == SAME else "too few runs for an interval"
+        return f"before {name} by {why}"
+    value, low, high = (100 * (1 / end - 1) for end in (times.value, times.high, times.low))
+    gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(times.p_adjusted)}"
+    return f"faster than {name}, {gain}" if verdict(times) is FASTER else f"can't tell it from {name} ({gain})"
+
+
+def called(row: Mapping[str, object], alike: Sequence[Mapping[str, object]]) -> list[str]:
+    """Say by which parameters a row differs from those of its like: `jobs 40`, `checkpoints every 5 s`."""
+    names = dict.fromkeys(name for other in alike for name in other)
+    differing = [name for name in names if len({str(other.get(name)) for other in alike}) > 1]
+    return [_phrase(name, row[name]) for name in differing if row.get(name) is not None]
+
+
+def _phrase(name: str, value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"checkpoints every {text} s" if name == "checkpoint_s" else f"{name} {text}"
+
+
+def apart(rows: Sequence[Mapping[str, object]], names: Sequence[str] = ()) -> list[str]:
+    """Name rows by the parameters that differ between those of one name; nothing is added to a name that no other has."""
+    names = names or [""] * len(rows)
+    result = []
+    for name, row in zip(names, rows, strict=True):
+        alike = [other for its, other in zip(names, rows, strict=True) if its == name]
+        result.append(", ".join(filter(None, (name, *called(row, alike)))))
+    return result

@@ -6,7 +6,7 @@ A block counts once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,6 @@ from analysis.wording import digits, probability, unit_of
 from control.t_test import ALPHA, t_interval
 
 if TYPE_CHECKING:
-    from .faults import FaultArm
     from .records import Unit
 
     Document = dict[str, Any]
@@ -66,14 +65,6 @@ class Ratio:
         return 1 / self.value - 1, 1 / (self.high or self.value) - 1, 1 / (self.low or self.value) - 1
 
 
-def by_unit(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
-    groups: dict[Unit, list[float]] = {}
-    for unit, value in values:
-        if value is not None:
-            groups.setdefault(unit, []).append(value)
-    return groups
-
-
 def as_number(value: object) -> float | None:
     try:
         number = float(str(value))
@@ -91,21 +82,23 @@ def average_of_known(values: Iterable[float | None]) -> float | None:
     return average(known) if known else None
 
 
-def mean(values: Mapping[Unit, Sequence[float]]) -> Figure | None:
-    """Return the mean over blocks of the means inside each, None where there is no value."""
-    units = [average(inside) for inside in values.values() if inside]
-    if len(units) >= FEWEST:
-        value, spread = moments(units)
-        if spread <= ROUNDING * abs(value):
-            return Figure(value, why=SAME)
-    return over_runs(units, FEW)
+def over_blocks(values: Iterable[tuple[Unit, float | None]]) -> Figure | None:
+    """Return the mean over blocks of the means inside each; a block without a value has no part."""
+    blocks: dict[Unit, list[float]] = {}
+    for unit, value in values:
+        if value is not None:
+            blocks.setdefault(unit, []).append(value)
+    return over_runs([average(inside) for inside in blocks.values()], FEW)
 
 
 def over_runs(values: Sequence[float], few: str = FEW_RUNS) -> Figure | None:
-    """Return the mean of one value a run; None where there is none, without an interval where there are fewer than three."""
-    if len(values) < FEWEST:
-        return Figure(average(values), why=few) if values else None
-    return Figure(*interval(values), moments(values)[1] / math.sqrt(len(values)))
+    """Return the mean of one value per run; None where there is none, without an interval where fewer than three, or all the same."""
+    if not values:
+        return None
+    value, spread = moments(values)
+    if len(values) < FEWEST or spread <= ROUNDING * abs(value):
+        return Figure(value, why=few if len(values) < FEWEST else SAME)
+    return Figure(*interval(values), spread / math.sqrt(len(values)))
 
 
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
@@ -194,14 +187,6 @@ def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
     return unit_of(known) if known else (1.0, "s")
 
 
-def constants(arms: Sequence[FaultArm]) -> Iterator[str]:
-    """What all arms of a fault have in common, a line a fault: `flood: at_s 10, for_s 2, size 60`."""
-    for fault in dict.fromkeys(arm.label.split(" ")[0] for arm in arms):
-        labels = [arm.label.split(" ") for arm in arms if arm.label.split(" ")[0] == fault]
-        if shared := [word for word in labels[0][1:] if all(word in label for label in labels)]:
-            yield f"{fault}: {', '.join(shared).replace('=', ' ')}"
-
-
 def called_apart(workloads: Sequence[str]) -> tuple[dict[str, str], str]:
     """Name workloads by what differs between them, without what they are all made of; and say what they have in common."""
     names, common = shorten(workloads)
@@ -212,39 +197,3 @@ def called_apart(workloads: Sequence[str]) -> tuple[dict[str, str], str]:
     if len({name.partition(":")[0] for name in names.values()}) > 1:
         return names, common
     return {workload: name.partition(":")[2].replace(":", ", ") or "as it stands" for workload, name in names.items()}, common
-
-
-def names(arms: Iterable[FaultArm]) -> list[str]:
-    """Name arms where only these are shown: by their fault, and by what sets arms of one fault apart, their streams last."""
-    arms = list(arms)
-    labels = [arm.label.split(" ") for arm in arms]
-    faults = [_apart(own, [other for other in labels if other[0] == own[0]]) for own in labels]
-    conditions = [arm.condition.split(":") for arm in arms]
-    alike = [[other for other, name in zip(conditions, faults, strict=True) if name == fault] for fault in faults]
-    of_streams = [_apart(own, others)[1:] for own, others in zip(conditions, alike, strict=True)]
-    return [", ".join(map(_spoken, (*fault, *stream))) for fault, stream in zip(faults, of_streams, strict=True)]
-
-
-def _apart(own: list[str], others: list[list[str]]) -> list[str]:
-    """Return the first word, and those others that not all have."""
-    return own[:1] + [word for word in own[1:] if not all(word in other for other in others)]
-
-
-def _spoken(word: str) -> str:
-    key, _, value = word.partition("=")
-    if key == "checkpoint_s":
-        return "no checkpoints" if value == "0" else f"checkpoints every {value} s"
-    try:
-        return f"{key} {digits(float(value), 3)}" if value else key
-    except ValueError:
-        return f"{key} {value}"
-
-
-def by_fault(arms: Sequence[FaultArm]) -> list[FaultArm]:
-    """Put arms of one fault together, by what is done against it: numbers as numbers."""
-
-    def key(arm: FaultArm) -> list[tuple[str, float]]:
-        parts = (word.partition("=") for word in arm.label.split(" "))
-        return [(name, float(value) if value.replace(".", "", 1).isdecimal() else 0.0) for name, _, value in sorted(parts)]
-
-    return sorted(arms, key=lambda arm: (arm.fault or "", arm.label.count("checkpoint_s"), key(arm)))

@@ -2,8 +2,7 @@
 
 Slowdown is the mean response of the jobs that both streams got done, over that without the fault. A fault that is a neighbour's (a hog, a
 flood) has a verdict on isolation: does it touch the others at all? Does a policy spare the stream's own jobs from a fault: the same jobs
-under the same fault, under it and under fifo? What do poisoned clients cost a federated run: accuracy without them less accuracy with them?
-In the data of the answer losses are fractions.
+under the same fault, under it and under fifo? In the data of the answer losses are fractions.
 """
 
 from __future__ import annotations
@@ -11,38 +10,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
-from analysis.labels import shorten
-from analysis.wording import unsigned
+from analysis.wording import counted, unsigned
 
-from .claims import CANT_TELL, SAME_TIME, SLOWER, claimed, claims_first, verdict
-from .estimates import (
-    Figure,
-    Ratio,
-    adjusted,
-    by_fault,
-    by_unit,
-    constants,
-    figure,
-    mean,
-    names,
-    number,
-    p_of,
-    p_value,
-    plural,
-    ratio,
-    value_of,
-)
+from .claims import CANT_TELL, SAME_TIME, SLOWER, Contrast, apart, claimed, claims_first, contrasts_of, ratio_columns, verdict
+from .estimates import Figure, average, figure, number, over_blocks, value_of
 from .poisoning import lost_accuracy, poisonings, section
+from .records import AGAINST, OF_FAULT
 from .recovery import After, Totals, after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
-    from .records import Stream, Unit
-
-    Pairs = dict[Unit, list[tuple[float, float]]]
+    from .records import Condition, Job, Stream, Unit
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
@@ -65,42 +46,37 @@ ISOLATION = {
 }
 MOST = 0.9  # of the faults must have a recovery time for a mean of them
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
-FIFO, POLICY = "fifo", "policy="
+FIFO = "fifo"
 LOST = "other jobs were lost than under fifo: not compared."
+BEFORE, WITH = "without", "with"
+OF_STREAM = ("useful", "available", "lost_s")
 
 
 @dataclass(frozen=True, slots=True)
 class FaultArm:
-    """All streams of one condition under one fault, or under none.
+    """All streams of one condition under one fault, or under none; `params` are the fault's, and what is done against it.
 
-    `streams` are of so many `blocks`; `paired` of them have a twin. Recovery is of faults: `recovered` of `strikes` that did anything have
-    one, `whys` counts why the others have none, and with more than a tenth of these there is no mean, which would be of the quick ones.
-    `slowdown` and `goodput` are ratios to the twin's. `lost_jobs` were done in the twin and not here.
-    `lost_s_per_hit` is lost time for each attempt that was ended.
+    `paired` of the `streams` have a twin without the fault; `slowdown` and `goodput` are contrasts with it. `figures` are means over
+    blocks of what `Totals` and `After` have, and `lost_s_per_hit`, the lost time per attempt that a fault ended. `recovered` of `strikes`
+    that did anything have a recovery time; with more than a tenth of those without there is no mean, which would be of the quick ones.
+    `lost_jobs` were done in the twin and not here.
     """
 
-    condition: str
-    label: str
-    fault: str | None
+    workload: str
+    condition: Condition
+    fault: str
+    params: Mapping[str, object]
     streams: int
     blocks: int
     paired: int
     outcomes: Mapping[str, int]
-    useful: Figure | None
-    available: Figure | None
-    alone_down_s: float
-    strikes: int = 0
-    hit: int = 0
-    given_up: int = 0
-    recovered: int = 0
-    whys: Mapping[str, int] = field(default_factory=dict)
-    restart_s: Figure | None = None
-    recovery_s: Figure | None = None
-    lost_s: Figure | None = None
-    lost_s_per_hit: Figure | None = None
-    lost_jobs: int = 0
-    slowdown: Ratio | None = None
-    goodput: Ratio | None = None
+    strikes: int
+    hit: int
+    recovered: int
+    lost_jobs: int
+    figures: Mapping[str, Figure | None]
+    slowdown: Contrast | None = None
+    goodput: Contrast | None = None
     isolation: Isolation | None = None
     notes: tuple[str, ...] = ()
 
@@ -112,12 +88,17 @@ class FaultArm:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One stream of an arm, with what it came to."""
+    """One stream of an arm, with what it came to, and the jobs that it shares with its twin."""
 
     stream: Stream
     twin: Stream | None
     totals: Totals
-    after: tuple[After, ...]
+    after: Sequence[After]
+    pairs: Sequence[tuple[Job, Job]]
+
+    @property
+    def unit(self) -> Unit:
+        return self.stream.unit
 
     @property
     def lost_s_per_hit(self) -> float | None:
@@ -127,276 +108,258 @@ class _Member:
 
 def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
-    groups: dict[tuple[str, str, int], list[_Member]] = {}
-    for stream in sorted(streams, key=_order):
-        twin = twin_of(stream, streams) if stream.fault else None
-        member = _Member(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
-        groups.setdefault((stream.condition, stream.label, stream.retries), []).append(member)
-    alike = Counter((condition, label) for condition, label, _ in groups)
-    result = {
-        key: _arm(condition, label if alike[condition, label] == 1 else f"{label} retries={retries}", groups[key])
-        for key in groups
-        for condition, label, retries in [key]
-    }
-    slowdowns = adjusted({key: arm.slowdown for key, arm in result.items()})
-    judged = [replace(arm, slowdown=slowdowns[key]) for key, arm in result.items()]
-    return [replace(arm, isolation=_isolation(arm, margin)) for arm in judged]
+    groups: dict[tuple[object, ...], list[_Member]] = {}
+    for stream in sorted(streams, key=lambda stream: (stream.condition, *_order(stream.fault, stream.fault_params))):
+        key = (stream.condition, stream.fault, *stream.fault_params.items())
+        groups.setdefault(key, []).append(_member(stream, streams))
+    every = list(groups.values())
+    rows = [row for at, group in enumerate(every) for member in group if member.pairs for row in _with_and_without(at, member)]
+    ratios = contrasts_of(rows, "fault", BEFORE, {"response_s": "log", "goodput_per_s": "log"}, by=["place"])
+    known = {(row.place, row.metric): row for row in ratios if row.value is not None}
+    return [
+        _judged(_arm(group), group, known.get((at, "response_s")), known.get((at, "goodput_per_s")), margin)
+        for at, group in enumerate(every)
+    ]
 
 
-def _order(stream: Stream) -> tuple[str, ...]:
-    return (stream.condition, stream.fault, *stream.fault_params.values(), f"{stream.checkpoint_s:020.6f}")
+def _order(fault: str, params: Mapping[str, object]) -> tuple[object, ...]:
+    numbers = [(name, value if isinstance(value, int | float) else math.inf) for name, value in params.items()]
+    return (fault, params.get("checkpoint_s", 0.0), numbers)
 
 
 def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     """Return the stream that met the same jobs without faults: with the same checkpoints and retries, or else with the fewest."""
-    same = (stream.unit, stream.condition, stream.tweakset)
-    twins = [other for other in streams if not other.fault and (other.unit, other.condition, other.tweakset) == same]
-    guarded = (stream.checkpoint_s, stream.retries)
-    return min(twins, key=lambda other: ((other.checkpoint_s, other.retries) != guarded, other.checkpoint_s, other.retries), default=None)
+    twins = [other for other in streams if not other.fault and (other.unit, other.condition) == (stream.unit, stream.condition)]
+    return min(twins, key=lambda other: (_guards(other) != _guards(stream), *_guards(other)), default=None)
 
 
-def _arm(condition: str, label: str, group: Sequence[_Member]) -> FaultArm:
-    struck = [(member.stream.unit, after) for member in group for after in member.after]
-    slower: Pairs = {}
-    work: Pairs = {}
-    lost = 0
-    for member in group:
-        if member.twin is None:
-            continue
-        pairs = shared(member.stream, member.twin)
-        lost += sum(other.done and not job.done for job, other in pairs)
-        slower.setdefault(member.stream.unit, []).extend([both] if (both := responses(pairs)) else [])
-        before, here = (goodput_per_s([pair[at] for pair in pairs]) for at in (1, 0))
-        work.setdefault(member.stream.unit, []).extend([] if before is None or here is None else [(before, here)])
-    recovered = sum(after.recovery_s is not None for _, after in struck)
+def _member(stream: Stream, streams: Sequence[Stream]) -> _Member:
+    twin = twin_of(stream, streams) if stream.fault else None
+    struck = after(stream, twin) if stream.fault else []
+    return _Member(stream, twin, totals(stream), struck, [] if twin is None else shared(stream, twin))
 
-    def over(of: Callable[[_Member], float | None]) -> Figure | None:
-        return mean(by_unit((member.stream.unit, of(member)) for member in group))
 
-    def over_struck(name: str) -> Figure | None:
-        return mean(by_unit((unit, getattr(after, name)) for unit, after in struck))
+def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]]:
+    """Lay out what the jobs came to that a stream shares with its twin, a row each."""
+    run, block = member.unit
+    known = responses(member.pairs) or (None, None)
+    for fault, at, response_s in zip((BEFORE, WITH), (1, 0), known, strict=True):
+        goodput = goodput_per_s([pair[at] for pair in member.pairs])
+        yield {"place": place, "run": run, "block": block, "fault": fault, "response_s": response_s, "goodput_per_s": goodput}
 
+
+def _arm(group: Sequence[_Member]) -> FaultArm:
+    stream = group[0].stream
+    struck = [(member.unit, after) for member in group for after in member.after]
+    recovered = [(unit, after.recovery_s) for unit, after in struck if after.recovery_s is not None]
     return FaultArm(
-        condition=condition,
-        label=label,
-        fault=group[0].stream.fault or None,
+        workload=stream.group,
+        condition=stream.condition,
+        fault=stream.fault,
+        params=stream.fault_params,
         streams=len(group),
-        blocks=len({member.stream.unit for member in group}),
+        blocks=len({member.unit for member in group}),
         paired=sum(member.twin is not None for member in group),
         outcomes=dict(Counter(job.outcome for member in group for job in member.stream.jobs)),
-        useful=over(lambda member: member.totals.useful),
-        available=over(lambda member: member.totals.available),
-        alone_down_s=math.fsum(member.totals.alone_down_s for member in group),
         strikes=len(struck),
         hit=sum(after.hit for _, after in struck),
-        given_up=sum(after.given_up for _, after in struck),
-        recovered=recovered,
-        whys=dict(Counter(after.why for _, after in struck if after.why)),
-        restart_s=over_struck("restart_s"),
-        recovery_s=over_struck("recovery_s") if recovered >= MOST * len(struck) else None,
-        lost_s=over(lambda member: member.totals.lost_s),
-        lost_s_per_hit=over(lambda member: member.lost_s_per_hit),
-        lost_jobs=lost,
-        slowdown=ratio(slower),
-        goodput=ratio(work),
-        notes=tuple(_notes(group)),
+        recovered=len(recovered),
+        lost_jobs=sum(other.done and not job.done for member in group for job, other in member.pairs),
+        figures={
+            **{name: over_blocks((member.unit, getattr(member.totals, name)) for member in group) for name in OF_STREAM},
+            "lost_s_per_hit": over_blocks((member.unit, member.lost_s_per_hit) for member in group),
+            "restart_s": over_blocks((unit, after.restart_s) for unit, after in struck),
+            "recovery_s": over_blocks(recovered) if len(recovered) >= MOST * len(struck) else None,
+        },
     )
 
 
-def _notes(group: Sequence[_Member]) -> Iterator[str]:
-    if group[0].stream.fault:
-        alone = sum(member.twin is None for member in group)
-        if alone:
-            yield f"{alone} of {len(group)} streams have no twin without faults in their block, and nothing to be compared with."
-        guards = [[(one.checkpoint_s, one.retries) for one in (member.stream, member.twin)] for member in group if member.twin is not None]
-        if any(own != other for own, other in guards):
-            yield "twins had other checkpoints or retries: what these cost without a fault is part of the slowdown."
-        none = sum("done" not in member.totals.outcomes for member in group)
-        if none:
-            yield f"in {none} of {len(group)} streams no job was done: they have no part in slowdown and goodput."
-        if not any(member.after for member in group):
-            yield "no fault ever struck."
-    never = Counter(job.outcome for member in group for job in member.stream.jobs if job.outcome in {"never started", "never ended"})
-    yield from (f"{count} jobs {outcome}: they have no response, and no part in slowdown and recovery." for outcome, count in never.items())
-    down_s = [member.totals.alone_down_s for member in group if member.totals.alone_down_s and member.stream.nodes == 1]
-    if down_s:
-        spell = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(down_s), max(down_s))))
-        yield f"the only node was lost in {len(down_s)} of {len(group)} streams: nothing could run for {spell} s."
-    if any(outage.back_s is None for member in group for outage in member.stream.outages):
-        yield "a node never came back: it counts as lost to the last end of a job."
+def _judged(arm: FaultArm, group: Sequence[_Member], slowdown: Contrast | None, goodput: Contrast | None, margin: float) -> FaultArm:
+    arm = replace(arm, slowdown=slowdown, goodput=goodput)
+    return replace(arm, isolation=_isolation(arm, margin), notes=tuple(_notes(arm, group)))
 
 
 def _isolation(arm: FaultArm, margin: float) -> Isolation | None:
     slow = arm.slowdown
     if arm.fault not in NEIGHBOURS:
         return None
-    if slow is None or slow.low90 is None or slow.high90 is None:
+    if slow is None or slow.low90 is None:
         return "not judged"
     if 1 / (1 + margin) <= slow.low90 and slow.high90 <= 1 + margin:
         return "open" if arm.lost_jobs else "isolated"
     return "not isolated" if verdict(slow) is SLOWER else "open"
 
 
-@dataclass(frozen=True, slots=True)
-class SparedJobs:
-    """Mean response of the own jobs under a policy over that under fifo, the fault being the same.
+def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
+    yield from (f"faults without a recovery time: {why}." for why in sorted({of.why for member in group for of in member.after if of.why}))
+    if arm.lost_jobs:
+        others = "slowdowns are of the others" if arm.slowdown is not None else "nothing is left to compare"
+        sooner = ", which are sooner only because these left them the slots" if arm.thinned else ""
+        yield f"{arm.lost_jobs} jobs were done without the fault, and not with it; {others}{sooner}."
+    if arm.slowdown is not None and arm.slowdown.missing:
+        yield f"{arm.slowdown.missing}."
+    if alone := (arm.streams - arm.paired if arm.fault else 0):
+        yield f"{alone} of {arm.streams} streams have no twin without faults in their block, and nothing to be compared with."
+    if any(_guards(member.stream) != _guards(member.twin) for member in group if member.twin is not None):
+        yield "twins had other checkpoints or retries: what these cost without a fault is part of the slowdown."
+    if arm.fault and not arm.strikes:
+        yield "no fault ever struck."
+    if any(outage.back_s is None for member in group for outage in member.stream.outages):
+        yield "a node never came back: it counts as lost to the last end of a job."
 
-    `response` is None where the two lost different jobs, which `why` says.
+
+def _guards(stream: Stream) -> tuple[float, int]:
+    return stream.checkpoint_s, stream.retries
+
+
+def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
+    """Hold the mean response of the own jobs under each policy against that under fifo, the fault being the same.
+
+    Returns: the contrasts by fault and policy; and those that lost other jobs than fifo, which are not compared, a sentence each.
     """
-
-    condition: str
-    label: str
-    policy: str
-    blocks: int
-    response: Ratio | None
-    why: str = ""
-
-
-def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
-    met: dict[tuple[object, ...], dict[str, Stream]] = {}
-    for stream in streams:
-        if stream.fault:
-            policy, rest = _policy(stream.condition)
-            met.setdefault((rest, stream.label, stream.retries, stream.tweakset, stream.unit), {}).setdefault(policy, stream)
-    pairs: dict[tuple[object, ...], dict[Unit, tuple[Stream, Stream]]] = {}
-    for (*about, _tweakset, _unit), under in met.items():
-        for policy, other in under.items():
-            if policy != FIFO and (base := under.get(FIFO)) is not None:
-                pairs.setdefault((*about, policy), {}).setdefault(base.unit, (base, other))
-    result = {key: _spared(of_key, streams) for key, of_key in pairs.items()}
-    responses = adjusted({key: jobs.response for key, jobs in result.items()})
-    return [replace(jobs, response=responses[key]) for key, jobs in result.items()]
-
-
-def _spared(pairs: Mapping[Unit, tuple[Stream, Stream]], streams: Sequence[Stream]) -> SparedJobs:
-    base, other = next(iter(pairs.values()))
-    unknown = SparedJobs(_policy(base.condition)[1], base.label, _policy(other.condition)[0], len(pairs), None)
-    times: Pairs = {}
-    for unit, (base, other) in pairs.items():
-        twin = twin_of(base, streams)
-        own = None if twin is None else {job.number for job, _ in shared(base, twin)}
-        met = [(job, before) for job, before in shared(other, base) if own is None or job.number in own]
-        if any(job.done != before.done for job, before in met):
-            return replace(unknown, why=LOST)
-        times[unit] = [both] if (both := responses(met)) else []
-    return replace(unknown, response=ratio(times))
-
-
-def _policy(condition: str) -> tuple[str, str]:
-    """Return the policy of a condition, and the rest of it."""
-    parts = condition.split(":")
-    policy = next((part.removeprefix(POLICY) for part in parts if part.startswith(POLICY)), FIFO)
-    return policy, ":".join(part for part in parts if not part.startswith(POLICY))
+    quiet = {(stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit): stream for stream in streams if not stream.fault}
+    rows: list[dict[str, Any]] = []
+    for stream in (stream for stream in streams if stream.fault):
+        twin, (run, block) = quiet.get((stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit)), stream.unit
+        own = stream.jobs if twin is None else [job for job, _ in shared(stream, twin)]
+        known = [job.response_s for job in own if job.response_s is not None]
+        rows.append(
+            {
+                "under": stream.condition_without("policy"),
+                "fault": stream.fault,
+                "policy": stream.policy or FIFO,
+                "run": run,
+                "block": block,
+                "response_s": average(known) if known else None,
+                "done": frozenset(job.number for job in own if job.done),
+            }
+        )
+    base = {(row["under"], row["run"], row["block"]): row["done"] for row in rows if row["policy"] == FIFO}
+    lost = {(row["under"], row["policy"]) for row in rows if base.get((row["under"], row["run"], row["block"]), row["done"]) != row["done"]}
+    alike = [row for row in rows if (row["under"], row["policy"]) not in lost]
+    ratios = contrasts_of(alike, "policy", FIFO, {"response_s": "log"}, by=["under", "fault"])
+    unlike = {f"{row['policy']}, {row['fault']}: {LOST}": None for row in rows if (row["under"], row["policy"]) in lost}
+    return ratios, list(unlike)
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
     """Return what each fault cost, condition by condition, the policies under it, and what poisoned clients cost."""
-    of_faults, policies, accuracies = arms(streams, margin), spared(streams), poisonings(streams)
-    faulty = {arm.condition for arm in of_faults if arm.fault}
-    titles, common = shorten(dict.fromkeys(arm.condition for arm in of_faults if arm.condition in faulty))
-    sections = [
-        _condition(f"{title}, {common}" if common else title, [arm for arm in of_faults if arm.condition == condition], margin)
-        for condition, title in titles.items()
-    ]
-    sections += [_spared_jobs(policies)] if policies else []
+    every, (policies, unlike), accuracies = arms(streams, margin), spared(streams), poisonings(streams)
+    faulty = {arm.condition: None for arm in every if arm.fault}
+    sections = [_condition([arm for arm in every if arm.condition == condition], margin) for condition in faulty]
+    sections += [_spared_jobs(policies, unlike)] if policies or unlike else []
     sections += [section(accuracies)] if accuracies else []
-    none = "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
     poison = lost_accuracy(accuracies)
-    title = (
-        _summary(of_faults)
-        if faulty
-        else (poison or "Nothing was poisoned, or nothing is there to compare it with.")
-        if accuracies
-        else none
-    )
+    if faulty:
+        title = _summary([arm for arm in every if arm.fault])
+    elif accuracies:
+        title = poison or "Nothing was poisoned, or nothing is there to compare it with."
+    else:
+        title = "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
     return Answer(
         title=title,
         findings=[Line(poison)] if faulty and poison else [],
         sections=sections,
-        legend=[*LEGEND, *([("isolated", RULE)] if any(arm.isolation for arm in of_faults) else [])] if faulty else [],
-        data={"arms": of_faults, "policies": policies, "poisonings": accuracies, "margin": margin, "rule": RULE},
+        legend=[*LEGEND, *([("isolated", RULE)] if any(arm.isolation for arm in every) else [])] if faulty else [],
+        data={
+            "arms": every,
+            "policies": policies,
+            "not_compared": unlike,
+            "poisonings": accuracies,
+            "margin": margin,
+            "rule": RULE,
+        },
         refused=refused,
     )
 
 
+def named(arms: Sequence[FaultArm]) -> list[tuple[str, FaultArm]]:
+    """Name arms by fault and by what sets arms of one fault apart, their streams last; arms of one fault stand together."""
+    ordered = sorted(arms, key=lambda arm: _order(arm.fault, arm.params))
+    faults = apart([arm.params for arm in ordered], [arm.fault for arm in ordered])
+    return [*zip(apart([dict(arm.condition) for arm in ordered], faults), ordered, strict=True)]
+
+
 def _summary(arms: Sequence[FaultArm]) -> str:
-    of_faults = by_fault([arm for arm in arms if arm.fault])
-    rows = claims_first(zip(of_faults, names(of_faults), strict=True), lambda row: _word(row[0]))
-    verdicts = [(_word(arm), f"{name} (× {number(arm.slowdown.value)})" if arm.slowdown else name) for arm, name in rows]
-    losing = sum(arm.lost_jobs > 0 for arm in of_faults)
-    lost = f" Jobs are lost under {losing} of {plural(len(of_faults), 'setting')}." if losing else ""
+    verdicts = [(word_of(arm), f"{name} (× {number(arm.slowdown.value)})" if arm.slowdown else name) for name, arm in named(arms)]
+    losing = sum(arm.lost_jobs > 0 for arm in arms)
+    lost = f" Jobs are lost under {losing} of {counted(len(arms), 'setting')}." if losing else ""
     return f"{claimed(verdicts, 'without the fault')}{lost}"
 
 
-def _word(arm: FaultArm) -> Word:
-    """Whether the jobs that both streams got done take longer, in the words of `compare`."""
-    if arm.thinned and arm.slowdown and arm.slowdown.p is not None:
+def word_of(arm: FaultArm) -> Word:
+    """Say whether the jobs that both streams got done take longer, in the words of `compare`."""
+    if arm.thinned and arm.slowdown is not None and arm.slowdown.p is not None:
         return Word("fewer jobs", "open")
     word = verdict(arm.slowdown)
     return SAME_TIME if word is CANT_TELL and arm.isolation == "isolated" else word
 
 
-def _condition(title: str, arms: Sequence[FaultArm], margin: float) -> Section:
-    of_faults = by_fault([arm for arm in arms if arm.fault])
-    called = dict(zip((arm.label for arm in of_faults), names(of_faults), strict=True))
+def _condition(arms: Sequence[FaultArm], margin: float) -> Section:
+    rows = [*named([arm for arm in arms if arm.fault]), *(("no fault", arm) for arm in arms if not arm.fault)]
+
+    def word(row: tuple[str, FaultArm]) -> Word | None:
+        return word_of(row[1]) if row[1].fault else None
+
+    def of(name: str, scale: float = 1.0) -> Callable[[tuple[str, FaultArm]], float | None]:
+        return lambda row: value_of(row[1].figures[name], scale)
+
     columns: Columns = [
-        (Column("fault", left=True), lambda arm: called.get(arm.label, arm.label)),
-        (Column("jobs are", "verdict", left=True), lambda arm: _word(arm) if arm.fault else None),
-        (Column("times as long\n[95 %]", "slowdown", figure), lambda arm: arm.slowdown),
-        (Column("p\nHolm", "p_adjusted", p_value), lambda arm: p_of(arm.slowdown)),
-        (Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True), lambda arm: arm.isolation and ISOLATION[arm.isolation]),
-        (Column("done"), lambda arm: f"{arm.outcomes.get('done', 0)}/{sum(arm.outcomes.values())}"),
-        (Column("useful\n%", "useful_percent", number, spare=2), lambda arm: value_of(arm.useful, 100)),
-        (Column("lost\ns", "lost_s", number, spare=2), lambda arm: value_of(arm.lost_s)),
-        (Column("goodput", "goodput", number, spare=3), lambda arm: value_of(arm.goodput)),
-        (Column("blocks", spare=1), lambda arm: arm.blocks),
+        (Column("fault", left=True), lambda row: row[0]),
+        *ratio_columns("jobs are", "slowdown", word, lambda row: row[1].slowdown),
+        (
+            Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True),
+            lambda row: row[1].isolation and ISOLATION[row[1].isolation],
+        ),
+        (Column("done"), lambda row: f"{row[1].outcomes.get('done', 0)}/{sum(row[1].outcomes.values())}"),
+        (Column("useful\n%", "useful_percent", number, spare=2), of("useful", 100)),
+        (Column("lost\ns", "lost_s", number, spare=2), of("lost_s")),
+        (Column("goodput", "goodput", number, spare=3), lambda row: value_of(row[1].goodput)),
+        (Column("blocks", spare=1), lambda row: row[1].blocks),
     ]
     struck: Columns = [
         columns[0],
-        (Column("faults"), lambda arm: arm.strikes),
-        (Column("attempts\nended", "hit"), lambda arm: arm.hit),
-        (Column("restart\ns", "restart_s", number), lambda arm: value_of(arm.restart_s)),
-        (Column("lost s\neach", "lost_s_per_hit", number), lambda arm: value_of(arm.lost_s_per_hit)),
-        (Column("recovered s\n[95 %]", "recovery_s", figure), lambda arm: arm.recovery_s),
-        (Column("of", "recovered"), lambda arm: f"{arm.recovered}/{arm.strikes}"),
-        (Column("available\n%", "available_percent", number, spare=1), lambda arm: value_of(arm.available, 100)),
+        (Column("faults"), lambda row: row[1].strikes),
+        (Column("attempts\nended", "hit"), lambda row: row[1].hit),
+        (Column("restart\ns", "restart_s", number), of("restart_s")),
+        (Column("lost s\neach", "lost_s_per_hit", number), of("lost_s_per_hit")),
+        (Column("recovered s\n[95 %]", "recovery_s", figure), lambda row: row[1].figures["recovery_s"]),
+        (Column("of", "recovered"), lambda row: f"{row[1].recovered}/{row[1].strikes}"),
+        (Column("available\n%", "available_percent", number, spare=1), of("available", 100)),
     ]
-    notes = grouped([(called.get(arm.label, arm.label), note) for arm in arms for note in _findings(arm)], len(of_faults))
+    of_faults = [row for row in rows if row[1].fault]
+    notes = grouped([(name, note) for name, arm in of_faults for note in arm.notes], len(of_faults))
     return Section(
-        title,
+        arms[0].workload,
         [
-            *map(Line, constants(of_faults)),
-            table_of(columns, claims_first(arms, lambda arm: _word(arm) if arm.fault else None)),
-            table_of(struck, claims_first((arm for arm in of_faults if arm.strikes), _word)),
+            *map(Line, _constants([arm for _, arm in of_faults])),
+            table_of(columns, claims_first(rows, word)),
+            table_of(struck, claims_first((row for row in of_faults if row[1].strikes), word)),
             *bullets(notes),
         ],
     )
 
 
-def _spared_jobs(policies: Sequence[SparedJobs]) -> Section:
+def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
+    """What all arms of a fault have in common, a line a fault: `flood: at_s 10, for_s 2, size 60`."""
+    for fault in dict.fromkeys(arm.fault for arm in arms):
+        params = [arm.params for arm in arms if arm.fault == fault]
+        if shared := [
+            f"{name} {value}"
+            for name, value in params[0].items()
+            if name not in AGAINST and all(other.get(name) == value for other in params)
+        ]:
+            yield f"{fault}: {', '.join(shared)}"
+
+
+def _spared_jobs(policies: Sequence[Contrast], unlike: Sequence[str]) -> Section:
     columns: Columns = [
-        (Column("policy", left=True), lambda jobs: jobs.policy),
-        (Column("fault", left=True), lambda jobs: jobs.label.split(" ")[0]),
-        (Column("jobs are", "verdict", left=True), lambda jobs: verdict(jobs.response)),
-        (Column("times as long\n[95 %]", "response", figure), lambda jobs: jobs.response),
-        (Column("p\nHolm", "p_adjusted", p_value), lambda jobs: p_of(jobs.response)),
-        (Column("blocks"), lambda jobs: jobs.blocks),
+        (Column("policy", left=True), lambda contrast: contrast.arm),
+        (Column("fault", left=True), lambda contrast: contrast.fault),
+        *ratio_columns("jobs are", "response", verdict, lambda contrast: contrast),
+        (Column("blocks"), lambda contrast: contrast.n),
     ]
-    lost = grouped([(f"{jobs.policy}, {jobs.label}", jobs.why) for jobs in policies if jobs.why])
     return Section(
         "Response of the stream's own jobs under the same fault, over that under fifo",
-        [table_of(columns, claims_first(policies, lambda jobs: verdict(jobs.response))), *bullets(lost)],
+        [*([table_of(columns, claims_first(policies, verdict))] if policies else []), *bullets(unlike)],
     )
-
-
-def _findings(arm: FaultArm) -> Iterator[str]:
-    yield from (f"faults without a recovery time: {why}." for why in sorted(arm.whys))
-    if arm.given_up:
-        yield f"{arm.given_up} of {arm.hit} jobs that it hit never ran again."
-    if arm.lost_jobs:
-        others = "slowdowns are of the others" if arm.slowdown is not None else "nothing is left to compare"
-        sooner = ", which are sooner only because these left them the slots" if arm.thinned else ""
-        yield f"{arm.lost_jobs} jobs were done without the fault, and not with it; {others}{sooner}."
-    if arm.fault and arm.slowdown is not None and arm.slowdown.why:
-        yield f"{arm.slowdown.why}."
-    yield from arm.notes

@@ -12,13 +12,13 @@ from analysis import studies
 from analysis.answer import Answer, Column, Columns, Line, Section, table_of, together
 from analysis.terms import Refused
 
-from .claims import faster
-from .estimates import Figure, Ratio, as_number, average, figure, over_runs, ratio_of, share, value_of
+from .claims import Contrast, contrasts_of, faster, rows_of
+from .estimates import Figure, as_number, average, figure, over_runs, share, value_of
 
 if TYPE_CHECKING:
-    from .records import Stream, Unit
+    import pandas as pd
 
-    Times = Mapping[Unit, float | None]  # to the accuracy, seconds; None where a job did not reach it
+    from .records import Stream
 
 
 TIME, ACCURACY, EPOCHS = "time_to_accuracy_s", "accuracy", "epochs"
@@ -52,7 +52,7 @@ class Hyper:
     points: tuple[GridPoint, ...]
     best: GridPoint | None
     next: GridPoint | None
-    times: Ratio | None
+    times: Contrast | None
     effects: Any
     why: str
 
@@ -61,20 +61,26 @@ class Hyper:
 
 
 def hyper(streams: Sequence[Stream]) -> Hyper:
+    import pandas as pd
+
     learning = [stream for stream in streams if any(ACCURACY in job.result for job in stream.jobs)]
     if not learning:
         raise Refused("No job tells an accuracy: these runs are of no jobs that learn.")
     factors = _factors(learning)
-    by_levels: dict[tuple[str, ...], list[Stream]] = {}
-    for stream in learning:
-        by_levels.setdefault(tuple(str(stream.params[name]) for name in factors), []).append(stream)
-    order = [levels for levels in product(*factors.values()) if levels in by_levels]
-    times = {levels: {stream.unit: _time_s(stream) for stream in by_levels[levels]} for levels in order}
-    points = tuple(_point(levels, by_levels[levels], times[levels]) for levels in order)
+    rows: list[dict[str, Any]] = [
+        {"levels": tuple(str(stream.params[name]) for name in factors), "run": stream.unit[0], "block": stream.unit[1], **_outcomes(stream)}
+        for stream in learning
+    ]
+    frame = pd.DataFrame(rows)
+    met = set(frame["levels"])
+    order = [levels for levels in product(*factors.values()) if levels in met]
+    points = tuple(_point(levels, frame[[its == levels for its in frame["levels"]]]) for levels in order)
     whole = sorted((point for point in points if point.time_s is not None and point.reached == point.jobs), key=_soon)
     best, after = [*whole[:2], None, None][:2]
-    sooner = ratio_of(_known(times[after.levels]), _known(times[best.levels])) if best and after else None
-    return Hyper(tuple(factors), points, best, after, sooner, *_effects(factors, order, times))
+    ranks = {} if best is None or after is None else {best.levels: "soonest", after.levels: "next"}
+    ranked = [row | {"rank": ranks[row["levels"]]} for row in rows if row["levels"] in ranks]
+    times = next(iter(contrasts_of(ranked, "rank", "next", {TIME: "log"})), None)
+    return Hyper(tuple(factors), points, best, after, times, *_effects(factors, order, frame))
 
 
 def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
@@ -91,56 +97,44 @@ def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
     return varied
 
 
-def _point(levels: tuple[str, ...], streams: Sequence[Stream], times: Times) -> GridPoint:
-    ended = [[job for job in stream.jobs if job.outcome == "done" and ACCURACY in job.result] for stream in streams]
-    return GridPoint(
-        levels=levels,
-        runs=len(streams),
-        jobs=sum(len(stream.jobs) for stream in streams),
-        reached=sum(TIME in job.result for jobs in ended for job in jobs),
-        time_s=over_runs([*_known(times).values()]),
-        accuracy=over_runs([average([job.result[ACCURACY] for job in jobs]) for jobs in ended if jobs]),
-        epochs=over_runs(
-            [average([job.result[EPOCHS] for job in jobs]) for jobs in ended if jobs and all(EPOCHS in job.result for job in jobs)]
-        ),
-    )
+def _outcomes(stream: Stream) -> dict[str, float | None]:
+    """Return what a stream's jobs came to: the mean time to the accuracy only where all of them reached it."""
+    ended = [job.result for job in stream.jobs if job.done and ACCURACY in job.result]
+    reached = [result[TIME] for result in ended if TIME in result]
+    epochs = [result[EPOCHS] for result in ended if EPOCHS in result]
+    return {
+        "jobs": len(stream.jobs),
+        "reached": len(reached),
+        TIME: average(reached) if reached and len(reached) == len(stream.jobs) else None,
+        ACCURACY: average([result[ACCURACY] for result in ended]) if ended else None,
+        EPOCHS: average(epochs) if epochs and len(epochs) == len(ended) else None,
+    }
 
 
-def _time_s(stream: Stream) -> float | None:
-    reached = [job.result[TIME] for job in stream.jobs if job.outcome == "done" and TIME in job.result]
-    return average(reached) if reached and len(reached) == len(stream.jobs) else None
+def _point(levels: tuple[str, ...], runs: pd.DataFrame) -> GridPoint:
+    time_s, accuracy, epochs = (over_runs(runs[name].dropna().tolist()) for name in (TIME, ACCURACY, EPOCHS))
+    return GridPoint(levels, len(runs), int(runs["jobs"].sum()), int(runs["reached"].sum()), time_s, accuracy, epochs)
 
 
-def _known(times: Times) -> dict[Unit, float]:
-    return {unit: time_s for unit, time_s in times.items() if time_s is not None}
-
-
-def _effects(
-    factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], times: Mapping[tuple[str, ...], Times]
-) -> tuple[Any, str]:
+def _effects(factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], frame: pd.DataFrame) -> tuple[Any, str]:
     """Effects on the time to the accuracy; none where the grid has holes, for what is missing there is what never got so far."""
     named = {levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True)) for levels in order}
-    missing = [levels for levels in product(*factors.values()) if levels not in times]
-    never = [levels for levels in order if not _known(times[levels])]
+    runs = {levels: [row for row in rows_of(frame) if row.levels == levels] for levels in order}
+    missing = [levels for levels in product(*factors.values()) if levels not in runs]
+    never = [levels for levels in order if all(row.time_to_accuracy_s is None for row in runs[levels])]
     if missing:
         return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this is no full factorial."
     if never:
         some = "; ".join(named[levels] for levels in never[:3])
         return None, f"in no run did all jobs of {some} reach the accuracy: no effect on the time to it."
-    rows = [(named[levels], levels, _block(unit), time_s) for levels in order for unit, time_s in _known(times[levels]).items()]
-    lost = [
-        (named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, time_s in its.items() if time_s is None))
-        for levels in order
-        if None in (its := times[levels]).values()
-    ]
+    times = [(row.levels, f"{row.run} {row.block}", row.time_to_accuracy_s) for levels in order for row in runs[levels]]
+    rows = [(named[levels], levels, block, time_s) for levels, block, time_s in times if time_s is not None]
+    gone = {levels: tuple(block for its, block, time_s in times if its == levels and time_s is None) for levels in order}
+    lost = [(named[levels], "not all jobs reached the accuracy", blocks) for levels, blocks in gone.items() if blocks]
     points = {named[levels]: levels for levels in order}
     for effects_of_grid in studies.hooks("effects_of_grid"):
         return effects_of_grid("job_stream", TIME, factors, points, rows, lost), ""
     return None, "no study is here that tells effects apart."
-
-
-def _block(unit: Unit) -> str:
-    return f"{unit[0]} {unit[1]}"
 
 
 def _soon(point: GridPoint) -> float:

@@ -7,33 +7,17 @@ answer losses are fractions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
 from analysis.formats.fields import Fields
 from analysis.load import load_each
 from analysis.terms import Cell, Refused, Run, Unreadable
 
-from .claims import CLAIMS, claimed, claims_first, verdict
-from .estimates import (
-    NONE,
-    Figure,
-    Ratio,
-    adjusted,
-    average,
-    average_of_known,
-    by_unit,
-    called_apart,
-    figure,
-    mean,
-    number,
-    p_of,
-    p_value,
-    ratio_of,
-    value_of,
-)
-from .records import LOSS, Unit, condition, of_one_machine, read_cells
+from .claims import CLAIMS, Contrast, apart, claimed, claims_first, contrasts_of, ratio_columns, verdict
+from .estimates import NONE, Figure, average_of_known, number, over_blocks, value_of
+from .records import LOSS, Condition, Unit, condition, of_one_machine, params_of, read_cells
 
 STEP = "step_time_mean_s"
 FACTS = ("rtt_s", "mss_bytes", "compute_s")
@@ -49,7 +33,7 @@ class TrainedCell:
     """
 
     unit: Unit
-    line: str
+    line: Condition
     loss: float
     step_s: float
     rtt_s: float | None
@@ -80,7 +64,7 @@ def trained(names: Sequence[str], refused: list[str]) -> list[TrainedCell]:
 
 def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
     lossy = {name for name, workload in run.workloads.items() if LOSS in workload.params}
-    return [*read_cells(run, lambda cell: cell.workload in lossy, _trained, refused)]
+    return [*read_cells(run, (cell for cell in run.cells if cell.workload in lossy), _trained, refused)]
 
 
 def _trained(run: Run, cell: Cell) -> TrainedCell:
@@ -107,8 +91,8 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
     again = sums["segments_retransmitted"] / sums["segments_out"] if sums["segments_out"] > 0 else None
     timeouts, lost = sums["timeouts"] / len(steps) if counted else None, None if lost is None else lost / 100
     known = rtt_s, mss_bytes, facts.get("compute_s")
-    line, unit = condition(cell.workload, cell.tweakset, f"{LOSS}="), (run.run_id, cell.block)
-    return TrainedCell(unit, line, loss, cell.metrics[STEP], *known, congestion, stand_in, again, timeouts, lost)
+    line = condition(params_of(run, cell), cell.tweakset, LOSS)
+    return TrainedCell((run.run_id, cell.block), line, loss, cell.metrics[STEP], *known, congestion, stand_in, again, timeouts, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +103,7 @@ class AtLoss:
     blocks: int
     step_s: Figure | None
     communication_s: Figure | None
-    slowdown: Ratio | None
+    slowdown: Contrast | None
     again: float | None
     timeouts: float | None
     lost: float | None
@@ -144,39 +128,28 @@ class LossyLine:
 
 
 def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
-    by_line: dict[str, dict[float, list[TrainedCell]]] = {}
+    by_line: dict[Condition, dict[float, list[TrainedCell]]] = {}
     for cell in sorted(cells, key=lambda cell: cell.loss):
         by_line.setdefault(cell.line, {}).setdefault(cell.loss, []).append(cell)
-    every = [_line(name, by_line[name]) for name in dict.fromkeys(cell.line for cell in cells)]
-    slower = adjusted({(line.name, row.loss): row.slowdown for line in every for row in line.losses})
-    return [
-        replace(
-            line,
-            losses=tuple(replace(row, slowdown=slower[line.name, row.loss]) for row in line.losses),
-        )
-        for line in every
+    keys = list(dict.fromkeys(cell.line for cell in cells))
+    rows = [
+        {"line": keys.index(cell.line), "loss": cell.loss, "run": cell.unit[0], "block": cell.unit[1], "step_s": cell.step_s}
+        for cell in cells
     ]
+    slower = {(row.line, row.arm): row for row in contrasts_of(rows, "loss", 0.0, {"step_s": "log"}, by=["line"])}
+    names = apart([dict(key) for key in keys])
+    return [_line(names[at], by_line[key], {loss: slower.get((at, loss)) for loss in by_line[key]}) for at, key in enumerate(keys)]
 
 
-def _line(name: str, by_loss: Mapping[float, Sequence[TrainedCell]]) -> LossyLine:
+def _line(name: str, by_loss: Mapping[float, Sequence[TrainedCell]], slower: Mapping[float, Contrast | None]) -> LossyLine:
     cells = [cell for own in by_loss.values() for cell in own]
     of_excess = all(cell.compute_s is None for cell in cells)
-    clean = _steps_s(by_loss.get(0.0, ()))
+    clean = {cell.unit: cell.step_s for cell in by_loss.get(0.0, ())}
 
-    def at(loss: float, own: Sequence[TrainedCell]) -> AtLoss:
-        steps_s = _steps_s(own)
-        excess_s = [(cell.unit, cell.step_s - clean[cell.unit]) for cell in own if cell.unit in clean]
-        spent_s = excess_s if of_excess else [(cell.unit, cell.communication_s) for cell in own]
-        return AtLoss(
-            loss=loss,
-            blocks=len(steps_s),
-            step_s=mean({unit: [step_s] for unit, step_s in steps_s.items()}),
-            communication_s=mean(by_unit(spent_s)),
-            slowdown=ratio_of(clean, steps_s) if loss else None,
-            again=average_of_known(cell.again for cell in own),
-            timeouts=average_of_known(cell.timeouts for cell in own),
-            lost=average_of_known(cell.lost for cell in own),
-        )
+    def spent_s(cell: TrainedCell) -> float | None:
+        if not of_excess:
+            return cell.communication_s
+        return cell.step_s - clean[cell.unit] if cell.unit in clean else None
 
     return LossyLine(
         name=name,
@@ -184,31 +157,36 @@ def _line(name: str, by_loss: Mapping[float, Sequence[TrainedCell]]) -> LossyLin
         stand_in=cells[0].stand_in,
         rtt_s=average_of_known(cell.rtt_s for cell in cells),
         mss_bytes=average_of_known(cell.mss_bytes for cell in cells),
-        losses=tuple(at(loss, own) for loss, own in by_loss.items()),
+        losses=tuple(
+            AtLoss(
+                loss=loss,
+                blocks=len({cell.unit for cell in own}),
+                step_s=over_blocks((cell.unit, cell.step_s) for cell in own),
+                communication_s=over_blocks((cell.unit, spent_s(cell)) for cell in own),
+                slowdown=slower[loss],
+                again=average_of_known(cell.again for cell in own),
+                timeouts=average_of_known(cell.timeouts for cell in own),
+                lost=average_of_known(cell.lost for cell in own),
+            )
+            for loss, own in by_loss.items()
+        ),
         of_excess=of_excess,
-        notes=() if 0 in by_loss else ("no cell without loss on this line: nothing to compare with.",),
+        notes=() if clean else ("no cell without loss on this line: nothing to compare with.",),
     )
-
-
-def _steps_s(cells: Iterable[TrainedCell]) -> dict[Unit, float]:
-    steps_s = by_unit((cell.unit, cell.step_s) for cell in cells)
-    return {unit: average(own) for unit, own in steps_s.items()}
 
 
 def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
     """At which losses a step is slower; then line by line."""
-    names, common = called_apart([line.name for line in lines])
-    steps = [(word, phrase) for line in lines for word, phrase in _steps(line, names[line.name])]
+    steps = [(word, phrase) for line in lines for word, phrase in _steps(line)]
     return Answer(
         title=claimed(steps, "without loss") if steps else "No line was measured with loss and without.",
-        findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
-        sections=[_section(line, names[line.name]) for line in lines],
+        sections=[_section(line) for line in lines],
         data={"lines": lines},
         refused=refused,
     )
 
 
-def _steps(line: LossyLine, name: str) -> Iterator[tuple[Word, str]]:
+def _steps(line: LossyLine) -> Iterator[tuple[Word, str]]:
     """Each word, and of which losses it is: `delay_ms=5, 1, 3 % (12.7 to 68.8 times as long)`."""
     of_word: dict[Word, list[AtLoss]] = {}
     for row in line.losses:
@@ -217,19 +195,18 @@ def _steps(line: LossyLine, name: str) -> Iterator[tuple[Word, str]]:
     for word, rows in of_word.items():
         times = [number(row.slowdown.value) for row in rows if row.slowdown is not None]
         long = f" ({' to '.join(dict.fromkeys((times[0], times[-1])))} times as long)" if times and word in CLAIMS else ""
-        yield word, f"{name}, {', '.join(f'{100 * row.loss:g}' for row in rows)} %{long}"
+        losses = ", ".join(f"{100 * row.loss:g}" for row in rows)
+        yield word, ", ".join(filter(None, (line.name, f"{losses} %{long}")))
 
 
-def _section(line: LossyLine, name: str) -> Section:
+def _section(line: LossyLine) -> Section:
     def word(row: AtLoss) -> Word | None:
         return verdict(row.slowdown) if row.loss else None
 
     columns: Columns = [
         (Column("loss\n%", "loss_percent", "{:g}".format), lambda row: 100 * row.loss),
-        (Column("a step is", "verdict", left=True), word),
+        *ratio_columns("a step is", "slowdown", word, lambda row: row.slowdown),
         (Column("step\ns", "step_s", number), lambda row: value_of(row.step_s)),
-        (Column("times as long\n[95 %]", "slowdown", figure), lambda row: row.slowdown),
-        (Column("p\nHolm", "p_adjusted", p_value), lambda row: p_of(row.slowdown)),
         (Column("communi-\ncation s", "communication_s", number), lambda row: value_of(row.communication_s)),
         (Column("sent\nagain %", "again_percent", lambda again: number(again, 2), spare=2), lambda row: row.again and 100 * row.again),
         (Column("time-\nouts", "timeouts", lambda count: number(count, 2), spare=2), lambda row: row.timeouts),
@@ -238,7 +215,7 @@ def _section(line: LossyLine, name: str) -> Section:
     rtt = NONE if line.rtt_s is None else f"{number(line.rtt_s * 1e3)} ms"
     about = [f"round trip {rtt}, segments of {number(line.mss_bytes, 4)} bytes", line.congestion]
     heading = Line(", ".join(part for part in about if part))
-    return Section(name, [heading, table_of(columns, claims_first(line.losses, word)), *bullets(_sentences(line))])
+    return Section(line.name, [heading, table_of(columns, claims_first(line.losses, word)), *bullets(_sentences(line))])
 
 
 def _sentences(line: LossyLine) -> Iterator[str]:

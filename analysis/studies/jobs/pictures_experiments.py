@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,14 @@ from analysis.wording import unsigned
 from control.scaling import TOLERANCE, time_s
 
 from .estimates import Figure as Estimate
-from .estimates import called_apart, figure, mean, unit
+from .estimates import figure, over_blocks, unit
 from .pictures_faults import JOBS, LEFT, run_title
-from .poisoning import Poisoning, lowers, poisonings
-from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
-from .records import Stream, Unit, in_order
+from .poisoning import WORSE, Poisoning, poisonings, word_of
+from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile, systems_of
 from .scaling import MeasuredStream, TargetReport, of_run, reports
+
+if TYPE_CHECKING:
+    from .records import Stream, Unit
 
 TALL = 2.4
 PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
@@ -97,7 +99,7 @@ def _called(name: str, value: str) -> str:
 
 def _cost(courses: Sequence[Course]) -> str:
     """The loss under the worst server, and under the best where there are several."""
-    shown = [course for course in courses if lowers(course.setting)]
+    shown = [course for course in courses if word_of(course.setting) is WORSE]
     drops = [(course.setting.drop.value, course.server) for course in shown if course.setting.drop]
     if not drops:
         return ""
@@ -138,17 +140,16 @@ HELD_BACK = {WAITING: "waiting", STARTING: "start-up", LIMITED: "lost to its CPU
 @picture(-23, "Where the time of jobs goes", REPORTS=JOBS)
 def jobs_profile(scene: Scene) -> Spec:
     """Whether jobs wait, start up, compute or are held back by their CPU limit, class by class and system by system."""
-    sections, notes, every, there = [], [], [], set()
+    sections, every, there = [], [], set()
     for gathered in scene.streams:
         try:
-            rows, _ = profile([stream for stream in in_order(gathered.streams, []) if stream.closed and not stream.fault])
+            streams = [stream for stream in gathered.streams if stream.closed and not stream.fault]
+            rows, _ = profile(streams)
         except Refused:
             continue
-        called, common = called_apart(list(dict.fromkeys(row.system for row in rows)))
-        if len(called) < 2:
+        names = systems_of(streams)
+        if len(names) < 2:
             continue
-        names = {system: name.replace("=", " ") for system, name in called.items()}
-        notes += [f"All: {common.replace('=', ' ')}."] if common else []
         every += [(row, names[row.system]) for row in rows]
         for class_ in dict.fromkeys(row.class_ for row in rows):
             own = [(row, names[row.system]) for row in rows if row.class_ == class_]
@@ -165,7 +166,7 @@ def jobs_profile(scene: Scene) -> Spec:
     back = [(row.share.value, row, name) for row, name in every if row.share is not None and row.bottleneck in HELD_BACK]
     share, row, system = max(back, key=lambda one: one[0], default=(0.0, None, ""))
     title = "" if row is None else f"{100 * share:.0f} % of {row.class_ or 'a job'}'s time is {HELD_BACK[row.bottleneck]} ({system})"
-    return Spec(lead, sections, legend, notes, title)
+    return Spec(lead, sections, legend, title=title)
 
 
 def _parts(row: ClassProfile) -> dict[str, float]:
@@ -198,7 +199,7 @@ def jobs_scaling(scene: Scene) -> Spec:
     """How much faster jobs run with more replicas, and whether replicas chosen job by job meet a target for jobs of any size."""
     results, refused = [], ["no stream had its replicas chosen job by job"]
     for gathered in scene.streams:
-        streams = of_run(gathered.run, in_order(gathered.streams, []))
+        streams = of_run(gathered.run, gathered.streams)
         try:
             results += [(gathered, streams, report) for report in reports(streams)]
         except Refused as reason:
@@ -232,20 +233,20 @@ def _scaled(sheet: Page, top: float, streams: Sequence[MeasuredStream], report: 
     like = report.engine, report.slots
     streams = [one for one in streams if (one.record.engine, one.record.slots) == like and one.target_s in {None, report.target_s}]
     laws = {stream.record.unit: stream.laws for stream in streams if stream.laws}
-    faster: dict[int, dict[Unit, list[float]]] = {}
+    faster: dict[int, list[tuple[Unit, float]]] = {}
     for stream in streams:
         for job, times in stream.record.done_with_times:
             law = laws.get(stream.record.unit, {}).get(job.class_)
             if law is not None and job.work is not None and times.ran_s > 0:
-                faster.setdefault(job.replicas, {}).setdefault(stream.record.unit, []).append(float(time_s(law, job.work, 1)) / times.ran_s)
+                faster.setdefault(job.replicas, []).append((stream.record.unit, float(time_s(law, job.work, 1)) / times.ran_s))
     most = max(faster, default=1)
     numbers = np.linspace(1, most, 50)
     axes.plot(numbers, numbers, color=QUIET, linewidth=1.0, linestyle="--", zorder=1)
     for law in (law for of_unit in laws.values() for law in of_unit.values()):
         axes.plot(numbers, time_s(law, 1.0, 1) / time_s(law, 1.0, numbers), color=COLOURS[1], linewidth=1.3, zorder=1)
     for replicas, values in faster.items():
-        says = f"{replicas} replicas: {figure(mean(values))} times as fast, {sum(map(len, values.values()))} jobs"
-        marks.interval(axes, replicas, ends_of(mean(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
+        says = f"{replicas} replicas: {figure(over_blocks(values))} times as fast, {len(values)} jobs"
+        marks.interval(axes, replicas, ends_of(over_blocks(values)), {"color": INK, "marker": "o", "markersize": 5.5}, "y", tooltip=says)
     ends = 0.5, most + 0.5
     axes.set(xlim=ends, ylim=ends, xlabel="replicas", ylabel="times as fast as with one")
     other.set(xlabel="size of the job, units of work", ylabel="ran for, s")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from analysis.answer import grouped
 from analysis.plots.labels import room_for
 from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, known, lines, log_or_linear, ticks
 from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, verdict_entries
@@ -15,12 +16,13 @@ from analysis.terms import Run
 from analysis.wording import digits, unsigned
 
 from . import claims
-from .estimates import NONE, by_fault, figure, names, number, p_of, p_value, unit, value_of
+from .estimates import NONE, figure, number, p_value, unit, value_of
+from .faults import named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .estimates import Ratio
+    from .claims import Contrast
     from .faults import FaultArm
     from .network import LossyLine
 
@@ -42,7 +44,7 @@ WORDS = {
 LEFT = 0.62
 
 
-def shown(ratio: Ratio | None) -> str:
+def shown(ratio: Contrast | None) -> str:
     """Return on which side of 1 a ratio of times is shown to be, as one of LOOKS."""
     word = claims.verdict(ratio)
     return word.text if word in claims.CLAIMS else "not shown"
@@ -78,7 +80,9 @@ def jobs_faults(scene: Scene) -> Spec:
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
     by_run = [(one.run, [arm for arm in one.arms if arm.fault]) for one in scene.streams]
     sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
-    return Spec(lead, sections, legend, _fault_notes(arms), worst(arms))
+    notes = grouped([(name, note) for name, arm in named(arms) for note in arm.notes], len(arms))
+    lost = "Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."
+    return Spec(lead, sections, legend, [lost, *notes], worst(arms))
 
 
 def arms_of(scene: Scene) -> list[FaultArm]:
@@ -98,7 +102,7 @@ def verdict(arm: FaultArm) -> str:
 
 def worst(arms: Sequence[FaultArm]) -> str:
     """Which fault is shown to slow jobs most, in a sentence; nothing where none is."""
-    slower = [(arm.slowdown, name) for arm, name in zip(arms, names(arms), strict=True) if arm.slowdown and verdict(arm) == "slower"]
+    slower = [(arm.slowdown, name) for name, arm in named(arms) if arm.slowdown and verdict(arm) == "slower"]
     ratio, name = max(slower, key=lambda one: one[0].value, default=(None, ""))
     return "" if ratio is None else f"Jobs take {digits(ratio.value, 2)} times as long under the fault {name}"
 
@@ -110,33 +114,21 @@ def words(arm: FaultArm) -> str:
 
 def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
     """Make a section of a row an arm; a column of which nothing is known is left out."""
-    arms = by_fault(arms)
-    scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
+    names, arms = zip(*named(arms), strict=True)
+    scale, short = unit(one.value for arm in arms for one in (arm.figures["recovery_s"], arm.figures["lost_s"]) if one is not None)
     columns = [
         ("ratio [95 %]", 1.3, [words(arm) for arm in arms]),
-        (f"recovery, {short}", 0.75, [figure(arm.recovery_s, scale).partition(" ")[0] for arm in arms]),
-        (f"lost, {short}", 0.55, [number(value_of(arm.lost_s, scale)) for arm in arms]),
-        ("p", 0.4, [p_value(p_of(arm.slowdown)) for arm in arms]),
+        (f"recovery, {short}", 0.75, [figure(arm.figures["recovery_s"], scale).partition(" ")[0] for arm in arms]),
+        (f"lost, {short}", 0.55, [number(value_of(arm.figures["lost_s"], scale)) for arm in arms]),
+        ("p", 0.4, [p_value(arm.slowdown and arm.slowdown.p_adjusted) for arm in arms]),
     ]
     columns = [column for column in columns if set(column[2]) - {NONE, ""}]
     heads = [(head, 0.12 + sum(wide for _, wide, _ in columns[:at])) for at, (head, _, _) in enumerate(columns)]
     texts = zip(*(column for _, _, column in columns), strict=True)
     marks = [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False) for arm, its in zip(arms, texts, strict=True)]
-    rows = [MarkRow(name, [mark]) for name, mark in zip(names(arms), marks, strict=True)]
+    rows = [MarkRow(name, [mark]) for name, mark in zip(names, marks, strict=True)]
     look = {"right": 0.12 + sum(wide for _, wide, _ in columns), "band": (1 / (1 + MARGIN), 1 + MARGIN), "heads": heads}
-    return ratio_rows(title, rows, 1 + 2 * MARGIN, "response time, ratio", left=room_for(names(arms), 2.2), **look, **settings)
-
-
-def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
-    notes = ["Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."]
-    never = sum(arm.hit for arm in arms if arm.recovered == 0 and arm.hit)
-    notes += [f"{never} hits have no recovery: the stream ended first, another fault came, or jobs were given up."] if never else []
-    by_note: dict[str, list[str]] = {}
-    for arm, name in zip(arms, names(arms), strict=True):
-        notes += [f"{name}: {arm.lost_jobs} jobs were done without it, and not with it."] if arm.lost_jobs else []
-        for note in arm.notes:
-            by_note.setdefault(note, []).append(name)
-    return notes + [f"{'all' if len(of) == len(arms) > 1 else '; '.join(of)}: {note}" for note, of in by_note.items()]
+    return ratio_rows(title, rows, 1 + 2 * MARGIN, "response time, ratio", left=room_for(names, 2.2), **look, **settings)
 
 
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
@@ -155,8 +147,7 @@ def jobs_network(scene: Scene) -> Spec:
     sections, notes = [], []
     for run, one in result:
         name = "A round trip that is not known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
-        params = one.name.partition(":")[2].replace(":", " · ")
-        beside = ", ".join(filter(None, (params, one.congestion, one.stand_in)))
+        beside = ", ".join(filter(None, (one.congestion, one.stand_in)))
         sections.append(Section(name, LINES.height(2), partial(_network, line=one), beside, run=run))
         notes += [f"{name}: {note}" for note in one.notes]
     return Spec(lead, sections, [], notes, _lossy(one for _, one in result))

@@ -17,9 +17,9 @@ from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, COLOURS, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
 
-from .estimates import figure, p_of, plural, unit, value_of
+from .estimates import figure, plural, unit, value_of
 from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
-from .policies import METRIC_HEADS, Place, lacking
+from .policies import METRICS, Place, lacking
 from .queue_formulas import Inputs, mmc
 from .queues import RULE, ModelCheck, word_of
 from .queues import WORDS as VERDICTS
@@ -166,27 +166,27 @@ def jobs_policies(scene: Scene) -> Spec:
     """Which policy lets jobs wait less, by how much, and how surely; and whom that costs."""
     result = places_of(scene)
     lead = (
-        f"Each figure over that of the same jobs under {joined(place.baseline for _, place in result)} (at 1): left of that is less. "
+        f"Each figure over that of the same jobs under {joined(place.policies.baseline for _, place in result)} (at 1): left is less. "
         "Marks: geometric mean over streams, with 95 % intervals, paired; p after Holm over all policies, each figure by itself."
     )
     sections, every = [], []
     for run, place in result:
-        base = next(arm for arm in place.arms if arm.policy == place.baseline)
+        baseline = place.policies.baseline
+        base = next(row for row in place.policies.figures if row.policy == baseline)
         rows: list[MarkRow] = []
-        for name, head in METRIC_HEADS.items():
-            value = base.mean(name)
+        for name, head in METRICS.items():
+            value = getattr(base, name)
             scale, short = unit([value]) if name != "slowdown" else (1.0, "")
-            small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
+            small = "" if value is None else f"{baseline}: {digits(value * scale)} {short}".rstrip()
             rows += [MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4), *rows_of(place, name, 0.22)]
         beside = f"{place.streams} streams, the same for every policy"
-        left, label = max(1.3, room_for([row.name for row in rows], 1.6)), f"ratio to {place.baseline}'s"
+        left, label = max(1.3, room_for([row.name for row in rows], 1.6)), f"ratio to {baseline}'s"
         settings: Style = {"left": left, "right": 2.05, "heads": [("ratio [95 %]", 0.12), ("p", 0)], "beside": beside, "run": run}
         sections.append(ratio_rows(f"{plural(place.slots, 'slot')} of {place.engine}", rows, 1.25, label, **settings))
         every += rows
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
-    lost = sum(place.lost for _, place in result)
-    notes += [f"{lost} jobs were not done and have no part in these figures."] if lost else []
-    grow = sorted({arm.policy for _, place in result for arm in place.arms if arm.grows})
+    notes += dict.fromkeys(note for _, place in result for note in place.notes)
+    grow = sorted({policy for _, place in result for policy in place.policies.growing})
     notes += [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."] if grow else []
     legend = verdict_entries(LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"})
     return Spec(lead, sections, legend, notes, best(result[0][1]))
@@ -195,7 +195,7 @@ def jobs_policies(scene: Scene) -> Spec:
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     """Return what was compared. Raises: NothingToDraw."""
     result = [(stream.run, place) for stream in scene.streams for place in stream.places]
-    if not any(known(mark.ends for mark in row.marks) for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)):
+    if not any(known(mark.ends for mark in row.marks) for _, place in result for name in METRICS for row in rows_of(place, name)):
         raise NothingToDraw("no two policies met the same jobs in two streams or more")
     return result
 
@@ -203,11 +203,11 @@ def places_of(scene: Scene) -> list[tuple[Run, Place]]:
 def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
     """Make a row a policy: its ratio to the baseline's figure, the least first, or why there is none."""
     rows = []
-    for arm in place.arms:
-        if arm.policy != place.baseline:
-            ratio, why = arm.against[name], lacking(arm.against[name])
-            texts = why or figure(ratio), "" if (p := p_of(ratio)) is None else probability(p)
-            rows.append(MarkRow(arm.policy, [Mark(ends_of(None if why else ratio), LOOKS[shown(ratio)], texts, bold=False)], tall=tall))
+    for ratio in place.policies.contrasts:
+        if ratio.metric == name:
+            why = lacking(ratio)
+            texts = why or figure(ratio), "" if ratio.p_adjusted is None else probability(ratio.p_adjusted)
+            rows.append(MarkRow(ratio.arm, [Mark(ends_of(None if why else ratio), LOOKS[shown(ratio)], texts, bold=False)], tall=tall))
     return sorted(rows, key=lambda row: math.inf if (value := row.marks[0].ends[0]) is None else value)
 
 
@@ -215,5 +215,5 @@ def best(place: Place) -> str:
     """Under which policy jobs are shown to wait least, in a sentence."""
     least = rows_of(place, "mean_wait_s")[0]
     if verdicts_of([least]) != {"faster"}:
-        return f"No policy is shown to let jobs wait less than {place.baseline}"
-    return f"Jobs wait least under {least.name}: {digits(least.marks[0].ends[0] or 0.0, 2)} of {place.baseline}'s mean wait"
+        return f"No policy is shown to let jobs wait less than {place.policies.baseline}"
+    return f"Jobs wait least under {least.name}: {digits(least.marks[0].ends[0] or 0.0, 2)} of {place.policies.baseline}'s mean wait"

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from analysis.answer import Column, Columns, Section, Word, bullets, table_of
-from analysis.stats.estimate import change_in
-from control.t_test import ALPHA
 
-from .claims import CANT_TELL, claimed
-from .estimates import FEWEST, Figure, as_number, average, figure, holm_by_key, mean
+from .claims import Contrast, claimed, contrasts_of, verdict
+from .estimates import Figure, as_number, figure, over_blocks
+from .records import AGAINST, OF_FAULT
 
 if TYPE_CHECKING:
-    from .records import Stream, Unit
+    from .records import Condition, Stream, Unit
 
-    Accuracies = Mapping[Unit, Sequence[float]]
+    Accuracies = list[tuple[Unit, float]]
 
-WORSE = Word("worse", "bad")
+WORSE, BETTER = Word("worse", "bad"), Word("better", "good")
 POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
 
 
@@ -27,18 +26,26 @@ POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
 class Poisoning:
     """One setting with so many poisoned clients.
 
-    `drop` is the accuracy that was lost against the same setting without poisoned clients, or where there is none, against `clean`, another
-    setting without; a fraction, None where no block has either. Its `p` is after Holm over all settings.
+    `change` is the contrast of its accuracy, a fraction, with the same setting without poisoned clients, or where there is none, with
+    `clean`, another setting without; None where no block has either.
     """
 
-    condition: str
+    condition: Condition
     setting: str
     poisoned: float
     jobs: int
     accuracy: Figure | None
-    drop: Figure | None
     clean: str = ""
-    p: float | None = None
+    change: Contrast | None = None
+
+    @property
+    def drop(self) -> Figure | None:
+        """The accuracy that was lost."""
+        change = self.change
+        if change is None:
+            return None
+        low, high = (None if end is None else -end for end in (change.high, change.low))
+        return Figure(-change.value, low, high)
 
 
 def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poisoning]:
@@ -46,26 +53,39 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
 
     `result` is what jobs call the accuracy that is meant: the last, by default.
     """
-    settings: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
+    settings: dict[tuple[Condition, str], dict[float, Accuracies]] = {}
     for stream in streams:
         classes = {str(class_.get("name")): _params(class_) for class_ in stream.classes}
-        parts = stream.condition.split(":")
-        condition = ":".join(part for part in parts if not part.startswith((f"{POISONED}=", "classes=")))
-        levels = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
         for job in stream.jobs:
             params = classes.get(job.class_, {})
-            level = as_number(levels[0] if levels else params.get(POISONED))
+            level = as_number(stream.params.get(POISONED, params.get(POISONED)))
             if job.done and result in job.result and level is not None and level >= 0:
                 setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED)
-                units = settings.setdefault((condition, setting), {}).setdefault(level, {})
-                units.setdefault(stream.unit, []).append(job.result[result])
-    every = [
-        _poisoning(*place, level, units, _clean(settings, *place))
-        for place, by_level in settings.items()
-        for level, units in sorted(by_level.items())
+                condition = stream.condition_without(OF_FAULT, *AGAINST, POISONED, "classes")
+                settings.setdefault((condition, setting), {}).setdefault(level, []).append((stream.unit, job.result[result]))
+    every = [(*place, level) for place, levels in settings.items() for level in sorted(levels)]
+    clean = {place: _clean(settings, *place) for place in settings}
+    rows = [
+        {"place": at, POISONED: arm, "run": run, "block": block, ACCURACY: accuracy}
+        for at, (condition, setting, level) in enumerate(every)
+        for arm, place in ((0.0, (condition, clean[condition, setting])), (level, (condition, setting)))
+        if level
+        for (run, block), accuracy in settings.get(place, {}).get(arm, ())
+        if place in settings
     ]
-    p = holm_by_key({at: of.p for at, of in enumerate(every)})
-    return [replace(of, p=p.get(at)) for at, of in enumerate(every)]
+    changes = {row.place: row for row in contrasts_of(rows, POISONED, 0.0, {ACCURACY: "raw"}, by=["place"])}
+    return [
+        Poisoning(
+            condition,
+            setting,
+            level,
+            len(own := settings[condition, setting][level]),
+            over_blocks(own),
+            clean[condition, setting],
+            changes.get(at),
+        )
+        for at, (condition, setting, level) in enumerate(every)
+    ]
 
 
 def _params(class_: Mapping[str, object]) -> dict[str, object]:
@@ -74,49 +94,33 @@ def _params(class_: Mapping[str, object]) -> dict[str, object]:
     return {**default, **(params if isinstance(params, dict) else {})}
 
 
-def _clean(settings: Mapping[tuple[str, str], Mapping[float, Accuracies]], condition: str, setting: str) -> tuple[str, Accuracies]:
-    """Return what a setting is compared with: its own jobs without poisoned clients, or those of the first setting that has some."""
-    clean = {other: levels[0.0] for (where, other), levels in settings.items() if where == condition and 0.0 in levels}
-    name = setting if setting in clean else next(iter(clean), "")
-    return name, clean.get(name, {})
-
-
-def _poisoning(condition: str, setting: str, level: float, units: Accuracies, against: tuple[str, Accuracies]) -> Poisoning:
-    name, clean = against
-    drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean and level}
-    p = change_in([drop for (drop,) in drops.values()], log=False).p if len(drops) >= FEWEST else None
-    return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), mean(drops), name, p)
+def _clean(settings: Mapping[tuple[Condition, str], Mapping[float, Accuracies]], condition: Condition, setting: str) -> str:
+    """Return the setting that one is compared with: itself where it has jobs without poisoned clients, or the first that has some."""
+    clean = [other for (where, other), levels in settings.items() if where == condition and 0.0 in levels]
+    return setting if setting in clean else next(iter(clean), "")
 
 
 def lost_accuracy(poisonings: Sequence[Poisoning]) -> str:
-    costs = [of for of in poisonings if of.poisoned and of.drop is not None]
-    names = [(_worse(of), f"{of.setting or of.condition} ({figure(of.drop, 100)} points lost)") for of in costs]
+    names = [(word_of(of), f"{of.setting} ({figure(of.drop, 100)} points lost)") for of in poisonings if of.change is not None]
     return f"Accuracy with poisoned clients. {claimed(names)}" if names else ""
 
 
-def _worse(of: Poisoning) -> Word:
-    if of.drop is None or of.p is None or of.p >= ALPHA:
-        return CANT_TELL
-    return WORSE if of.drop.value > 0 else Word("better", "good")
-
-
-def lowers(of: Poisoning) -> bool:
-    """Whether accuracy is shown to be lost."""
-    return _worse(of) is WORSE
+def word_of(of: Poisoning) -> Word:
+    return verdict(of.change, BETTER, WORSE, 0.0)
 
 
 def section(poisonings: Sequence[Poisoning]) -> Section:
     columns: Columns = [
-        (Column("setting", left=True), lambda setting: setting.setting or setting.condition),
+        (Column("setting", left=True), lambda setting: setting.setting),
         (Column("poisoned", write="{:g}".format), lambda setting: setting.poisoned),
         (Column("jobs"), lambda setting: setting.jobs),
         (Column("accuracy\n% [95 %]", "accuracy", partial(figure, scale=100)), lambda setting: setting.accuracy),
-        (Column("lost, points\n[95 %]", "lost", partial(figure, scale=100)), lambda setting: setting.drop if setting.poisoned else None),
+        (Column("lost, points\n[95 %]", "lost", partial(figure, scale=100)), lambda setting: setting.drop),
     ]
     lines = [
         f"what has no clean run of its own is compared with {clean}."
         for clean in dict.fromkeys(setting.clean for setting in poisonings if setting.clean not in {"", setting.setting})
     ]
-    if any(setting.poisoned and setting.drop is None for setting in poisonings):
+    if any(setting.poisoned and setting.change is None for setting in poisonings):
         lines.append("no loss of accuracy where no block has the same without poisoned clients.")
-    return Section("Accuracy of federated runs", [table_of(columns, sorted(poisonings, key=lambda of: not of.drop)), *bullets(lines)])
+    return Section("Accuracy of federated runs", [table_of(columns, sorted(poisonings, key=lambda of: not of.change)), *bullets(lines)])

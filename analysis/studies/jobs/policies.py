@@ -1,23 +1,23 @@
-"""Scheduling policies compared, in simulation and on real streams with identical arrivals; real streams are also played in simulation.
+"""Compare scheduling policies on the same jobs, measured and simulated; measured streams are also played in simulation.
 
-A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. A policy that lost
-other jobs than the baseline is not compared: what is left of its jobs may well be the quick ones. Of the others those jobs count that each
-did in the first attempt. The simulator gets the measured submissions and times in service and the policy by name; what it does not know is
-what the engine takes to start a job. In the data of answers effects are gains as fractions.
+A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. Only jobs that were
+done in their first attempt count, and a policy that lost other jobs than the baseline is not compared. The simulator gets the measured
+submissions and times in service; it does not know what the engine takes to start a job.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from operator import methodcaller
-from statistics import fmean
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
+from analysis.contrasts import NOT_POSITIVE, SAME
 from analysis.machine import machine_of
 from analysis.stats.effect import moments
 from analysis.terms import Refused, Run, Unreadable
@@ -26,15 +26,19 @@ from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
 from control.t_test import t_tail
 
-from .claims import CLAIMS, SAME_TIME, claimed, claims_first, verdict
-from .estimates import FEWEST, SAME, Figure, Ratio, adjusted, figure, over_runs, p_of, ratio_of, share
-from .records import Job, Stream, condition
-from .simulation import Coming, JobSource, Played, StreamFigures, figures, jobs, play
+from .claims import CLAIMS, SAME_TIME, Contrast, apart, claimed, claims_first, contrasts_of, rows_of, verdict
+from .estimates import Figure, figure, over_runs, share
+from .simulation import Coming, JobSource, Played, figures, jobs, play
 
-ANY, ALIKE, NO_WAIT = "any", "the same", "no wait"
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .records import Condition, Job, Stream
+
+ANY = "any"  # kind of slot
 FEWEST_JOBS = 20
 GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
-METRIC_HEADS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
+METRICS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
 HEADS = {
     "mean_wait_s": "mean wait s",
     "p95_wait_s": "p95 wait s",
@@ -44,43 +48,48 @@ HEADS = {
     "late": "late",
     "busy": "busy",
 }
+WITHOUT = {SAME: "the same", NOT_POSITIVE: "no wait"}  # in place of a ratio
+UNLIKE = (
+    "{policy} is not compared with {baseline}: they lost or retried different jobs. Those that are left may well be the quick ones, and "
+    "had the slots of the others. `analysis depend report` has all that were done."
+)
 LEGEND = (
     ("slowdown", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
     ("Jain", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
-    (
-        "95 %",
-        "interval over streams, paired; below 1 is better. no wait: in a stream nobody waited, and there is no ratio.",
-    ),
+    ("95 %", "interval over streams, paired; below 1 is better. no wait: in a stream nobody waited, and there is no ratio."),
     ("p", "after Holm over all policies, each figure by itself."),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedStream:
-    """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
+    """One stream under one policy, with its jobs that were done in their first attempt, in the order of submission.
 
-    `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
-    `playable` is a stream whose slots were all there all the time and none of whose jobs was lost or tried again: the simulator knows of no
-    slot that is away, or held by what never got done.
-
-    `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
-    is taken from admission, or from the start where nobody admits.
+    `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size.
+    `playable`: all slots were there all the time and no job was lost or tried again, so that the simulator knows all there was.
     """
 
-    engine: str
-    policy: str
-    slots: int
+    stream: Stream
+    condition: Condition
     arrivals: Hashable
     coming: tuple[Coming, ...]
     played: Played
-    lost: int
-    condition: str
-    again: bool
-    playable: bool
+
+    @property
+    def policy(self) -> str:
+        return self.stream.policy
 
     @property
     def at_once(self) -> frozenset[int]:
         return frozenset(arrival.job.number for arrival in self.coming)
+
+    @property
+    def lost(self) -> int:
+        return len(self.stream.jobs) - len(self.coming)
+
+    @property
+    def playable(self) -> bool:
+        return not self.lost and not self.stream.outages
 
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
@@ -110,22 +119,15 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
     if len({job.number for job in done}) < len(done):
         raise Unreadable("two jobs have one number.")
     submit_s, taken_s, end_s = (np.array([getattr(job, name) for job in done], float) for name in ("submit_s", "taken_s", "end_s"))
-    if (taken_s < submit_s).any() or (end_s < taken_s).any():
-        raise Unreadable("the clock went back: a job started before it came, or ended before it started.")
     if submit_s[0] < 0:
         raise Unreadable("a job came before the stream began.")
     replicas = np.array([float(job.replicas) for job in done])
     return PlayedStream(
-        engine=stream.engine,
-        policy=stream.policy,
-        slots=slots,
+        stream=stream,
+        condition=(*stream.condition_without("policy"), ("engine", stream.engine), ("slots", str(slots)), ("machine", machine)),
         arrivals=(json.dumps(dict(stream.arrivals), sort_keys=True), stream.same_jobs),
         coming=tuple(_coming(job, takes_s) for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)),
         played=Played(submit_s, taken_s, end_s, replicas, (ANY,) * len(done), {ANY: slots}),
-        lost=len(stream.jobs) - len(done),
-        condition=f"{condition(stream.workload, stream.tweakset, 'policy=')} on {machine}",
-        again=stream.again,
-        playable=len(done) == len(stream.jobs) and not stream.outages,
     )
 
 
@@ -155,49 +157,36 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyArm:
-    """One policy: the figures of each seed, their mean, and against the baseline's by name of the metric (empty for the baseline).
+class Policies:
+    """Policies on the same jobs: `figures`, a row per policy, and their `contrasts` with the baseline's, a row per policy and metric.
 
-    A ratio is None where in some stream nobody waited.
+    `growing` are the policies under which more jobs were left at the end of the submissions than half-way, beyond chance: their waits grow
+    with the length of the stream.
     """
 
-    policy: str
-    seeds: tuple[StreamFigures, ...]
-    against: Mapping[str, Ratio | None] = field(default_factory=dict)
+    baseline: str
+    figures: Sequence[Contrast]
+    contrasts: Sequence[Contrast]
+    growing: tuple[str, ...]
 
     @property
-    def grows(self) -> bool:
-        """Whether more jobs were left at the end of the submissions than half-way, beyond chance: its waits grow with the stream then."""
-        more, spread = moments([float(seed.inside_end - seed.inside_half) for seed in self.seeds])
-        n = len(self.seeds)
-        return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
-
-    def mean(self, name: str) -> float | None:
-        values = [getattr(seed, name) for seed in self.seeds]
-        return None if None in values else fmean(values)
+    def waits(self) -> list[Contrast]:
+        """The contrasts of mean waits."""
+        return [contrast for contrast in self.contrasts if contrast.metric == "mean_wait_s"]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
+    """All under one condition: what was asked for but the policy, engine, slots and machine; `name` is what sets it apart from others."""
 
-    `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
-    `left_out` are the policies under which other jobs were done in their first attempt: how many of the baseline's were not, and of theirs
-    under it. `unplayed` streams lost slots or jobs, and were not played in simulation.
-    """
-
+    name: str
     engine: str
     slots: int
     streams: int
-    alone: int
-    lost: int
-    baseline: str
-    arms: tuple[PolicyArm, ...]
+    policies: Policies
     replays: tuple[Replay, ...]
-    condition: str = ""
-    copies: int = 0
-    left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    unplayed: int = 0
+    notes: tuple[str, ...]
+    unplayed: int
 
 
 def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
@@ -205,69 +194,60 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
 
     Raises: Refused, where in none were any arrivals those of all policies.
     """
-    groups: dict[tuple[str, str, int], list[PlayedStream]] = {}
+    groups: dict[Condition, list[PlayedStream]] = {}
     for stream in streams:
-        groups.setdefault((stream.condition, stream.engine, stream.slots), []).append(stream)
+        groups.setdefault(stream.condition, []).append(stream)
     result: list[Place] = []
-    reasons: list[Refused] = []
-    for group in groups.values():
+    reasons: list[str] = []
+    for name, group in zip(apart([dict(condition) for condition in groups]), groups.values(), strict=True):
         try:
-            result.append(_place(group, baseline))
+            result.append(_place(name, group, baseline))
         except Refused as error:
-            reasons.append(error)
+            reasons.append(str(error))
     if not result:
-        raise reasons[0] if reasons else Refused(refused[0])
-    refused += map(str, reasons)
+        raise Refused([*reasons, *refused][0])
+    refused += reasons
     return result
 
 
-def lost_unequally(place: Place) -> str:
-    if not place.left_out:
-        return ""
-    counts = [
-        f"{count} that {done} did were lost or tried again under {lost}"
-        for policy, (less, more) in place.left_out.items()
-        for count, done, lost in ((less, place.baseline, policy), (more, policy, place.baseline))
-        if count
-    ]
-    return (
-        f"Not compared with {place.baseline}: of the jobs {'; '.join(counts)}. "
-        "Those that are left may well be the quick ones, and had the slots of the others. `analysis depend report` has all that were done."
-    )
-
-
-def _place(streams: Sequence[PlayedStream], baseline: str) -> Place:
+def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
     by_policy: dict[str, dict[Hashable, PlayedStream]] = {}
-    for stream in sorted(streams, key=lambda stream: stream.again):
+    for stream in streams:
         by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
     kept = [stream for own in by_policy.values() for stream in own.values()]
     shared = [key for key in next(iter(by_policy.values())) if all(key in own for own in by_policy.values())]
-    first = streams[0]
-    where = f"{first.engine} with {first.slots} slots"
+    engine, slots = streams[0].stream.engine, streams[0].stream.slots or 0
+    where = f"{engine} with {slots} slots"
     if baseline not in by_policy:
         raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
     if not shared:
         raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
     order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
     met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
-    pairs = {policy: [(own.at_once, base.at_once) for own, base in zip(met[policy], met[baseline], strict=True)] for policy in order}
-    unlike = {policy: of for policy, of in pairs.items() if any(own != base for own, base in of)}
-    counted = {policy: tuple(figures(stream.coming, stream.played) for stream in met[policy]) for policy in order if policy not in unlike}
+    unlike = [policy for policy in order if [one.at_once for one in met[policy]] != [one.at_once for one in met[baseline]]]
+    rows = [
+        {"policy": policy, "stream": at, **asdict(figures(stream.coming, stream.played))}
+        for policy in order
+        if policy not in unlike
+        for at, stream in enumerate(met[policy])
+    ]
+    counts = {
+        "streams that had the jobs of another under the same policy: copies, left out.": len(streams) - len(kept),
+        "streams, whose arrivals not every policy had, are left out of the comparison.": len(kept) - len(shared) * len(met),
+        "jobs were not done in their first attempt and have no part in these figures.": sum(stream.lost for stream in kept),
+    }
     playable = {policy: [stream for stream in by_policy[policy].values() if stream.playable] for policy in order}
     return Place(
-        engine=first.engine,
-        slots=first.slots,
+        name=name,
+        engine=engine,
+        slots=slots,
         streams=len(shared),
-        alone=len(kept) - len(shared) * len(met),
-        lost=sum(stream.lost for stream in kept),
-        baseline=baseline,
-        arms=tuple(compared(counted, baseline)),
+        policies=compared(rows, baseline),
         replays=tuple(_replay(policy, own) for policy, own in playable.items() if own and policy in policies.names()),
-        condition=first.condition,
-        copies=len(streams) - len(kept),
-        left_out={
-            policy: (sum(len(base - own) for own, base in of), sum(len(own - base) for own, base in of)) for policy, of in unlike.items()
-        },
+        notes=(
+            *(f"{count} {what}" for what, count in counts.items() if count),
+            *(UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike),
+        ),
         unplayed=sum(not stream.playable for stream in kept),
     )
 
@@ -280,6 +260,23 @@ def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
     return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, over_runs(longer_s))
 
 
+def compared(rows: list[dict[str, object]], baseline: str) -> Policies:
+    """Hold each policy against the baseline; `rows` are the figures of a stream under a policy, one each."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows).astype({"jain": float, "late": float})
+    own = frame.groupby("policy", sort=False)
+    comparison = contrasts_of(rows, "policy", baseline, dict.fromkeys(METRICS, "log"), within=["stream"])
+    means = own[[*HEADS]].mean(skipna=False).reset_index()
+    return Policies(baseline, rows_of(means), comparison, tuple(str(policy) for policy, streams in own if _grows(streams)))
+
+
+def _grows(streams: pd.DataFrame) -> bool:
+    more, spread = moments((streams["inside_end"] - streams["inside_half"]).tolist())
+    n = len(streams)
+    return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyStudy:
     source: JobSource
@@ -289,109 +286,89 @@ class PolicyStudy:
     seeds: int = 20
 
 
-def arms(study: PolicyStudy) -> list[PolicyArm]:
+def simulate(study: PolicyStudy) -> Policies:
     study.source.must_be_stable()
     for name in study.policies:
         policies.load(name)
     if study.baseline not in study.policies:
         raise Refused(f"baseline {study.baseline!r} is not among the policies that are compared: {', '.join(study.policies)}.")
-    played: dict[str, list[StreamFigures]] = {name: [] for name in study.policies}
+    rows = []
     for seed in range(1, study.seeds + 1):
         coming = jobs(study.source, study.jobs, seed)
-        for name, of_policy in played.items():
-            of_policy.append(figures(coming, play(coming, study.source.slots, name)))
-    return compared({name: tuple(of_policy) for name, of_policy in played.items()}, study.baseline)
-
-
-def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> list[PolicyArm]:
-    values = {
-        (name, metric): {("", at): float(getattr(stream, metric)) for at, stream in enumerate(streams)}
-        for name, streams in played.items()
-        for metric in METRIC_HEADS
-    }
-    others = [name for name in played if name != baseline]
-    against: dict[str, dict[str, Ratio | None]] = {name: {} for name in played}
-    for metric in METRIC_HEADS:
-        ratios = adjusted({name: ratio_of(values[baseline, metric], values[name, metric]) for name in others})
-        for name, ratio in ratios.items():
-            against[name][metric] = ratio
-    return [PolicyArm(name, streams, against[name]) for name, streams in played.items()]
+        played = {name: figures(coming, play(coming, study.source.slots, name)) for name in study.policies}
+        rows += [{"policy": name, "stream": seed, **asdict(own)} for name, own in played.items()]
+    return compared(sorted(rows, key=lambda row: study.policies.index(str(row["policy"]))), study.baseline)
 
 
 def simulated(study: PolicyStudy) -> Answer:
-    of_policies, source = arms(study), study.source
-    about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "baseline": study.baseline, "gap_s": source.gap_s}
+    comparison, source = simulate(study), study.source
+    about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "gap_s": source.gap_s, "source": source}
     slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
     about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
     error = f" Predicted times are off by a factor of exp(±{source.error:g}) (sd)." if source.error else ""
     return Answer(
-        title=_found(of_policies, study.baseline),
+        title=_claims(comparison),
         findings=[Line(f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy.{error}")],
-        sections=[Section("", _parts(of_policies, study.baseline))],
+        sections=[Section("", _parts(comparison))],
         legend=LEGEND,
-        data={**about, "source": source, "policies": [{**asdict(arm), "grows": arm.grows} for arm in of_policies]},
+        data={**about, **asdict(comparison)},
     )
 
 
-def _word(ratio: Ratio | None) -> Word:
-    return SAME_TIME if ratio and ratio.why == SAME else verdict(ratio)
+def _word(contrast: Contrast) -> Word:
+    return SAME_TIME if contrast.missing == SAME else verdict(contrast)
 
 
-def lacking(ratio: Ratio | None) -> str:
+def lacking(contrast: Contrast) -> str:
     """Return why there is no ratio with an interval; nothing where there is one."""
-    if ratio is None:
-        return NO_WAIT
-    few = "one stream" if ratio.blocks == 1 else f"fewer than {FEWEST} streams"
-    return ratio.why and (ALIKE if ratio.why == SAME else few)
+    few = "one stream" if contrast.n == 1 else "fewer than 3 streams"
+    return contrast.missing and WITHOUT.get(contrast.missing, few)
 
 
-def _found(arms: Sequence[PolicyArm], baseline: str) -> str:
+def _claims(comparison: Policies) -> str:
     """Under which policies jobs wait less or longer than under the baseline, on average."""
-    ratios = [(arm.policy, arm.against["mean_wait_s"]) for arm in arms if arm.against]
     verdicts = [
-        (_word(of), f"{policy} (× {digits(of.value, 3)})" if of and not of.why and _word(of) in CLAIMS else policy) for policy, of in ratios
+        (word, f"{of.arm} (× {digits(of.value, 3)})" if not of.missing and word in CLAIMS else of.arm)
+        for of in comparison.waits
+        for word in [_word(of)]
     ]
-    return f"By mean wait. {claimed(verdicts, baseline)}" if verdicts else f"Nothing could be compared with {baseline}."
+    return (
+        f"By mean wait. {claimed(verdicts, comparison.baseline)}" if verdicts else f"Nothing could be compared with {comparison.baseline}."
+    )
 
 
-def _parts(arms: Sequence[PolicyArm], baseline: str) -> list[Line | Table]:
+def _parts(comparison: Policies) -> list[Line | Table]:
     """The contrasts, of policies that claim something first, then each policy's own figures."""
-
-    def ratio(row: tuple[PolicyArm, str]) -> Ratio | None:
-        return row[0].against[row[1]]
-
-    contrasts: Columns = [
-        (Column("policy", left=True), lambda row: row[0].policy),
-        (Column("jobs are", "verdict", left=True), lambda row: _word(ratio(row))),
-        (Column("by", "metric", left=True), lambda row: METRIC_HEADS[row[1]]),
+    order = [contrast.arm for contrast in claims_first(comparison.waits, _word)]
+    columns: Columns = [
+        (Column("policy", left=True), lambda row: row.arm),
+        (Column("jobs are", "verdict", left=True), _word),
+        (Column("by", "metric", left=True), lambda row: METRICS[row.metric]),
         (
-            Column(f"times {baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)),
-            lambda row: lacking(ratio(row)) or ratio(row),
+            Column(f"times {comparison.baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)),
+            lambda row: lacking(row) or row,
         ),
-        (Column("p (Holm)", "p_adjusted", probability), lambda row: p_of(ratio(row))),
+        (Column("p (Holm)", "p_adjusted", probability), lambda row: row.p_adjusted),
     ]
     own: Columns = [
-        (Column("policy", left=True), lambda arm: arm.policy),
-        *((Column(head, name, partial(_figure, name)), methodcaller("mean", name)) for name, head in HEADS.items()),
+        (Column("policy", left=True), lambda row: row.policy),
+        *((Column(head, name, partial(_figure, name)), attrgetter(name)) for name, head in HEADS.items()),
     ]
-    against = claims_first((arm for arm in arms if arm.against), lambda arm: _word(arm.against["mean_wait_s"]))
-    parts: list[Line | Table] = [table_of(contrasts, [(arm, name) for arm in against for name in METRIC_HEADS])] if against else []
-    parts.append(table_of(own, arms))
-    if grow := ", ".join(arm.policy for arm in arms if arm.grows):
+    rows = sorted(comparison.contrasts, key=lambda row: order.index(row.arm))
+    parts: list[Line | Table] = [table_of(columns, rows)] if rows else []
+    parts.append(table_of(own, comparison.figures))
+    if comparison.growing:
+        grow = ", ".join(comparison.growing)
         parts.append(Line(f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream."))
     return parts
 
 
-def _figure(name: str, value: float) -> str:
-    return share(value, 1) if name in {"late", "busy"} else digits(value)
-
-
 def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
-    first, *others = [_found(place.arms, place.baseline) for place in places]
+    first, *others = [_claims(place.policies) for place in places]
     return Answer(
         title=first,
-        findings=[Line(f"{place.condition}: {phrase}") for place, phrase in zip(places[1:3], others, strict=False)],
-        sections=[Section(place.condition if others else "", [*_measured(place)]) for place in places],
+        findings=[Line(f"{place.name}: {phrase}") for place, phrase in zip(places[1:3], others, strict=False)],
+        sections=[Section(place.name, [*_measured(place)]) for place in places],
         legend=LEGEND,
         data={"simulated": False, "places": places},
         refused=refused,
@@ -400,14 +377,8 @@ def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
 
 def _measured(place: Place) -> Iterator[Line | Table]:
     yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
-    counts = {
-        "streams that had the jobs of another under the same policy: copies, left out.": place.copies,
-        "streams, whose arrivals not every policy had, are left out of the comparison.": place.alone,
-        "jobs were not done in their first attempt and have no part in these figures.": place.lost,
-    }
-    yield from bullets(f"{count} {what}" for what, count in counts.items() if count)
-    yield from bullets([lost_unequally(place)] if place.left_out else [])
-    yield from _parts(place.arms, place.baseline)
+    yield from bullets(place.notes)
+    yield from _parts(place.policies)
     replays: Columns = [
         (Column("played in simulation", "policy", left=True), lambda replay: replay.policy),
         (Column("streams"), lambda replay: replay.streams),
@@ -419,6 +390,10 @@ def _measured(place: Place) -> Iterator[Line | Table]:
         yield table_of(replays, place.replays)
     if place.unplayed:
         yield Line(f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of.", "•")
+
+
+def _figure(name: str, value: float) -> str:
+    return share(value, 1) if name in {"late", "busy"} else digits(value)
 
 
 def _longer(longer: Figure) -> str:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from operator import methodcaller
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, table_of
+from analysis.answer import Answer, Column, Columns, Section, Word, bullets, table_of
 from analysis.terms import Refused
 
-from .claims import CANT_TELL, claimed, claims_first, faster, verdict
-from .estimates import Figure, Ratio, adjusted, average, called_apart, figure, number, over_runs, ratio_of, value_of
+from .claims import CANT_TELL, Contrast, apart, claimed, claims_first, contrasts_of, faster, rows_of, verdict
+from .estimates import Figure, figure, number, over_runs, value_of
 
 if TYPE_CHECKING:
-    from .records import Job, Stream, Times, Unit
+    import pandas as pd
+
+    from .records import Job, Stream, Times
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
@@ -44,8 +45,7 @@ class ClassProfile:
     the slots' share of the machine where it has none). `parts` are shares of the response time and sum to 1 where all are known. `cpu` is
     CPU time over that of its limit, or of the machine; `memory` the peak of what counts against the limit over it, the worst job of a run.
     `bottleneck` is the largest part, `share` what it is of the response time. In a `closed` stream, whose customers wait for each other
-    because there are as many as slots whatever their replicas, both are of `time_s`, waiting being no part of it. `values` are `time_s`
-    by run.
+    because there are as many as slots whatever their replicas, both are of `time_s`, waiting being no part of it.
     """
 
     class_: str
@@ -64,7 +64,6 @@ class ClassProfile:
     bottleneck: str
     share: Figure | None
     closed: bool
-    values: Mapping[Unit, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,74 +73,85 @@ class BestSystem:
     class_: str
     system: str
     next: str
-    times: Ratio | None
+    times: Contrast | None
     cheapest: str
 
 
 def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
-    by_system: dict[str, list[Stream]] = {}
-    for stream in streams:
-        by_system.setdefault(stream.group, []).append(stream)
-    classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
-    rows = [row for class_ in classes for system, its in by_system.items() if (row := _row(class_, system, its)) is not None]
+    """Profile each class of jobs on each system, the soonest system first, and hold it against the next.
+
+    Raises: Refused, where no job was done at once with all its times.
+    """
+    import pandas as pd
+
+    rows = [
+        {"class_": job.class_, "system": stream.group, "run": stream.unit[0], "block": stream.unit[1], **_measures(stream, job, times)}
+        for stream in streams
+        for job, times in stream.done_with_times
+    ]
     if not rows:
         raise Refused("No job was done in its first attempt with all its times: nothing can be profiled.")
-    rows.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
-    best = {class_: _best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)}
-    times = adjusted({class_: system.times for class_, system in best.items()})
-    return rows, [replace(system, times=times[class_]) for class_, system in best.items()]
+    jobs = pd.DataFrame(rows, columns=[*rows[0], *(name for name in MEASURED if name not in rows[0])])
+    jobs = jobs.astype(dict.fromkeys(MEASURED, float))
+    classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
+    profiles = [
+        _profile(str(class_), str(system), own, [stream for stream in streams if stream.group == system])
+        for (class_, system), own in jobs.groupby(["class_", "system"], sort=False)
+    ]
+    profiles.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
+    return profiles, _best(profiles, jobs)
 
 
-def _row(class_: str, system: str, streams: Sequence[Stream]) -> ClassProfile | None:
-    done: dict[Unit, list[dict[str, float | None]]] = {}
-    lost: list[Job] = []
-    for stream in streams:
-        ended = {id(job): _measures(stream, job, times) for job, times in stream.done_with_times if job.class_ == class_}
-        lost += [job for job in stream.jobs if job.class_ == class_ and id(job) not in ended]
-        if ended:
-            done[stream.unit] = list(ended.values())
+def _profile(class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Stream]) -> ClassProfile:
+    by_run = [jobs["run"], jobs["block"]]
 
-    def mean(of: Callable[[dict[str, float | None]], float | None], of_run: Callable[[Sequence[float]], float] = average) -> Figure | None:
-        runs = [[of(job) for job in jobs] for jobs in done.values()]
-        return over_runs([of_run([value for value in run if value is not None]) for run in runs if None not in run])
+    def mean(values: pd.Series[float], of_run: str = "mean") -> Figure | None:
+        runs = getattr(values.groupby(by_run), of_run)(skipna=False)
+        return over_runs(runs.dropna().tolist())
 
-    known = {name: mean(methodcaller("get", name)) for name in (*PARTS, AT_WORK, *MEASURES)}
-    time_s, response_s = known["time_s"], known["response_s"]
-    if time_s is None or response_s is None:
-        return None
-    parts = {part: its for part in PARTS if (its := known[part]) is not None}
+    known = {name: mean(jobs[name], "max" if name == "memory" else "mean") for name in MEASURED}
     closed = all(stream.closed for stream in streams)
-    inside = {part: its.value for part, its in parts.items() if not (closed and part == WAITING)}
+    parts = {part: figure for part in PARTS if (figure := known[part]) is not None}
+    inside = {part: figure.value for part, figure in parts.items() if not (closed and part == WAITING)}
     if COMPUTING not in parts and (at_work := known[AT_WORK]) is not None:
         inside[AT_WORK] = at_work.value
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
-
-    def of_bottleneck(job: dict[str, float | None]) -> float | None:
-        part, whole = job.get(bottleneck), 1 - (job.get(WAITING) or 0.0) * closed
-        return None if part is None or whole <= 0 else part / whole
-
+    whole = 1 - jobs[WAITING].fillna(0.0) * closed
+    at_once = {id(job) for stream in streams for job, _ in stream.done_with_times}
+    lost = [_why_lost(job) for stream in streams for job in stream.jobs if job.class_ == class_ and id(job) not in at_once]
     return ClassProfile(
         class_=class_,
         system=system,
-        runs=len(done),
-        jobs=sum(map(len, done.values())),
+        runs=len(jobs[["run", "block"]].drop_duplicates()),
+        jobs=len(jobs),
         lost=len(lost),
-        why_lost=", ".join(f"{count} {name}" for name, count in Counter(map(_why_lost, lost)).items()),
-        time_s=time_s,
-        response_s=response_s,
-        work_per_s=known["work_per_s"],
-        core_s=known["core_s"],
+        why_lost=", ".join(f"{count} {name}" for name, count in Counter(lost).items()),
+        **{name: known[name] for name in MEASURES},  # type: ignore[arg-type]  # times are known of all jobs here
         parts=parts,
-        cpu=known["cpu"],
-        memory=mean(lambda job: job["memory"], max),
         bottleneck=bottleneck,
-        share=mean(of_bottleneck),
+        share=mean(jobs[bottleneck] / whole.where(whole > 0)),
         closed=closed,
-        values={unit: average([job["time_s"] or 0.0 for job in jobs]) for unit, jobs in done.items()},
     )
 
 
-MEASURES = ("time_s", "response_s", "work_per_s", "core_s", "cpu")
+def _best(profiles: Sequence[ClassProfile], jobs: pd.DataFrame) -> list[BestSystem]:
+    """Hold the soonest system of each class against the next best."""
+    systems = {class_: [row for row in profiles if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in profiles)}
+    rank = {(class_, row.system): name for class_, rows in systems.items() for name, row in zip(("soonest", "next"), rows, strict=False)}
+    runs = jobs.groupby(["class_", "system", "run", "block"], sort=False)["time_s"].mean().reset_index()
+    ranked = [row._asdict() | {"rank": rank[row.class_, row.system]} for row in rows_of(runs) if (row.class_, row.system) in rank]
+    times = {row.class_: row for row in contrasts_of(ranked, "rank", "next", {"time_s": "log"}, by=["class_"])}
+    result = []
+    for class_, rows in systems.items():
+        costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
+        cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
+        after = rows[1].system if rows[1:] else ""
+        result.append(BestSystem(class_, rows[0].system, after, times.get(class_), cheapest))
+    return result
+
+
+MEASURES = ("time_s", "response_s", "work_per_s", "core_s", "cpu", "memory")
+MEASURED = (*MEASURES, *PARTS, AT_WORK)
 
 
 def _measures(stream: Stream, job: Job, times: Times) -> dict[str, float | None]:
@@ -185,31 +195,24 @@ def _why_lost(job: Job) -> str:
     return job.outcome if not job.done else "done only in a later attempt" if job.attempts > 1 else "without all times"
 
 
-def _best(rows: Sequence[ClassProfile]) -> BestSystem:
-    costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
-    cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
-    first, *others = rows
-    if not others:
-        return BestSystem(first.class_, first.system, "", None, cheapest)
-    return BestSystem(first.class_, first.system, others[0].system, ratio_of(others[0].values, first.values), cheapest)
+def systems_of(streams: Sequence[Stream]) -> dict[str, str]:
+    """Name systems by the parameters that differ between them; one alone has its whole name."""
+    first = {stream.group: dict(stream.condition_without()) for stream in streams}
+    return {group: name or group for group, name in zip(first, apart([*first.values()]), strict=True)}
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     """On which system each class is faster than on the next best, and a table a class."""
     rows, best = profile(streams)
-    names, common = called_apart(list(dict.fromkeys(row.system for row in rows)))
+    names = systems_of(streams)
     systems = claims_first(best, _word)
     first = [(_word(system), f"{system.class_ or 'jobs'} on {names[system.system]}") for system in systems]
     return Answer(
         title=claimed(first, "on the next best system") if len(names) > 1 else f"One system alone: {first[0][1]}.",
-        findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
         sections=[_class(system, [row for row in rows if row.class_ == system.class_], names) for system in systems],
         legend=LEGEND,
         data={
-            "profile": [
-                {**asdict(row), "values": [{"run": run, "block": block, "time_s": time_s} for (run, block), time_s in row.values.items()]}
-                for row in rows
-            ],
+            "profile": rows,
             "best": best,
         },
         refused=refused,
@@ -217,7 +220,7 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
 
 
 def _word(best: BestSystem) -> Word:
-    return CANT_TELL if best.next and best.times is None else verdict(best.times)
+    return CANT_TELL if best.next and (best.times is None or best.times.value is None) else verdict(best.times)
 
 
 def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:

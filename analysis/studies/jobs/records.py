@@ -1,11 +1,11 @@
-"""Streams of jobs out of saved runs: the one reader, for every question about jobs, and streams as replicates of each other.
+"""Read streams of jobs from saved runs, for every question about jobs.
 
-Rows are read as a foreign file is: a field is what it must be, or missing, or its cell is refused by name. What a study needs beyond that
-(times in order, enough jobs) it checks itself.
+A field is what it must be, or missing, or its cell is refused by name. What a study needs beyond that (enough jobs) it checks itself.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
@@ -30,12 +30,15 @@ LARGEST_RESULT = 1e15  # that a job says of itself
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
 DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
-OF_FAULT = "fault_"  # its parameters
-AGAINST = ("checkpoint_s=", "retries=", "patience_s=")  # what is done against faults
 LOSS = "loss_percent"  # the parameter of a workload over a line that loses packets
+# Parameters of what strikes a stream, by how they begin, and of what is done against it; steps follow from the number of jobs.
+OF_FAULT = "fault"
+AGAINST = ("checkpoint_s", "retries", "patience_s")
+FOLLOWS = ("steps", "warmup_steps")
 
 Record = TypeVar("Record")
 Unit = tuple[str, int]  # run and block: what is replicated
+Condition = tuple[tuple[str, str], ...]  # what was asked for: parameters and their values, and the tweak set
 
 
 class Times(NamedTuple):
@@ -150,9 +153,9 @@ class Stream:
     """One run of a stream of jobs. `group` names those of equal conditions, which are each other's replicates.
 
     `slots` is None, and `engine` and `policy` empty, where they are not known. `measured`: starts and ends are recorded; a trace of
-    arrivals has none. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's. `fault` names
-    what struck it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. Streams of one `unit` and tweak set
-    met the same jobs. `params` are its workload's, `cpus` how many CPUs the machine had, `classes` those of its jobs.
+    arrivals has none. Streams that share any of `drawn` had the same jobs, as those of one `unit` and tweak set. `fault` names what struck
+    it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. `params` are its workload's, `cpus` how many
+    CPUs the machine had, `classes` those of its jobs.
     """
 
     name: str
@@ -164,7 +167,6 @@ class Stream:
     arrivals: Mapping[str, object] = field(default_factory=dict)
     measured: bool = True
     drawn: tuple[Hashable, ...] = ()
-    again: bool = False
     fault: str = ""
     unit: Unit = ("", 0)
     workload: str = ""
@@ -200,34 +202,43 @@ class Stream:
         return tuple(sorted(jobs, key=repr))
 
     @property
-    def condition(self) -> str:
-        """All that was asked for but faults and what is done against them, stock's copy being stock."""
-        return condition(self.workload, self.tweakset, f"{FAULT}=", OF_FAULT, *AGAINST)
+    def condition(self) -> Condition:
+        """All that was asked for but faults and what is done against them; the copy of stock is stock."""
+        return self.condition_without(OF_FAULT, *AGAINST)
+
+    def condition_without(self, *without: str) -> Condition:
+        """Return what was asked for but the parameters that begin so."""
+        return condition(self.params, self.tweakset, *without, *FOLLOWS)
 
     @property
-    def fault_params(self) -> dict[str, str]:
-        return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
-
-    @property
-    def label(self) -> str:
-        """What is done to it and against it, shortly; retries are left out."""
-        params = [f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items()]
-        params += [f"checkpoint_s={self.checkpoint_s:g}"] if self.checkpoint_s else []
-        return " ".join([self.fault or "no fault", *params])
+    def fault_params(self) -> dict[str, object]:
+        """What is done to it and against it, as far as it was asked for."""
+        of_fault = {name.removeprefix(f"{OF_FAULT}_"): value for name, value in self.params.items() if name.startswith(f"{OF_FAULT}_")}
+        params = {**of_fault, "checkpoint_s": self.checkpoint_s, "retries": self.retries}
+        return {name: value for name, value in params.items() if value not in {None, 0}}
 
 
 def under(tweakset: str) -> str:
     return "" if tweakset in {STOCK, AGAIN} else f" under {tweakset}"
 
 
-def condition(workload: str, tweakset: str, *without: str) -> str:
-    """Name what something ran under, without the parameters of its workload that begin so."""
-    base, *parts = workload.split(":")
-    return ":".join([base, *(part for part in parts if not part.startswith(without))]) + under(tweakset)
+def condition(params: Mapping[str, object], tweakset: str, *without: str) -> Condition:
+    """Return what something ran under, without the parameters that begin so."""
+    known = {name: str(value) for name, value in params.items() if value is not None and not name.startswith(without)}
+    return (*sorted(known.items()), *([] if tweakset in {STOCK, AGAIN} else [("tweak set", tweakset)]))
+
+
+def params_of(run: Run, cell: Cell) -> Mapping[str, object]:
+    """Return the parameters of a cell's workload."""
+    return run.workloads[cell.workload].params if cell.workload in run.workloads else {}
+
+
+def _tells(cell: Cell) -> bool:
+    return ROWS in cell.report or STREAM in cell.report
 
 
 def tells_of_jobs(run: Run) -> bool:
-    return any(ROWS in cell.report or STREAM in cell.report for cell in run.cells)
+    return any(map(_tells, run.cells))
 
 
 def loses_packets(run: Run) -> bool:
@@ -235,19 +246,24 @@ def loses_packets(run: Run) -> bool:
 
 
 def streams(run: Run, refused: list[str]) -> list[Stream]:
-    """Read every stream of a run, one a cell; each that cannot be used adds a line to `refused`.
+    """Read every stream of a run, one per cell; each that cannot be used adds a line to `refused`.
+
+    A block's seed draws its stream, so that a cell of `stock-again` has the jobs of `stock`: it is read only where stock was not measured.
 
     Raises: Refused, for a run without jobs.
     """
     if not tells_of_jobs(run):
         raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
-    bases = {cell.workload.partition(":")[0] for cell in run.cells if ROWS in cell.report or STREAM in cell.report}
-    return [*read_cells(run, lambda cell: cell.workload.partition(":")[0] in bases, _stream, refused)]
+    studies = {cell.study for cell in run.cells if _tells(cell)}
+    cells = [cell for cell in run.cells if _tells(cell) or (cell.outcome != "measured" and cell.study in studies)]
+    every = [*read_cells(run, cells, _stream, refused)]
+    stock = {(stream.workload, stream.unit) for stream in every if stream.tweakset == STOCK}
+    return [stream for stream in every if stream.tweakset != AGAIN or (stream.workload, stream.unit) not in stock]
 
 
-def read_cells(run: Run, wanted: Callable[[Cell], bool], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
-    """Read the wanted cells; each that was not measured, or cannot be read, adds a line to `refused`."""
-    for cell in filter(wanted, run.cells):
+def read_cells(run: Run, cells: Iterable[Cell], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
+    """Read cells; each that was not measured, or cannot be read, adds a line to `refused`."""
+    for cell in cells:
         if cell.outcome != "measured":
             refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
             continue
@@ -286,7 +302,7 @@ def _stream(run: Run, cell: Cell) -> Stream:
     arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields(FAULT)
     jobs = tuple(starmap(_job, _rows(run, cell, ROWS)))
     drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
-    workload, cpus = run.workloads.get(cell.workload), run.machine.get("cpu_count")
+    cpus = run.machine.get("cpu_count")
     return Stream(
         cell.id,
         cell.workload + under(cell.tweakset),
@@ -296,12 +312,11 @@ def _stream(run: Run, cell: Cell) -> Stream:
         about.optional_text("policy") or "",
         arrivals,
         drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
-        again=cell.tweakset == AGAIN,
         fault=fault.text(FAULT) if fault.value else "",
         unit=(run.run_id, cell.block),
         workload=cell.workload,
         tweakset=cell.tweakset,
-        params={} if workload is None else workload.params,
+        params=params_of(run, cell),
         cpus=cpus if isinstance(cpus, int) and not isinstance(cpus, bool) and cpus > 0 else None,
         nodes=nodes,
         checkpoint_s=about.up_to("checkpoint_s", LONGEST) or 0.0,
@@ -377,24 +392,30 @@ def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage
     return tuple(outages + [Outage(node, at_s) for node, at_s in lost.items()])
 
 
+def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
+    """Return the streams whose clocks went forward; each other adds a line to `refused`."""
+    kept = []
+    for stream in streams:
+        times = [[time_s for name in TIMES if (time_s := getattr(job, name)) is not None] for job in stream.jobs]
+        back = next((at for at, known in enumerate(times) if known != sorted(known)), None)
+        if back is None:
+            kept.append(stream)
+        else:
+            where = f"{stream.origin}: cell {stream.name}, report.{ROWS}[{back}]"
+            refused.append(f"{where} has times that go back: one clock must read when a job was submitted, admitted, started and ended.")
+    return kept
+
+
 def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
-    """Read every stream of the named runs; each run or stream that cannot be used adds a line to `refused`.
+    """Read the streams of the named runs, those `in_order`; each run or stream that cannot be used adds a line to `refused`.
 
     Raises: Refused, for none, and for runs of different machines.
     """
     every = read_each(of_one_machine(load_each(names, refused), refused), lambda run: streams(run, refused), refused)
-    return _some([stream for _, of_run in every for stream in of_run], names, refused)
-
-
-def replicates_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
-    """Read the streams of the named runs that are replicates: `streams_of`, those `in_order`. Raises: Refused, as that, and for none."""
-    return _some(in_order(streams_of(names, refused), refused), names, refused)
-
-
-def _some(every: list[Stream], names: Sequence[str], refused: list[str]) -> list[Stream]:
-    if not every:
+    replicates = in_order([stream for _, of_run in every for stream in of_run], refused)
+    if not replicates:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
-    return every
+    return replicates
 
 
 def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
@@ -430,37 +451,20 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
 
 
 def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
-    """Leave out streams that had the jobs of another at the same times, those of the untouched machine first, and note how many.
+    """Leave out streams that had the jobs of another at the same times, and note how many.
 
-    A block's seed draws its stream, so that `stock-again` has the jobs of `stock`; two runs of one seed have the same, and a trace is the
-    same in every block. What chance did to one it did to both, so it counts once.
+    Two runs of one seed have the same jobs, and a trace is the same in every block: what chance did to one it did to both.
     """
     seen: set[Hashable] = set()
-    copies: dict[int, str] = {}
-    for at, stream in sorted(enumerate(streams), key=lambda numbered: numbered[1].again):
+    kept, copies = [], Counter[str]()
+    for stream in streams:
         keys = {(stream.group, key) for key in stream.drawn}
         if keys & seen:
-            copies[at] = stream.group
-        seen |= keys
-    groups = list(copies.values())
-    for group in dict.fromkeys(groups):
-        count = groups.count(group)
-        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
-        notes.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
-    return [stream for at, stream in enumerate(streams) if at not in copies]
-
-
-def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
-    """Return the streams whose clocks went forward, copies of the untouched machine's left out."""
-    kept = []
-    for stream in streams:
-        if stream.again:
-            continue
-        times = [[time_s for name in TIMES if (time_s := getattr(job, name)) is not None] for job in stream.jobs]
-        back = next((at for at, known in enumerate(times) if known != sorted(known)), None)
-        if back is not None:
-            what = "it was submitted, admitted, started and ended in another order; one clock must read them all"
-            refused.append(f"{stream.origin}: cell {stream.name}, report.{ROWS}[{back}] has times that go back: {what}.")
+            copies[stream.group] += 1
         else:
             kept.append(stream)
+        seen |= keys
+    for group, count in copies.items():
+        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
+        notes.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
     return kept

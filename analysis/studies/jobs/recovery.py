@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,16 +25,14 @@ SLACK_S = 0.5  # a fault is recorded when it has struck; what it hit may have en
 class Totals:
     """One stream in a few numbers.
 
-    `outcomes` counts jobs. `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got done; `useful`
+    `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got done; `useful`
     is the share of all attempts' time that is left without it and without what checkpoints took. `available` is the share of the slots'
-    time in which their node was there; `alone_down_s` the time in which no node was.
+    time in which their node was there.
     """
 
-    outcomes: Mapping[str, int]
     lost_s: float | None
     useful: float | None
     available: float
-    alone_down_s: float
 
 
 def totals(stream: Stream) -> Totals:
@@ -49,11 +46,9 @@ def totals(stream: Stream) -> Totals:
     away = [(max(begin_s, lost.at_s), end_s if lost.back_s is None else min(end_s, lost.back_s)) for lost in stream.outages]
     down_s = math.fsum(max(0.0, until - at) for at, until in away)
     return Totals(
-        outcomes=Counter(job.outcome for job in stream.jobs),
         lost_s=lost_s,
         useful=useful,
         available=1 - down_s / stream.nodes / (end_s - begin_s) if end_s > begin_s else 1.0,
-        alone_down_s=_all_down_s(away, stream.nodes),
     )
 
 
@@ -85,16 +80,6 @@ def _span(jobs: Sequence[Job]) -> tuple[float, float]:
     begins = [job.submit_s for job in jobs if job.submit_s is not None]
     ends = [job.end_s for job in jobs if job.end_s is not None]
     return (min(begins), max(*ends, min(begins))) if begins and ends else (0.0, 0.0)
-
-
-def _all_down_s(away: Sequence[tuple[float, float]], nodes: int) -> float:
-    jumps = sorted(jump for at, until in away if until > at for jump in ((at, 1), (until, -1)))
-    lost, since, total = 0, 0.0, 0.0
-    for at, step in jumps:
-        if lost == nodes:
-            total += at - since
-        lost, since = lost + step, at
-    return total
 
 
 def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:

@@ -95,18 +95,18 @@ def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[s
         yield "depend network", lambda: network.lossy(network.lines(network.cells_of_run(run, refused)), refused)
     if not tells_of_jobs(run):
         return
-    every = streams(run, refused)
+    every = in_order(streams(run, refused), refused)
     if any("scale" in cell.report for cell in run.cells):
-        yield "scale report", lambda: scaling.reported(scaling.of_run(run, in_order(every, refused)), refused)
+        yield "scale report", lambda: scaling.reported(scaling.of_run(run, every), refused)
     if any(stream.fault for stream in every) or any(setting.poisoned for setting in poisonings(every)):
         yield "depend report", lambda: faults.reported(every, MARGIN, refused)
     if _learns(every):
-        yield "jobs hyper", lambda: hyper.answer(in_order(every, refused), refused)
+        yield "jobs hyper", lambda: hyper.answer(every, refused)
     if len({stream.policy for stream in every}) > 1:
         played = policies.played_streams(run, every, refused)
         yield "schedule report", lambda: policies.measured(policies.places(played, BASELINE, refused), refused)
     if any(stream.closed for stream in every):
-        yield "jobs profile", lambda: profile.answer(in_order(every, refused), refused)
+        yield "jobs profile", lambda: profile.answer(every, refused)
     if not all(stream.closed for stream in every):
         yield "queue validate", lambda: validate_groups(grouped_alike(every, refused), refused, MARGIN, brief=brief)
 
@@ -114,7 +114,7 @@ def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[s
 def _learns(every: Sequence[Stream]) -> bool:
 
     try:
-        return hyper(in_order(every, [])).best is not None
+        return hyper(every).best is not None
     except Refused:
         return False
 
@@ -151,17 +151,15 @@ def gather(run: Run) -> Gathered | None:
     lossy = tuple(lines(cells_of_run(run, refused)))
     if not tells_of_jobs(run):
         return Gathered(run, lines=lossy, refused=tuple(refused)) if lossy else None
-    every = streams(run, refused)
-    stock = {(stream.group, stream.unit) for stream in every if not stream.again}
-    of_run = [stream for stream in every if not stream.again or (stream.group, stream.unit) not in stock]
+    every = in_order(streams(run, refused), refused)
     order = list(run.workloads)
-    by_workload = tuple(sorted(of_run, key=lambda stream: (order.index(stream.workload), stream.unit[1])))
-    of_faults = arms(of_run, MARGIN)
+    by_workload = tuple(sorted(every, key=lambda stream: (order.index(stream.workload), stream.unit[1])))
+    of_faults = arms(every, MARGIN)
     return Gathered(
         run,
         by_workload,
         tuple(_waits_of(run, by_workload, refused)),
-        tuple(_places_of(run, of_run, refused)),
+        tuple(_places_of(run, every, refused)),
         arms=tuple(of_faults) if any(arm.fault for arm in of_faults) else (),
         lines=lossy,
         refused=tuple(refused),
@@ -186,8 +184,8 @@ def _waits_of(run: Run, every: Iterable[Stream], refused: list[str]) -> Iterator
 def _places_of(run: Run, every: Sequence[Stream], refused: list[str]) -> Iterator[Place]:
     usable = [one for one in every if one.tweakset in {STOCK, AGAIN} and one.policy and not one.fault and not one.closed]
     played = played_streams(run, usable, refused)
-    for engine, slots in dict.fromkeys((stream.engine, stream.slots) for stream in played):
-        here = [stream for stream in played if (stream.engine, stream.slots) == (engine, slots)]
+    for condition in dict.fromkeys(stream.condition for stream in played):
+        here = [stream for stream in played if stream.condition == condition]
         names = sorted({stream.policy for stream in here})
         if len(names) < 2:
             continue

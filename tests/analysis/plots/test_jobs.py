@@ -24,7 +24,7 @@ from analysis.plots import (
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs import pictures_faults as faults
 from analysis.studies.jobs import pictures_queues as queues
-from analysis.studies.jobs.estimates import names
+from analysis.studies.jobs.faults import named
 from analysis.studies.jobs.pictures_streams import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
 from tests.analysis.plots.reading import faults as wrong
@@ -88,8 +88,7 @@ def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[
 def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
     (_, place), *_ = queues.places_of(scene)
     rows = queues.rows_of(place, "mean_wait_s")
-    ratio = next(arm for arm in place.arms if arm.policy == rows[0].name).against["mean_wait_s"]
-    assert ratio is not None
+    ratio = next(one for one in place.policies.waits if one.arm == rows[0].name)
     ratios = [row.marks[0].ends for row in rows]
     assert ratios[0][:2] == pytest.approx((ratio.value, ratio.low))
     assert [ratio for ratio, *_ in ratios] == sorted(ratio or 0.0 for ratio, *_ in ratios)
@@ -131,7 +130,7 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
 def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
     """What all had is left out of the names: the rate, and the retries."""
     arms = faults.arms_of(scene)
-    assert set(names(arms)) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
+    assert {name for name, _ in named(arms)} == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
     text = said(drawings["jobs_faults"])
     assert all(faults.words(arm) in text for arm in arms)
     assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
@@ -140,7 +139,7 @@ def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dic
 def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
     arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
-    quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5, p_adjusted=0.001))
+    quick = replace(arm, slowdown=arm.slowdown._replace(value=0.5, p_adjusted=0.001))
     assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
 

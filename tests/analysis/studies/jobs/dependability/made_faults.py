@@ -111,13 +111,20 @@ def _stream_row(made: Faulty, seed: int) -> Row:
     return {"arrivals": {"kind": "poisson", "seed": seed}, **about, **against, "began_utc": "2026-01-01T00:00:00+00:00", "classes": []}
 
 
+def with_params(saved: JSON) -> JSON:
+    """Give workloads the parameters that their names have: `job_stream:slots=2`."""
+    for name, workload in saved["deeptweak"]["workloads"].items():
+        workload["params"] = dict(part.split("=") for part in name.split(":")[1:])
+    return saved
+
+
 def faulty_run(arms: Sequence[Faulty], blocks: int = 5, seed: int = 1) -> JSON:
     return told_run({(made.workload, block): report(made, 100 * seed + block) for made in arms for block in range(1, blocks + 1)}, seed)
 
 
 def told_run(told: Mapping[tuple[str, int], Mapping[str, list[Row]]], seed: int = 1, steps_s: Mapping[str, float] | None = None) -> JSON:
     workloads = list(dict.fromkeys(name for name, _ in told))
-    saved = saved_run(Made(arms=(STOCK,), workloads=workloads, blocks=max(block for _, block in told), seed=seed))
+    saved = with_params(saved_run(Made(arms=(STOCK,), workloads=workloads, blocks=max(block for _, block in told), seed=seed)))
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
         record["report"] = {name: list(rows) for name, rows in told[record["workload"], record["block"]].items()}

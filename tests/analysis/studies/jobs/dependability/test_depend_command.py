@@ -97,12 +97,12 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
 
 def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     found = data(capsys, "depend report arms.json")
-    arms = {arm["label"]: arm for arm in found["arms"]}
-    assert list(arms) == ["no fault", "cpu_hog", "flood", "io_hog", "kill rate_per_s=1"]
+    arms = {arm["fault"]: arm for arm in found["arms"]}
+    assert list(arms) == ["", "cpu_hog", "flood", "io_hog", "kill"]
     assert [arm["isolation"] for arm in arms.values()] == [None, "not isolated", "not isolated", "isolated", None]
     assert arms["cpu_hog"]["slowdown"]["low"] > 1.5  # the time in service alone, and waits grow more
-    assert arms["kill rate_per_s=1"]["useful"]["value"] < 1
-    assert arms["kill rate_per_s=1"]["restart_s"]["value"] == pytest.approx(0.012)
+    assert arms["kill"]["figures"]["useful"]["value"] < 1
+    assert arms["kill"]["figures"]["restart_s"]["value"] == pytest.approx(0.012)
     # Of the flood's own jobs none is in the slowdown, but all are done.
     assert arms["flood"]["outcomes"] == {"done": 800}
     assert (found["margin"], found["refused"]) == (0.1, [])
@@ -115,7 +115,7 @@ def test_the_margin_is_what_is_asked_for(margin: str, word: str, capsys: pytest.
 
 
 def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    drops = {(one["setting"], one["poisoned"]): one["drop"] for one in data(capsys, "depend report poisoned.json")["poisonings"]}
-    assert drops["aggregation=fedavg", 0] is None
-    assert drops["aggregation=fedavg", 4]["value"] == pytest.approx(0.2)
-    assert drops["aggregation=median", 3]["value"] == pytest.approx(0.15)
+    changes = {(one["setting"], one["poisoned"]): one["change"] for one in data(capsys, "depend report poisoned.json")["poisonings"]}
+    assert changes["aggregation=fedavg", 0] is None
+    assert changes["aggregation=fedavg", 4]["value"] == pytest.approx(-0.2)
+    assert changes["aggregation=median", 3]["value"] == pytest.approx(-0.15)

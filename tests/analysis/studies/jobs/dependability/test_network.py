@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs import network
-from analysis.studies.jobs.estimates import p_of
 from analysis.studies.jobs.network import LossyLine, TrainedCell
 from analysis.studies.jobs.network import lines as judged
 from tests.analysis.answers import known
@@ -77,7 +76,7 @@ def test_times_and_counts_by_loss(tmp_path: Path) -> None:
 
 def test_one_block_has_no_interval(tmp_path: Path) -> None:
     found = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0, 3.0)), blocks=1)
-    assert [p_of(row.slowdown) for row in found.losses] == [None, None, None]
+    assert [row.slowdown and row.slowdown.p for row in found.losses] == [None, None, None]
 
 
 def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> None:
@@ -112,7 +111,7 @@ def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> Non
     assert ["loss_percent" in line for line in refused] == [True]
 
 
-CLEAN = TrainedCell(("r", 1), "line", 0.0, 1.5, 0.1, 1460, 1.0, "reno", "", None, None, None)
+CLEAN = TrainedCell(("r", 1), (), 0.0, 1.5, 0.1, 1460, 1.0, "reno", "", None, None, None)
 LOSSY = replace(CLEAN, loss=0.01, step_s=12.185)
 
 

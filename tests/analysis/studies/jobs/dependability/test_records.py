@@ -35,10 +35,9 @@ def changed(change: Callable[[dict[str, list[dict[str, Any]]]], object]) -> tupl
 def test_a_stream_is_read_whole() -> None:
     (plain, faulty), refused = read(faulty_run([Faulty(jobs=20), KILLS], blocks=1))
     assert refused == []
-    assert plain.condition == faulty.condition == "job_stream:arrivals=poisson:rate_per_s=4:slots=2"
-    assert (plain.fault, faulty.fault, faulty.fault_params) == ("", "kill", {"fault_rate_per_s": "1"})
+    assert plain.condition == faulty.condition == (("arrivals", "poisson"), ("rate_per_s", "4"), ("slots", "2"))
+    assert (plain.fault, faulty.fault, faulty.fault_params) == ("", "kill", {"rate_per_s": "1", "retries": 3})
     assert (faulty.unit[1], faulty.retries, faulty.slots, faulty.nodes) == (1, 3, 2, 1)
-    assert (faulty.label, plain.label) == ("kill rate_per_s=1", "no fault")
     assert len(faulty.jobs) == 20
     assert len(faulty.faults) == sum(one.outcome == "killed" for one in faulty.attempts) > 0
     assert [(one.number, one.work, one.planned_s) for one in plain.jobs] == [(one.number, one.work, one.planned_s) for one in faulty.jobs]

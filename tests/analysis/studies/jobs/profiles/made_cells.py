@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.analysis.studies.jobs.dependability.made_faults import with_params
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 Row = dict[str, Any]
@@ -52,7 +53,7 @@ def saved(
     workloads = tuple(dict.fromkeys(workload for workload, _, _ in told))
     sets = [Arm(one, requested={"vm.swappiness": "1"}) for one in dict.fromkeys(tweakset for _, tweakset, _ in told) if one != "stock"]
     blocks = range(1, max(block for _, _, block in told) + 1)
-    run = saved_run(Made(arms=(STOCK, AGAIN, *sets), workloads=workloads, blocks=len(blocks)))
+    run = with_params(saved_run(Made(arms=(STOCK, AGAIN, *sets), workloads=workloads, blocks=len(blocks))))
     if cpus is not None:
         run["machine_info"]["deeptweak"]["cpu_count"] = cpus
     for workload, given in (params or {}).items():

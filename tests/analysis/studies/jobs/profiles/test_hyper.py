@@ -58,7 +58,7 @@ def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) 
     assert found["best"]["levels"] == ["16", "0.1"]
     assert found["next"]["levels"] == ["128", "0.1"]
     assert found["times"]["value"] == pytest.approx(1 / 2, abs=0.02)
-    assert found["times"]["blocks"] == 4
+    assert found["times"]["n"] == 4
 
 
 def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> None:

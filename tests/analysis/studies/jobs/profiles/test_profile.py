@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.load import load_each, parsed
-from analysis.studies.jobs.estimates import called_apart
+from analysis.studies.jobs.claims import apart
 from analysis.studies.jobs.profile import PARTS, parts_of
 from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
 from analysis.studies.jobs.scaling import points
@@ -130,7 +130,7 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
     (best,) = profiled(told)["best"]
     assert (best["system"], best["next"]) == (ONE, HALF)
     assert best["times"]["high"] < 1 / 1.9
-    assert best["times"]["blocks"] == 4
+    assert best["times"]["n"] == 4
     assert best["times"]["p_adjusted"] == best["times"]["p"] < 0.05
 
 
@@ -199,13 +199,13 @@ def test_shares_are_shares_whatever_was_told(waits: float, starts: float, runs: 
 
 
 def test_systems_are_called_by_what_differs() -> None:
-    names = ["job_stream:classes=profile:cores=0.5", "job_stream:classes=profile:cores=1", "job_stream:classes=profile:cores=1 under fast"]
-    short, common = called_apart(names)
-    assert (list(short.values()), common) == (["cores=0.5", "cores=1", "cores=1 under fast"], "classes=profile")
-    assert list(called_apart(["job_stream:classes=profile", "job_stream:classes=profile:cores=1"])[0].values()) == [
-        "as it stands",
-        "cores=1",
+    rows = [
+        {"classes": "profile", "cores": 0.5},
+        {"classes": "profile", "cores": 1},
+        {"cores": 1, "classes": "profile", "tweak set": "fast"},
     ]
+    assert apart(rows) == ["cores 0.5", "cores 1", "cores 1, tweak set fast"]
+    assert apart(rows, ["a", "b", "b"]) == ["a", "b", "b, tweak set fast"]
 
 
 def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

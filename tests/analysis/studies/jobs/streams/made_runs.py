@@ -10,7 +10,7 @@ from typing import Any
 from analysis.load import from_json
 from analysis.studies.jobs.simulation import JobClass, jobs, play
 from analysis.terms import Run
-from tests.analysis.studies.jobs.dependability.made_faults import Faulty, report
+from tests.analysis.studies.jobs.dependability.made_faults import Faulty, report, with_params
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 from tests.synthetic import STOCK, Made, saved_run
@@ -21,7 +21,7 @@ Report = dict[str, list[dict[str, Any]]]
 def run_of(reports: Mapping[str, Callable[[int], Report]], blocks: int = 5, seed: int = 1) -> Run:
     primary = ("step_time_mean_s", "lower")
     made = Made(arms=(STOCK,), workloads=tuple(reports), primaries=dict.fromkeys(reports, primary), blocks=blocks, seed=seed)
-    saved = saved_run(made)
+    saved = with_params(saved_run(made))
     for one in saved["benchmarks"]:
         one["extra_info"]["report"] = reports[one["extra_info"]["workload"]](one["extra_info"]["block"])
     return from_json(saved, f"made-{seed}.json")
