@@ -26,7 +26,7 @@ def term(
     margin: float = 0.03,
     word: Word | None = None,
     level: str | None = None,
-    aliases: tuple[str, ...] = (),
+    aliases: tuple[tuple[str, ...], ...] = (),
 ) -> Term:
     """Make a term of a log effect and its standard error; the word follows from them unless it is given."""
     low, high = log - T * se, log + T * se

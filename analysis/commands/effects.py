@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.studies.keys.terms import Effects
+
+    Factors = tuple[str, ...]  # of an effect, by name
 
 ANSWERS = True
 GROUP = "design"
@@ -57,40 +58,37 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Answer:
+    from analysis.studies.keys.answers import answer
+    from analysis.studies.keys.sentence import only
+
     path = Path(args.run)
+    is_table = path.suffix.lower() == ".csv" and not path.is_dir()
+    for option in ("workload", "metric") if is_table else ("response", "factors", "block", "better", "log"):
+        if getattr(args, option):
+            use = "saved runs; name --response and --factors" if is_table else ".csv tables: a saved run says itself what was varied"
+            raise Refused(f"{args.run}: --{option} is for {use}.")
     with damaged(args.run, "analysed"):
-        if path.suffix.lower() == ".csv" and not path.is_dir():
-            saved, result = None, _of_table(path, args)
-        else:
-            saved = load(path)
-            result = _of_run(saved, args)
-        from analysis.studies.keys.answers import answer
-
-        return answer(result, saved)
+        saved = None if is_table else load(path)
+        result, requested = _of_table(path, args) if saved is None else _of_run(saved, args)
+        return answer(only(result, requested) if requested else result, saved)
 
 
-def _of_table(path: Path, args: argparse.Namespace) -> list[Effects]:
+def _of_table(path: Path, args: argparse.Namespace) -> tuple[list[Effects], list[Factors]]:
     from analysis.studies.keys.effects import of_table
     from analysis.studies.keys.table import Columns, read_table
 
-    for option in ("workload", "metric"):
-        if getattr(args, option):
-            raise Refused(f"--{option} is for saved runs; of {path} name --response and --factors.")
-    if not args.response or not args.factors:
+    factors = parse_names(args.factors or "")
+    if not args.response or not factors:
         raise Refused(f"{path}: say which columns are what: --response COLUMN --factors COLUMN,COLUMN.")
-    factors = tuple(filter(None, (name.strip() for name in args.factors.split(","))))
     seen = read_table(path, Columns(args.response, factors, args.block, args.better, args.log))
     requested = [_effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path)) for text in args.effect]
-    return _only(of_table(seen, requested), requested)
+    return of_table(seen, requested), requested
 
 
-def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
+def _of_run(saved: Run, args: argparse.Namespace) -> tuple[list[Effects], list[Factors]]:
     from analysis.studies.keys.effects import effects_of
     from analysis.studies.keys.observed import letters
 
-    for option in ("response", "factors", "block", "better", "log"):
-        if getattr(args, option):
-            raise Refused(f"--{option} is for .csv tables: {saved.origin} is a saved run, which says itself what was varied.")
     if is_switched(saved):
         raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `{JUDGE} compare`.")
     workloads = joined_names(parse_names(args.workload), saved.workloads)
@@ -109,45 +107,25 @@ def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
     result = [effects for effects in effects_of(saved, args.metric, requested) if not workloads or effects.observed.workload in workloads]
     if not result:
         raise Refused(f"{saved.origin}: holds no cell to take an effect of.")
-    return _only(result, requested)
+    return result, requested
 
 
-def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
+def _effect(text: str, known: dict[str, str], origin: str) -> Factors:
     """Take an effect apart into its factors: by names, which may hold colons themselves, or by letters.
 
     Raises: UnknownName, with the factors there are.
     """
-    by_letter = {letter: name for name, letter in known.items()}
-    result: list[str] = []
+    names = {letter: name for name, letter in known.items()} | {name: name for name in known}
+    factors: list[str] = []
     parts = text.split(":")
     while parts:
-        for size in range(len(parts), 0, -1):
-            name = ":".join(parts[:size]).strip()
-            if name in known or name in by_letter:
-                result.append(name if name in known else by_letter[name])
-                parts = parts[size:]
-                break
-        else:
-            there = f"there are {one_line(', '.join(known))}.{suggestion(parts[0], known)}"
-            raise UnknownName(f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; {there}")
-    if len(set(result)) < len(result):
+        sizes = (size for size in range(len(parts), 0, -1) if ":".join(parts[:size]).strip() in names)
+        size = next(sizes, 0)
+        if not size:
+            listed = f"there are {one_line(', '.join(known))}.{suggestion(parts[0], known)}"
+            raise UnknownName(f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; {listed}")
+        factors.append(names[":".join(parts[:size]).strip()])
+        parts = parts[size:]
+    if len(set(factors)) < len(factors):
         raise Refused(f"--effect {text}: names a factor twice; an interaction is of different ones.")
-    return tuple(result)
-
-
-def _only(result: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
-    from dataclasses import replace
-
-    if not requested:
-        return list(result)
-    from analysis.studies.keys.sentence import sentence_of
-
-    sets = [frozenset(entry) for entry in requested]
-    return [
-        replace(
-            effects,
-            terms=tuple(term for term in effects.terms if frozenset(term.factors) in sets),
-            sentence=sentence_of(effects, requested),
-        )
-        for effects in result
-    ]
+    return tuple(factors)

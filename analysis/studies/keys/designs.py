@@ -278,7 +278,8 @@ def _factorial_term(model: Model, effect: Effect, names: Sequence[str], words: S
         factors,
         "main" if len(effect) == 1 else "interaction",
         model.contrast(factors, [times]),
-        aliases=tuple(":".join(_named(alias, names)) for alias in same if alias),
+        aliases=tuple(_named(alias, names) for alias in same if alias),
+        level=model.data.factors[effect[0]].levels[-1] if len(effect) == 1 and model.data.profile else None,
         coefficient=model.contrast(factors, [1.0])[0],
     )
 

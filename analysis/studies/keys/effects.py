@@ -1,17 +1,18 @@
 """The effects of a saved run, or of another study's table: each design is analysed as what it is, all are adjusted together.
 
-The declared family is what the design was laid out to answer: the keys (main effects, levels, keys alone and in the profile, whole
-sets) of one study, all its workloads together. One false accusation would be one too many, so it is Holm's. Interactions are looked
-at because they are there: they are many, few matter, each is a hint for another run. So they are a screen after Benjamini and Hochberg,
-adjusted among themselves and costing the keys nothing. Where nothing was
-replicated effects have a size and no p. Where the A/A check fails nothing is called.
+The declared family is what the design was laid out to answer: the keys (main effects, levels, keys alone
+and in the profile, whole sets) of one study, all its workloads together. One false accusation would be one
+too many, so it is Holm's. Interactions are looked at because they are there: they are many, few matter, each
+is a hint for another run. So they are a screen after Benjamini and Hochberg, adjusted among themselves and
+costing the keys nothing. Where nothing was replicated effects have a size and no p. Where the A/A check
+fails nothing is called.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from analysis.arms import Arm, declared_baseline
@@ -41,25 +42,21 @@ UNBALANCED = (
 def effects_of(run: Run, metric: str | None = None, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
     """Answer the effects of every tweak set of a run that was taken apart, under each workload; of a matrix, of all its sets.
 
-    `metric` takes the place of the declared primary one. `asked` are effects that must be told, by their factors' names.
+    `metric` takes the place of the declared primary one. `requested` are effects that must be told, by their factors' names.
 
     Raises: Refused, where an effect asked for cannot be told from others.
     """
-    result = []
+    designs = []
     for data in observed(run, metric):
-        factor_names = {factor.name for factor in data.factors}
-        effects = _analysed(data, [effect for effect in requested if set(effect) <= factor_names])
+        factors = {factor.name for factor in data.factors}
+        effects = _analysed(data, [effect for effect in requested if factors.issuperset(effect)])
         text, fails = again(run, effects)
-        result.append(replace(effects, again=text, again_fails=fails))
-    return finished(result)
+        designs.append(replace(effects, again=text, again_fails=fails))
+    return _settled(designs)
 
 
 def of_table(data: Observed, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
-    return finished([_analysed(data, requested)])
-
-
-def finished(result: Iterable[Effects]) -> list[Effects]:
-    return [replace(effects, sentence=sentence(effects)) for effects in settle(list(result))]
+    return _settled([_analysed(data, requested)])
 
 
 def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
@@ -71,81 +68,74 @@ def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
 
 
 def _notes(effects: Effects) -> Iterator[str]:
-    data = effects.observed
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
-    for lost in data.lost:
+    for lost in effects.observed.lost:
         groups.setdefault((lost.blocks, lost.reason), []).append(lost.point)
     for (blocks, reason), points in groups.items():
         where = f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
         yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
-    if not effects.orthogonal and data.design not in WHOLE_SETS:
+    if not effects.orthogonal and effects.observed.design not in WHOLE_SETS:
         yield UNBALANCED
     if 0 < effects.error_df < COMFORTABLE_DF:
         yield f"{effects.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
 
 
-def settle(result: Sequence[Effects]) -> list[Effects]:
-    settled = list(result)
-    for study in dict.fromkeys(effects.observed.study for effects in result):
-        indices = [at for at, effects in enumerate(result) if effects.observed.study == study]
-        for at, effects in zip(indices, _settled([result[at] for at in indices]), strict=True):
-            settled[at] = effects
-    return settled
-
-
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
-    keys = [term.p for design in designs for term in design.terms if term.means not in SCREENED]
-    screened = [term.p for design in designs for term in design.terms if term.means in SCREENED]
-    rows = [row.p for design in designs for row in design.anova if _own_test(design, row)]
-    holms = iter(holm([p for p in keys if p is not None]))
-    bhs = iter(benjamini_hochberg([p for p in (*screened, *rows) if p is not None]))
-    terms = [
-        [
-            _adjusted(term, bhs, len(screened) + len(rows)) if term.means in SCREENED else _adjusted(term, holms, len(keys))
-            for term in design.terms
-        ]
-        for design in designs
-    ]
-    anova = [[replace(row, p_adjusted=next(bhs)) if _own_test(design, row) else row for row in design.anova] for design in designs]
-    return [
-        replace(design, terms=tuple(_judged(term, design) for term in settled), anova=tuple(table))
-        for design, settled, table in zip(designs, terms, anova, strict=True)
-    ]
+    """Adjust the effects of each study together, give each its word, and each design its sentence."""
+    settled: dict[int, Effects] = {}
+    for study in dict.fromkeys(effects.observed.study for effects in designs):
+        own = [(at, effects) for at, effects in enumerate(designs) if effects.observed.study == study]
+        keys = [term for _, effects in own for term in effects.terms if term.means not in SCREENED]
+        screen = [term for _, effects in own for term in effects.terms if term.means in SCREENED]
+        rows = [row for _, effects in own for row in effects.anova if _stands_alone(row, effects)]
+        p_adjusted = _adjusted(keys, holm) | _adjusted([*screen, *rows], benjamini_hochberg)
+        for at, effects in own:
+            judged = replace(
+                effects,
+                terms=tuple(
+                    _judged(term, effects, p_adjusted.get(id(term)), len(screen) + len(rows) if term.means in SCREENED else len(keys))
+                    for term in effects.terms
+                ),
+                anova=tuple(replace(row, p_adjusted=p_adjusted.get(id(row))) for row in effects.anova),
+            )
+            settled[at] = replace(judged, sentence=sentence(judged))
+    return [settled[at] for at in range(len(designs))]
 
 
-def _own_test(effects: Effects, row: VariationRow) -> bool:
+def _adjusted(tests: Sequence[Term | VariationRow], adjust: Callable[[Sequence[float]], list[float]]) -> dict[int, float]:
+    ps = {id(test): test.p for test in tests if test.p is not None}
+    return dict(zip(ps, adjust([*ps.values()]), strict=True))
+
+
+def _stands_alone(row: VariationRow, effects: Effects) -> bool:
     """Whether a row is an interaction that no term stands for."""
     return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
 
 
-def _adjusted(term: Term, ps: Iterator[float], family: int) -> Term:
-    if term.p is None:
-        return term
-    return replace(term, p_adjusted=next(ps), family=family, adjustment="bh" if term.means in SCREENED else "holm")
-
-
-def _judged(term: Term, effects: Effects) -> Term:
-    data = effects.observed
+def _judged(term: Term, effects: Effects, p_adjusted: float | None, family: int) -> Term:
+    if p_adjusted is not None:
+        term = replace(term, p_adjusted=p_adjusted, family=family, adjustment="bh" if term.means in SCREENED else "holm")
     mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se if term.se and term.df else None
-    if mde is not None and data.scale == "log":
+    if mde is not None and effects.observed.scale == "log":
         mde = math.expm1(min(mde, LARGEST_LOG))
     return replace(term, mde=mde, verdict=_word(term, effects))
 
 
 def _word(term: Term, effects: Effects) -> Word:
+    data = effects.observed
     if term.p_adjusted is None:
         return "not comparable"
-    if term.p_adjusted < ALPHA and not effects.again_fails:
-        if term.means in SCREENED:
-            return "interacts"
-        more = term.effect > 0
-        if effects.observed.better is None:
-            return "raises" if more else "lowers"
-        # Effects of logarithms are gains already; those in the response's own unit are more or less of it.
-        good = more if effects.observed.scale == "log" else more == (effects.observed.better == "higher")
-        return "improved" if good else "regressed"
-    # Where a copy of stock differs from stock, an effect of that kind is what this run makes out of nothing.
-    return "equivalent" if _inside(term, effects.observed.margin) and not effects.again_fails else "inconclusive"
+    if effects.again_fails:  # where a copy of stock differs from stock, this run makes effects of that kind out of nothing
+        return "inconclusive"
+    if term.p_adjusted >= ALPHA:
+        return "equivalent" if _inside(term, data.margin) else "inconclusive"
+    if term.means in SCREENED:
+        return "interacts"
+    if data.better is None:
+        return "raises" if term.effect > 0 else "lowers"
+    # Effects of logarithms are gains already; those in the response's own unit are more or less of it.
+    better = data.scale == "log" or data.better == "higher"
+    return "improved" if (term.effect > 0) == better else "regressed"
 
 
 def _inside(term: Term, margin: float | None) -> bool:
@@ -158,42 +148,42 @@ def _inside(term: Term, margin: float | None) -> bool:
 def again(run: Run, effects: Effects) -> tuple[str, bool]:
     """Say what the check found, and whether it fails: stock-again changes nothing and differs all the same; "" where there is none.
 
-    An error that is too small for this machine, or a stock that had bad luck, would call keys guilty: it calls stock-again, too. Where
-    both are the baseline it is the guard of `compare`: by the scatter of the two alone, at its own level.
+    An error that is too small for this machine, or a stock that had bad luck, would call keys guilty: it
+    calls stock-again, too. Where both are the baseline it is the guard of `compare`: by the scatter of the
+    two alone, at its own level.
     """
     data = effects.observed
     guard = bool(declared_baseline(Arm(run.origin, (run,)), data.study))
     level = GUARD if guard else ALPHA
     usable = {row.block for row in data.rows if row.name == next(iter(data.points))}
     stock, copies = (_values(run, data, name) for name in (run.baseline, AGAIN))
-    both = sorted(usable & stock.keys() & copies.keys())
     if not copies:
         return "", False
     sign = -1.0 if data.better == "lower" else 1.0
-    gains = [sign * math.log(copies[block] / stock[block]) for block in both]
+    gains = [sign * math.log(copies[block] / stock[block]) for block in sorted(usable & stock.keys() & copies.keys())]
     error, df = _error(gains, effects, alone=guard or data.design in WHOLE_SETS)
     if not error:
-        reason = f"{len(both)} blocks are too few" if both else f"{AGAIN} and {run.baseline} were measured in no block together"
+        reason = f"{len(gains)} blocks are too few" if gains else f"{AGAIN} and {run.baseline} were measured in no block together"
         return f"cannot be checked: {reason}.", False
     effect, low, high, p = t_interval(math.fsum(gains) / len(gains), error, df)
     ends = f"95 % {number(math.expm1(low))} to {percent(math.expm1(high))}"
-    result = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
+    text = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
     if p < level:
         reason = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"
-        return f"{result}. {reason}: no key is called.", True
+        return f"{text}. {reason}: no key is called.", True
     if p < ALPHA:
-        return f"{result}: not below the guard's {GUARD}, yet trust these effects less.", False
-    return f"{result}: no difference shown.", False
+        return f"{text}: not below the guard's {GUARD}, yet trust these effects less.", False
+    return f"{text}: no difference shown.", False
 
 
 def _values(run: Run, data: Observed, name: str) -> dict[str, float]:
-    result, doubts = {}, moved(run)
+    values, doubts = {}, moved(run)
     for cell in run.cells:
         place = cell.study, cell.workload, cell.tweakset
         if cell.id not in doubts and place == (data.study, data.workload, name) and cell.outcome == "measured":
             with contextlib.suppress(NotComparable):
-                result[str(cell.block)] = value_of(cell, metric_named(data.metric))
-    return result
+                values[str(cell.block)] = value_of(cell, metric_named(data.metric))
+    return values
 
 
 def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[float, int]:
@@ -201,7 +191,5 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
     count = len(gains)
     if not alone:
         return (math.sqrt(2 * effects.error_ms / count), effects.error_df) if count and effects.error_ms else (0.0, 0)
-    if count < FEWEST_CELLS:
-        return 0.0, 0
-    _, spread = moments(gains)
+    _, spread = moments(gains) if count >= FEWEST_CELLS else (0.0, 0.0)
     return (spread / math.sqrt(count), count - 1) if spread > ROUNDING else (0.0, 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from analysis.stats.adjust import holm
 from analysis.wording import digits, number, percent, probability, speed, unsigned
@@ -12,7 +13,8 @@ from control.t_test import ALPHA
 from .terms import NAMED, SCREENED, Effects, Term, VariationRow
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
-PLACES = {"alone": " alone", "in profile": " in the profile", "disagreement": " in the profile less alone"}
+PLACES = {"alone": " alone", "in profile": " in the profile"}
+CONFIRM = "what it names is a suspect, and what it does not name may hide; confirm with a design of fewer keys."
 MOST = 4  # names written out
 
 
@@ -21,41 +23,30 @@ def sentence(effects: Effects) -> str:
         return f"Nothing can be said: {effects.refusal}"
     if effects.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in effects.anova):
         return _by_factor(effects)
-    parts = (_keys(effects), *_gaps(effects), *_caveat(effects), _profile(effects), _interactions(effects))
-    return " ".join(filter(None, parts))
+    return " ".join((_keys(effects), *_gaps(effects), *_caveat(effects), *_profile(effects), *_interactions(effects)))
 
 
-def sentence_of(effects: Effects, requested: Sequence[tuple[str, ...]]) -> str:
-    """Put the answers to the effects asked for, by their factors' names, before the sentence on all of them."""
-    if effects.refusal:
-        return effects.sentence
-    known = {factor.name for factor in effects.observed.factors}
-    lines = [_answer(effects, effect) for effect in requested if known.issuperset(effect)]
-    return f"{' '.join(lines)} Of all that was looked at: {effects.sentence}" if lines else effects.sentence
+def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
+    """Keep the effects asked for, by their factors' names, and put the answers to them before the sentence on all."""
+    result = []
+    for effects in designs:
+        known = {factor.name for factor in effects.observed.factors}
+        lines = [] if effects.refusal else [_answer(effects, effect) for effect in requested if known.issuperset(effect)]
+        terms = tuple(term for term in effects.terms if any(set(term.factors) == set(effect) for effect in requested))
+        text = " ".join((*lines, "Of all that was looked at:", effects.sentence)) if lines else effects.sentence
+        result.append(replace(effects, terms=terms, sentence=text))
+    return result
 
 
 def _answer(effects: Effects, effect: tuple[str, ...]) -> str:
-    name = ":".join(effect)
-    alone = len(effects.observed.factors) == 1
+    name, alone = ":".join(effect), len(effects.observed.factors) == 1
     terms = [term for term in effects.terms if set(term.factors) == set(effect) and (term.means != "profile" or alone)]
-    lines = [_term(term, effects) for term in terms if term.p_adjusted is not None]
-    if not lines:
-        reason = next((reason for label, reason in effects.unestimable if label.split(" ")[0] == name), "there is nothing to judge it by")
-        return f"{name} cannot be judged: {reason}."
-    halves = {f"{name} alone", f"{name} in the profile"}
-    lines += [f"{label} cannot be judged: {reason}" for label, reason in effects.unestimable if label in halves]
-    return f"{'; '.join(lines)}."
-
-
-def _term(term: Term, effects: Effects) -> str:
-    mixed = f"; it cannot be told from {', '.join(term.aliases[:MOST])}" if term.aliases else ""
-    size = f"{_amount(term, effects)} ({_evidence(term)}){mixed}"
-    if term.means == "interaction":
-        word = "do something else together" if term.verdict == "interacts" else "are not shown to do anything together beyond their sum"
-        return f"{' and '.join(term.factors)} {word}: {size}"
-    shown = term.verdict in NAMED or term.verdict == "interacts"
-    word = "" if shown else "equivalent, " if term.verdict == "equivalent" else "not shown to matter, "
-    return f"{_subject(term, effects)}{_or_others(term, effects)}{PLACES.get(term.means, '')}: {word}{size}"
+    keys = [term for term in terms if term.means not in SCREENED and term.p_adjusted is not None]
+    screened = [_together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None]
+    lines = [*([_described(keys, effects)] if keys else []), *screened]
+    places = {name, *(f"{name}{place}" for place in PLACES.values())}
+    lines += [f"{label} cannot be judged: {reason}" for label, reason in effects.unestimable if label in places]
+    return f"{'; '.join(lines) or f'{name} cannot be judged: there is nothing to judge it by'}."
 
 
 def _keys(effects: Effects) -> str:
@@ -63,35 +54,34 @@ def _keys(effects: Effects) -> str:
     family = [term for term in effects.terms if term.means not in SCREENED and term.means != "profile"]
     if not family:
         return f"None of the {_noun(effects)}s can be judged."
-    groups: dict[tuple[str, ...], list[Term]] = {}
+    groups: dict[str, list[Term]] = {}
     for term in family:
-        groups.setdefault((*term.factors, term.level or "") if term.means in {"level", "set"} else term.factors, []).append(term)
+        groups.setdefault(_subject(term), []).append(term)
     named = [terms for terms in groups.values() if any(term.verdict in NAMED for term in terms)]
     named.sort(key=lambda terms: -max(abs(term.effect) for term in terms if term.verdict in NAMED))
     if not named:
         return _none(effects, family)
     # A main effect of a design that mixes it with interactions is not its key's alone.
-    noun = "suspect" if any(_or_others(terms[0], effects) for terms in named) else _noun(effects)
-    head = f"{len(named)} {noun}s: " if len(named) > 1 else "Suspect: " if noun == "suspect" else ""
-    return f"{head}{first_few([_named(terms, effects) for terms in named], MOST, '; ')}."
+    suspect = any(_or_others(terms[0], effects) for terms in named)
+    noun = "suspect" if suspect else _noun(effects)
+    head = f"{len(named)} {noun}s: " if len(named) > 1 else "Suspect: " if suspect else ""
+    return f"{head}{first_few([_described(terms, effects) for terms in named], MOST, '; ')}."
 
 
-def _named(terms: Sequence[Term], effects: Effects) -> str:
+def _described(terms: Sequence[Term], effects: Effects) -> str:
+    """Say of one key what each of its effects is, those that are shown first."""
     parts = []
     for term in sorted(terms, key=lambda term: term.verdict not in NAMED):
-        place = PLACES.get(term.means, "")
-        if term.verdict in NAMED:
-            small = f", within the margin of {unsigned(effects.observed.margin or 0)}" if _is_small(term, effects) else ""
-            parts.append(f"{_amount(term, effects)}{place} ({_evidence(term)}{small})")
-        else:
-            parts.append(f"not shown to matter{place} ({_interval(term)})")
-    close = _close_aliases(terms[0], effects)
+        word = _amount(term, effects) if term.verdict in NAMED else "equivalent" if term.verdict == "equivalent" else "not shown to matter"
+        small = f", within the margin of {unsigned(effects.observed.margin or 0)}" if _is_small(term, effects) else ""
+        parts.append(f"{word}{PLACES.get(term.means, '')} ({_evidence(term)}{small})")
+    close = _close_aliases(terms[0])
     mixed = f", which cannot be told from {first_few(close, MOST)}" if close else ""
-    return f"{_subject(terms[0], effects)}{_or_others(terms[0], effects)}: {', '.join(parts)}{mixed}"
+    return f"{_subject(terms[0])}{_or_others(terms[0], effects)}: {', '.join(parts)}{mixed}"
 
 
 def _none(effects: Effects, family: Sequence[Term]) -> str:
-    noun, scale, margin = _noun(effects), effects.observed.scale, effects.observed.margin
+    noun, margin = _noun(effects), effects.observed.margin
     known = [term for term in family if term.p_adjusted is not None]
     if not known:
         return f"No {noun} can be named: nothing was replicated; run 2 blocks or more."
@@ -99,64 +89,15 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
     size = percent(clearest.gain) if clearest.gain is not None else digits(clearest.effect)
     partly = bool(unjudged(effects))
     head = f"Of the {noun}s that can be judged none can be named" if partly else f"No {noun} can be named"
-    result = f"{head}: the clearest, {_subject(clearest, effects)}{PLACES.get(clearest.means, '')}, is {size} ({_evidence(clearest)})."
+    answer = f"{head}: the clearest, {_subject(clearest)}{PLACES.get(clearest.means, '')}, is {size} ({_evidence(clearest)})."
     if effects.again_fails:
-        return f"{result} A copy of stock differs from stock as well (A/A): run it again, with more blocks or on a quieter machine."
+        return f"{answer} A copy of stock differs from stock as well (A/A): run it again, with more blocks or on a quieter machine."
     equal = sum(term.verdict == "equivalent" for term in family)
     if equal and margin:
-        result += f" {equal} of {len(family)} effects are shown to lie within the margin of {unsigned(margin)}."
-    mdes = [term.mde for term in known if term.mde is not None]
-    if mdes:
-        mde = unsigned(max(mdes)) if scale == "log" else digits(max(mdes))
-        result += f" One {'of these ' if partly else ''}worth {mde} or more would have been named 4 times in 5."
-    return result
-
-
-def _profile(effects: Effects) -> str:
-    profile = next((term for term in effects.terms if term.means == "profile"), None)
-    if profile is None:
-        return ""
-    words = {"equivalent": "equivalent to stock"} | dict.fromkeys(NAMED, _amount(profile, effects))
-    return f"The profile as a whole: {words.get(profile.verdict, 'no difference shown')} ({_evidence(profile)})."
-
-
-def _interactions(effects: Effects) -> str:
-    terms = [term for term in effects.terms if term.verdict == "interacts"]
-    if not terms:
-        rows = [row.name for row in effects.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA]
-        return f"Not simply added up: {', '.join(rows)} (a screen; confirm it)." if rows else ""
-    parts = []
-    for term in terms[:MOST]:
-        close = _close_aliases(term, effects)
-        mixed = f", or {', '.join(close)}" if close else ""
-        size = percent(term.gain) if term.gain is not None else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
-        if term.means == "disagreement":
-            text = f"{term.factors[0]} in the profile {size} beyond what it does alone"
-        else:
-            text = f"{' with '.join(term.factors)} {size} beyond their sum{mixed}"
-        parts.append(f"{text} ({_evidence(term)})")
-    return f"Not simply added up: {'; '.join(parts)}: a hint from a screen, to be confirmed."
-
-
-def _by_factor(effects: Effects) -> str:
-    """Name factors of several levels in another study's table by their F tests."""
-    rows = [row for row in effects.anova if row.factors and row.p is not None]
-    shown = sorted((row for row in rows if _is_significant(row, effects)), key=lambda row: -row.share)
-    if not shown:
-        clearest = min(rows, key=lambda row: row.p or 0.0)
-        return f"No factor can be named: the clearest, {clearest.name}, has {_f(clearest, effects)}."
-    return "; ".join(f"{row.name}: {unsigned(row.share)} of the variation, {_f(row, effects)}" for row in shown) + "."
-
-
-def _is_significant(row: VariationRow, effects: Effects) -> bool:
-    if row.p_adjusted is not None:
-        return row.p_adjusted < ALPHA
-    mains = [main for main in effects.anova if len(main.factors) == 1 and main.p is not None]
-    return holm([main.p or 0.0 for main in mains])[mains.index(row)] < ALPHA
-
-
-def _f(row: VariationRow, effects: Effects) -> str:
-    return f"F {digits(row.f or 0.0)} ({row.df}, {effects.error_df}), p {probability(row.p or 0.0)}"
+        answer += f" {equal} of {len(family)} effects are shown to lie within the margin of {unsigned(margin)}."
+    worth = max(term.mde or 0.0 for term in known)
+    write = unsigned if effects.observed.scale == "log" else digits
+    return f"{answer} One {'of these ' if partly else ''}worth {write(worth)} or more would have been named 4 times in 5."
 
 
 def _gaps(effects: Effects) -> Iterator[str]:
@@ -167,11 +108,55 @@ def _gaps(effects: Effects) -> Iterator[str]:
 
 def _caveat(effects: Effects) -> Iterator[str]:
     """Say where main effects are not those of their keys alone: a design that is for finding suspects."""
-    confirm = "what it names is a suspect, and what it does not name may hide; confirm with a design of fewer keys."
     if effects.mixed:
-        yield f"A main effect of this design holds shares of others' interactions (up to {effects.mixed:.2f} of each): {confirm}"
+        yield f"A main effect of this design holds shares of others' interactions (up to {effects.mixed:.2f} of each): {CONFIRM}"
     elif effects.resolution is not None and effects.resolution <= 3:
-        yield f"A main effect of this design (resolution {'I' * effects.resolution}) is one with interactions of others: {confirm}"
+        yield f"A main effect of this design (resolution {'I' * effects.resolution}) is one with interactions of others: {CONFIRM}"
+
+
+def _profile(effects: Effects) -> Iterator[str]:
+    for term in effects.terms:
+        if term.means == "profile":
+            words = {"equivalent": "equivalent to stock"} | dict.fromkeys(NAMED, _amount(term, effects))
+            yield f"The profile as a whole: {words.get(term.verdict, 'no difference shown')} ({_evidence(term)})."
+
+
+def _interactions(effects: Effects) -> Iterator[str]:
+    terms = [term for term in effects.terms if term.verdict == "interacts"]
+    rows = [row.name for row in effects.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA]
+    if terms:
+        yield f"Not simply added up: {'; '.join(map(_together, terms[:MOST]))}: a hint from a screen, to be confirmed."
+    elif rows:
+        yield f"Not simply added up: {', '.join(rows)} (a screen; confirm it)."
+
+
+def _together(term: Term) -> str:
+    size = percent(term.gain) if term.gain is not None else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
+    mixed = "".join(f", or {alias}" for alias in _close_aliases(term))
+    beyond = "in the profile {} beyond what it does alone" if term.means == "disagreement" else "{} beyond their sum"
+    shown = "" if term.verdict == "interacts" else ": not shown to interact,"
+    return f"{' with '.join(term.factors)}{shown} {beyond.format(size)}{mixed} ({_evidence(term)})"
+
+
+def _by_factor(effects: Effects) -> str:
+    """Name factors of several levels in another study's table by their F tests."""
+    rows = [row for row in effects.anova if row.factors and row.p is not None]
+    mains = [row for row in rows if row.p_adjusted is None]
+    adjusted = zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)
+    shown = [row for row, p in (*adjusted, *((row, row.p_adjusted) for row in rows)) if p is not None and p < ALPHA]
+    if shown:
+        parts = [f"{row.name}: {unsigned(row.share)} of the variation, {_f(row, effects)}" for row in sorted(shown, key=_by_share)]
+        return f"{'; '.join(parts)}."
+    clearest = min(rows, key=lambda row: row.p or 0.0)
+    return f"No factor can be named: the clearest, {clearest.name}, has {_f(clearest, effects)}."
+
+
+def _by_share(row: VariationRow) -> float:
+    return -row.share
+
+
+def _f(row: VariationRow, effects: Effects) -> str:
+    return f"F {digits(row.f or 0.0)} ({row.df}, {effects.error_df}), p {probability(row.p or 0.0)}"
 
 
 def unjudged(effects: Effects) -> list[str]:
@@ -180,21 +165,18 @@ def unjudged(effects: Effects) -> list[str]:
     gone = [label for label, _ in effects.unestimable]
     if design.design == "matrix":
         return gone
-    result: list[str] = []
+    judged = [term for term in effects.terms if term.means not in {*SCREENED, "profile"} and term.p_adjusted is not None]
+    missing: list[str] = []
     for factor in design.factors:
-        terms = [
-            term
-            for term in effects.terms
-            if term.factors == (factor.name,) and term.means not in {*SCREENED, "profile"} and term.p_adjusted is not None
-        ]
-        if not terms:
-            result.append(factor.name)
-        elif any(term.means == "level" for term in terms):
-            levels = {term.level for term in terms}
-            result += [f"{factor.name} = {level}" for level in factor.levels[1:] if level not in levels]
+        levels = {term.level for term in judged if term.factors == (factor.name,)}
+        several = any(term.means == "level" for term in judged)
+        if not levels:
+            missing.append(factor.name)
+        elif several:
+            missing += [f"{factor.name} = {level}" for level in factor.levels[1:] if level not in levels]
         else:
-            result += [label for label in gone if label in {f"{factor.name} alone", f"{factor.name} in the profile"}]
-    return result + [f"{label} as a whole" for label in gone if label == design.profile]
+            missing += [label for label in gone if label in {f"{factor.name}{place}" for place in PLACES.values()}]
+    return missing + [f"{label} as a whole" for label in gone if label == design.profile]
 
 
 def _noun(effects: Effects) -> str:
@@ -204,41 +186,29 @@ def _noun(effects: Effects) -> str:
     return "factor" if effects.observed.design == "table" else "tweak set"
 
 
-def _subject(term: Term, effects: Effects) -> str:
-    if term.means == "set":
-        return term.label if term.level is None or term.label.startswith(term.level) else term.level
-    if term.means == "profile":
+def _subject(term: Term) -> str:
+    """Call a term by its key and value, or by its tweak set."""
+    if term.means in {"set", "profile"}:
         return term.label
-    if term.means == "level":
-        return f"{term.factors[0]} = {term.level}"
-    name, design = ":".join(term.factors), effects.observed
-    if not design.profile or len(term.factors) > 1 or name.startswith("script:"):
-        return name
-    return next((f"{name} = {factor.levels[-1]}" for factor in design.factors if factor.name == name), name)
+    name = ":".join(term.factors)
+    return name if term.level is None or name.startswith("script:") else f"{name} = {term.level}"
 
 
 def _or_others(term: Term, effects: Effects) -> str:
     """Warn of a main effect that holds interactions of two, wholly or in part."""
-    holds = term.means == "main" and (effects.mixed > 0 or any(_order(alias, effects) == 2 for alias in term.aliases))
+    holds = term.means == "main" and (effects.mixed > 0 or any(len(alias) == 2 for alias in term.aliases))
     return ", or interactions of others" if holds else ""
 
 
-def _close_aliases(term: Term, effects: Effects) -> list[str]:
+def _close_aliases(term: Term) -> list[str]:
     """List the aliases of up to two factors: interactions of three are as good as never there."""
-    return [alias for alias in term.aliases if _order(alias, effects) <= 2]
-
-
-def _order(alias: str, effects: Effects) -> int:
-    """Count the factors of an effect's name; names of scripts have colons of their own."""
-    for factor in sorted(effects.observed.factors, key=lambda factor: -len(factor.name)):
-        alias = alias.replace(factor.name, "\0")
-    return alias.count("\0")
+    return [":".join(alias) for alias in term.aliases if len(alias) <= 2]
 
 
 def _is_small(term: Term, effects: Effects) -> bool:
     """Whether an effect, however certain, is smaller than what the study calls a difference."""
     margin = effects.observed.margin
-    return margin is not None and term.gain is not None and 1 / (1 + margin) < 1 + term.gain < 1 + margin
+    return margin is not None and term.gain is not None and term.verdict in NAMED and 1 / (1 + margin) < 1 + term.gain < 1 + margin
 
 
 def _amount(term: Term, effects: Effects) -> str:
@@ -251,12 +221,8 @@ def _amount(term: Term, effects: Effects) -> str:
 
 def _evidence(term: Term) -> str:
     p = "" if term.p_adjusted is None else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of {term.family}"
-    return f"{_interval(term)}{p}"
-
-
-def _interval(term: Term) -> str:
     if term.gain_low is not None and term.gain_high is not None:
-        return f"95 % {number(term.gain_low)} to {percent(term.gain_high)}"
+        return f"95 % {number(term.gain_low)} to {percent(term.gain_high)}{p}"
     if term.low is not None and term.high is not None:
-        return f"95 % {digits(term.low)} to {digits(term.high)}"
-    return "no interval"
+        return f"95 % {digits(term.low)} to {digits(term.high)}{p}"
+    return f"no interval{p}"

@@ -77,7 +77,7 @@ class Term:
     """One effect.
 
     label, factors, means, level: how a table calls it; the factors that make it up (two for an interaction); what kind of effect it is;
-        the level that a `level` or `set` term speaks of
+        the level that it speaks of, of a key its value; null for a factor of another study and for interactions
     effect: on the scale of the analysis (log gain, above 0 better, or the response's own unit). Of a main effect: from the first to the
         last level, on average over the others; of an interaction: by how much the effect of one changes when the other is set
     se, df, low, high: of `effect`, with its 95 % interval; null where nothing was replicated
@@ -86,7 +86,7 @@ class Term:
     p, p_adjusted, adjustment, family: two-sided; adjusted by holm or bh, for how many terms
     share: part of the total variation, a description; of terms that are not orthogonal shares do not add up
     mde: the smallest effect (a gain on the log scale) that would have been called 4 times in 5
-    aliases: the effects it cannot be told from in this design
+    aliases: the effects it cannot be told from in this design, each by its factors
     verdict: the word
     """
 
@@ -106,7 +106,7 @@ class Term:
     adjustment: Literal["holm", "bh", ""] = ""
     family: int = 0
     share: float | None = None
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
     coefficient: float | None = None
     level: str | None = None
     mde: float | None = None

@@ -181,7 +181,7 @@ def test_the_sentence_answers_first_what_was_asked(effect: str, tmp_path: Path, 
     )
     first, rest = asked.split(" Of all that was looked at: ")
     assert rest == whole
-    assert re.match({"A:B": r"vm\.a and vm\.b ", "vm.b": r"vm\.b = 1: \d"}[effect], first)
+    assert re.match({"A:B": r"vm\.a with vm\.b ", "vm.b": r"vm\.b = 1: \d"}[effect], first)
 
 
 FORMAT = ["--response", "au", "--factors", "format"]

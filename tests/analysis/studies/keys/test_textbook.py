@@ -142,8 +142,8 @@ def test_v4_seven_factors_in_eight_runs(tmp_path: Path, capsys: pytest.CaptureFi
     assert sum(percentages(found).values()) == pytest.approx(100, rel=EXACT)
     assert found.resolution == 3
     aliases = {term.label: set(term.aliases) for term in found.terms}
-    assert aliases["A"] == {"B:D", "C:E", "F:G"}
-    assert aliases["G"] == {"A:F", "B:E", "C:D"}
+    assert aliases["A"] == {("B", "D"), ("C", "E"), ("F", "G")}
+    assert aliases["G"] == {("A", "F"), ("B", "E"), ("C", "D")}
 
 
 @pytest.mark.parametrize(
