@@ -174,7 +174,7 @@ def _keys(run: Run, effects: Sequence[Effects]) -> Markup | str:
         return ""
     from analysis.studies.keys.answers import answer
 
-    return as_html.render(replace(answer(effects, run), findings=[], warnings=[]), 3)
+    return as_html.render(replace(answer(effects, run), title="", findings=[], warnings=[], next=()), 3)
 
 
 def machine_of(run: Run) -> str:
