@@ -92,7 +92,7 @@ def parse(text: str, origin: str) -> Value:
     Raises: Refused.
     """
     try:
-        _must_be_plain(text, origin)
+        must_be_plain(text, origin)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -107,20 +107,13 @@ def parse(text: str, origin: str) -> Value:
     return Value(node, origin)
 
 
-def nesting(text: str | bytes) -> Iterator[tuple[int, int, bool]]:
-    """Look for what would make a composer recurse or multiply, by events only: each one's line, depth, and whether it has an anchor.
-
-    Raises: yaml.YAMLError.
-    """
+def must_be_plain(text: str | bytes, origin: str, most_depth: int = MAX_DEPTH) -> None:
+    """Refuse what would make a composer recurse or multiply, by events only. Raises: Refused; yaml.YAMLError."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        yield event.start_mark.line + 1 if event.start_mark else 1, depth, bool(getattr(event, "anchor", None))
-
-
-def _must_be_plain(text: str, origin: str) -> None:
-    for line, depth, anchored in nesting(text):
-        if depth > MAX_DEPTH:
-            raise Refused(f"{origin}:{line}: more than {MAX_DEPTH} levels deep; is this the right file?")
-        if anchored:
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if depth > most_depth:
+            raise Refused(f"{origin}:{line}: more than {most_depth} levels deep; is this the right file?")
+        if getattr(event, "anchor", None):
             raise Refused(f"{origin}:{line}: anchors and aliases (& and *) are not read; write the value out.")

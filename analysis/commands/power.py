@@ -96,7 +96,7 @@ def fit(
     """
     from analysis.studies.power import fit as fits
 
-    return fits.answer(fits.fit(traces, gpu, output, kind=kind, network=network))
+    return fits.answer(traces, gpu, output, kind=kind, network=network)
 
 
 @step(
@@ -153,6 +153,7 @@ def predict(
     NVML's, percent of time. What lies outside what the model was fitted on is said below the table.
     """
     from analysis.studies.power import prediction
+    from control.power.terms import Partition
 
     typed = {"--shares": shares, "--batches": batches, "--sm": sm}
     if rows is not None:
@@ -161,11 +162,12 @@ def predict(
             raise Refused(f"{extra[0]} is what --rows says; give either.")
         from analysis.studies.power.traces import read
 
-        return prediction.answer(parameters, prediction.of_rows(parameters, read(rows), network, gpu, mem))
+        return prediction.answer(parameters, gpu, prediction.of_rows(read(rows), network, mem))
     if shares is None or batches is None or sm is None:
         missing = ", ".join(name for name, value in typed.items() if value is None)
         raise Refused(f"{missing}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --rows.")
-    return prediction.answer(parameters, prediction.of_clocks(parameters, network, gpu, (shares, batches), sm, mem))
+    partition = Partition(shares, batches)
+    return prediction.answer(parameters, gpu, [(network, mem, partition, clock) for clock in sm])
 
 
 @step(
@@ -209,11 +211,8 @@ def partition(  # what goes with what
         raise Refused("--tasks is a file of tasks; say which one of them with --task.")
     if task is not None and network is not None:
         raise Refused("--network is what the task says; leave it, or give --cap in place of --task.")
-    if task is None:
-        request = partitions.of_names(parameters, network, gpu, cap, clocks)
-    else:
-        request = partitions.of_task(parameters, task, tasks, gpu, clocks)
-    return partitions.answer(request, greedy_mode=greedy, margin_w=margin)
+    where = (network, gpu) if task is None else partitions.task_of(task, tasks, gpu)
+    return partitions.answer(parameters, where, cap, clocks=clocks, greedy_mode=greedy, margin_w=margin)
 
 
 @step(

@@ -28,6 +28,7 @@ NAMED: dict[str, str] = {
     WATTS: "w",
     CPU_TIME: "cpu_s_per_s",
 }  # how names of fields end in documents and files of tasks: cap_w
+LARGE = 1e300  # a whole number of four hundred digits fits into no float
 MOST = 1e6  # MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
 CLOCK, THROTTLE = "sm_mhz", "throttle"  # what sets the pace: the clock, MHz, or the duty, 0 to 1
 
@@ -265,4 +266,4 @@ def must_be_settable(settings: Settings) -> None:
     numbers += [] if settings.throttle is None else [("throttle", settings.throttle, 1.0)]
     for name, value, most in numbers:
         if not 0 < value <= most:
-            raise Refused(f"These settings mean nothing: {name} is {value:g}, which is not above 0 and at most {most:g}.")
+            raise Refused(f"These settings mean nothing: {name} is {min(value, LARGE):g}, which is not above 0 and at most {most:g}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from analysis.files import read_whole, resolved, write_whole
-from analysis.marked_yaml import nesting
+from analysis.marked_yaml import must_be_plain
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 from control.power.catalog import SHIPPED, Task, tasks_of
@@ -85,22 +85,13 @@ MOST_DEPTH = 5  # tasks, a task, its caps, a pair
 
 
 def read_tasks(path: Path = SHIPPED) -> list[Task]:
-    """Read a file of tasks, in its order. Raises: Unreadable, with the task that is wrong and what is."""
+    """Read a file of tasks, in its order. Raises: Refused, with the task that is wrong and what is."""
     raw = read_whole(path)
     if len(raw) > MOST_BYTES:
         raise Unreadable(f"{path}: larger than {MOST_BYTES // 1024} KiB, where a list of tasks belongs; is this the right file?")
     try:
-        _must_be_plain(raw, path)
+        must_be_plain(raw, str(path), MOST_DEPTH)
         document = yaml.safe_load(raw)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none, a number of thousands of digits
         raise Unreadable(f"{path}: is no YAML: {one_line(error, 300)}.") from None
     return list(tasks_of(document, str(path)).values())
-
-
-def _must_be_plain(raw: bytes, path: Path) -> None:
-    """Refuse what would make the reader recurse or multiply, or would be lost in silence. Raises: Unreadable; yaml.YAMLError."""
-    for line, depth, anchored in nesting(raw):
-        if depth > MOST_DEPTH:
-            raise Unreadable(f"{path}: line {line}: more than {MOST_DEPTH} levels deep; no task is.")
-        if anchored:
-            raise Unreadable(f"{path}: line {line}: anchors and aliases (& and *) are not read; write the value out.")

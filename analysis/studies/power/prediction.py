@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,26 +21,43 @@ from control.power import catalog
 from control.power.catalog import platforms
 from control.power.models.own import Spans, spans_of
 from control.power.models.reference import Reference
-from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Model, Partition, Setting, pace_of, unit_of
+from control.power.terms import (
+    CLOCK,
+    NAMED,
+    SPOKEN,
+    WATTS,
+    Model,
+    Partition,
+    Setting,
+    Settings,
+    must_be_settable,
+    pace_of,
+    tenants_of,
+    unit_of,
+)
 
 from . import parameters, traces
 from .quality import findings
 
 if TYPE_CHECKING:
+    from control.power.models.parameters import Readers
+
     from .traces import PartitionRow
 
-LARGE = 1e15  # from here on numbers are written by their size
 MOST = 1000  # processes; a GPU under MPS takes 48
+NOTED = 9  # notes with a number each; more are counted
 
 
 @dataclass(frozen=True, slots=True)
 class PowerPrediction:
     """What a setting gives. `beyond` says, a sentence each, where it lies outside what the model was fitted on.
 
-    Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none. `power_w` is in `cap_unit`, and
-    `setting.sm_mhz` is what `clock` names: those of the model.
+    Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none. `power_w` is in
+    `cap_unit`, and `setting.sm_mhz` is what `clock` names: those of the model.
     """
 
+    network: str
+    gpu: str
     setting: Setting
     sm_util_percent: float
     mem_util_percent: float
@@ -57,19 +74,26 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
     Raises: Refused, for a setting that is none, and for a memory clock no model is of.
     """
     for setting in settings:
-        _must_be_setting(setting, models)
+        shares, batches = setting.partition.shares, setting.partition.batches
+        if not 0 < len(shares) == len(batches) <= MOST:
+            counts = f"{len(shares)} shares and {len(batches)} batches"
+            raise Refused(f"{counts}: every process has one of each, and there are 1 to {MOST} processes.")
+        must_be_settable(Settings(tenants_of(setting.partition), sm_mhz=setting.sm_mhz))
+        if setting.mem_mhz not in models:
+            known = ", ".join(f"{mhz:g}" for mhz in models)
+            raise Refused(f"no model of a memory clock of {setting.mem_mhz:g} MHz; there are {known}.")
     predictions: dict[int, PowerPrediction] = {}
     for mem_mhz, model in models.items():
         chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
-        if chosen:
-            anchor = model.anchor([settings[number].partition for number in chosen])
-            clocks = np.array([settings[number].sm_mhz for number in chosen], dtype=np.float64)
-            throughput, power = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
-            rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
-            for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
-                setting = settings[number]
-                units = unit_of(model), pace_of(model)
-                predictions[number] = PowerPrediction(setting, sm_util, mem_util, images_per_s, watts, beyond(model, setting), *units)
+        anchor = model.anchor([settings[number].partition for number in chosen])
+        clocks = np.array([settings[number].sm_mhz for number in chosen], dtype=np.float64)
+        throughput, power = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
+        rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
+        for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
+            setting = settings[number]
+            names, units = (model.network, model.gpu), (unit_of(model), pace_of(model))
+            outside = beyond(model, setting)
+            predictions[number] = PowerPrediction(*names, setting, sm_util, mem_util, images_per_s, watts, outside, *units)
     return [predictions[number] for number in range(len(settings))]
 
 
@@ -85,9 +109,16 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
     if known is not None and clock not in known.sm_mhz:
         near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))
         result.append(f"clock {clock:g} is no state of {model.gpu}; the nearest is {near:g}")
+    # What the original's models were fitted to, their files do not say: it is the original's grid.
     spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
     if spans is not None:
-        result += _outside(partition, spans)
+        measured = (("share", " %", partition.shares, spans.shares), ("batch", "", partition.batches, spans.batches))
+        for name, unit, values, (least, most) in measured:
+            for value, limit, word in ((max(values), most, "largest"), (min(values), least, "smallest")):
+                if (value > limit) if word == "largest" else (value < limit):
+                    result.append(f"a {name} of {value:g}{unit}; the {word} that was measured is {limit:g}{unit}")
+        if len(partition.shares) > spans.processes:
+            result.append(f"{len(partition.shares)} processes; the most that were measured are {spans.processes}")
     if _is_mixed(partition) and not any(map(_is_mixed, getattr(model, "partitions", ()))):
         result.append("processes differ; only equal ones were measured")
     return tuple(result)
@@ -99,130 +130,74 @@ def _is_mixed(partition: Partition) -> bool:
 
 @cache
 def _of_grid() -> Spans:
-    """Of the original's grid: what its models were fitted to, its files do not say."""
     return spans_of(catalog.grid())
 
 
-def _outside(partition: Partition, spans: Spans) -> Iterator[str]:
-    for name, unit, values, (low, high) in (
-        ("share", " %", partition.shares, spans.shares),
-        ("batch", "", partition.batches, spans.batches),
-    ):
-        if max(values) > high:
-            yield f"a {name} of {_short(max(values))}{unit}; the largest that was measured is {high:g}{unit}"
-        if min(values) < low:
-            yield f"a {name} of {_short(min(values))}{unit}; the smallest that was measured is {low:g}{unit}"
-    if len(partition.shares) > spans.processes:
-        yield f"{len(partition.shares)} processes; the most that were measured are {spans.processes}"
+# What is to be predicted: network and memory clock, None for the only one there is; partition; clock.
+Wanted = tuple[str | None, float | None, Partition, float]
 
 
-def _short(value: float) -> str:
-    return f"{value:g}" if abs(value) < LARGE else "10^" + str(len(str(int(value))) - 1) + " or more"
-
-
-def _must_be_setting(setting: Setting, models: Mapping[float, Model]) -> None:
-    partition: Partition = setting.partition
-    if not 0 < len(partition.shares) == len(partition.batches) <= MOST:
-        counts = f"{len(partition.shares)} shares and {len(partition.batches)} batches"
-        raise Refused(f"{counts}: every process has one of each, and there are 1 to {MOST} processes.")
-    wrong = [share for share in partition.shares if not 0 < share <= 100]
-    if wrong:
-        raise Refused(f"a share of {wrong[0]:g} %: it is above 0 and at most 100, percent of the SMs.")
-    small = [batch for batch in partition.batches if batch < 1]
-    if small:
-        raise Refused(f"a batch of {small[0]}: it is 1 image or more.")
-    if not 0 < setting.sm_mhz < np.inf:
-        raise Refused(f"an SM clock of {setting.sm_mhz:g} MHz: it is above 0.")
-    if setting.mem_mhz not in models:
-        there = ", ".join(f"{mhz:g}" for mhz in models)
-        raise Refused(f"no model of a memory clock of {setting.mem_mhz:g} MHz; there are {there}.")
-
-
-@dataclass(frozen=True, slots=True)
-class PredictionRequest:
-    """A setting of a network on a GPU. A `mem_mhz` of None is the only one there is a model of."""
-
-    network: str
-    gpu: str
-    partition: Partition
-    sm_mhz: float
-    mem_mhz: float | None
-
-
-def of_clocks(
-    path: Path,
-    network: str | None,
-    gpu: str | None,
-    partition: tuple[tuple[float, ...], tuple[int, ...]],
-    clocks: Iterable[float],
-    mem_mhz: float | None,
-) -> list[PredictionRequest]:
-    """Return one partition (shares and batches) at several clocks. Raises: Refused."""
-    names = only(path, network, gpu)
-    return [PredictionRequest(*names, Partition(*partition), clock, mem_mhz) for clock in clocks]
-
-
-def of_rows(
-    path: Path, rows: Iterable[PartitionRow], network: str | None, gpu: str | None, mem_mhz: float | None
-) -> list[PredictionRequest]:
-    """Return the settings of rows of traces: partition, clock (as it was, or the target) and memory clock. Arguments outdo the row.
+def of_rows(rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | None) -> list[Wanted]:
+    """Return the settings of rows of traces, at the clock as it was, or the target. Arguments outdo the row.
 
     Raises: Refused.
     """
-    requests = []
-    names = cache(partial(only, path))
+    wanted: list[Wanted] = []
     for row in rows:
-        if row.network == traces.STATIC:
-            continue
-        clock = row.clock
-        if clock is None:
-            raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
-        memory = row.mem_mhz if mem_mhz is None else mem_mhz
-        requests.append(PredictionRequest(*names(network or row.network, gpu), Partition(row.shares, row.batches), clock, memory))
-    if not requests:
+        if row.network != traces.STATIC:
+            if row.clock is None:
+                raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
+            memory = row.mem_mhz if mem_mhz is None else mem_mhz
+            wanted.append((network or row.network, memory, Partition(row.shares, row.batches), row.clock))
+    if not wanted:
         raise Refused("no row to predict.")
-    return requests
+    return wanted
 
 
-def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
-    """Return the network and GPU that are meant; what `path` has only one of need not be named. Raises: Refused, with what there is."""
-    known = sorted({key[:2] for key in parameters.available(path)})
+def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
+    """Return the network and GPU that are meant; what there is only one of need not be named.
+
+    Raises: Refused, with what there is.
+    """
+    known = sorted({key[:2] for key in readers})
     fitting = [key for key in known if network in {None, key[0]} and gpu in {None, key[1]}]
     if len(fitting) != 1:
         names = "; ".join(f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known)
         request = " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any"
-        raise Refused(f"{path}: {request}: {len(fitting) or 'no'} models; there are {names}. Say which with --network and --gpu.")
+        count = len(fitting) or "no"
+        raise Refused(f"{path}: {request}: {count} models; there are {names}. Say which with --network and --gpu.")
     return fitting[0]
 
 
-NOTED = 9  # notes with a number each; more are counted
-
-
-def answer(path: Path, requests: Sequence[PredictionRequest]) -> Answer:
+def answer(path: Path, gpu: str | None, wanted: Sequence[Wanted]) -> Answer:
     """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
-    predictions: dict[int, PowerPrediction] = {}
     readers = parameters.available(path)
-    for names in dict.fromkeys((request.network, request.gpu) for request in requests):
-        chosen = [number for number, request in enumerate(requests) if (request.network, request.gpu) == names]
-        models = {key[2]: read() for key, read in readers.items() if key[:2] == names}
-        predictions |= zip(chosen, predict(models, [_setting(requests[number], models) for number in chosen]), strict=True)
-    pairs = [(request, predictions[number]) for number, request in enumerate(requests)]
-    records = [
-        {"network": request.network, "gpu": request.gpu, **in_units(asdict(result), result.cap_unit, result.clock)}
-        for request, result in pairs
-    ]
-    return of_parts({"parameters": str(path), "predictions": records}, _tables(pairs))
+    places = {network: only(readers, path, network, gpu) for network in dict.fromkeys(network for network, *_ in wanted)}
+    found: dict[int, PowerPrediction] = {}
+    for place in dict.fromkeys(places.values()):
+        models = {key[2]: read() for key, read in readers.items() if key[:2] == place}
+        chosen = {
+            number: Setting(partition, clock, _memory(models, place) if mem_mhz is None else mem_mhz)
+            for number, (network, mem_mhz, partition, clock) in enumerate(wanted)
+            if places[network] == place
+        }
+        found |= zip(chosen, predict(models, [*chosen.values()]), strict=True)
+    predictions = [found[number] for number in range(len(wanted))]
+    records = [in_units(asdict(result), result.cap_unit, result.clock) for result in predictions]
+    return of_parts({"parameters": str(path), "predictions": records}, _tables(predictions))
 
 
-def _setting(request: PredictionRequest, models: Mapping[float, Model]) -> Setting:
-    if request.mem_mhz is None and len(models) > 1:
+def _memory(models: Mapping[float, Model], place: tuple[str, str]) -> float:
+    """The only memory clock that there is a model of."""
+    if len(models) > 1:
         known = ", ".join(f"{mhz:g}" for mhz in models)
-        raise Refused(f"{one_line(request.network)} on {one_line(request.gpu)}: models of memory clocks {known} MHz; say which with --mem.")
-    return Setting(request.partition, request.sm_mhz, next(iter(models)) if request.mem_mhz is None else request.mem_mhz)
+        name = " on ".join(map(one_line, place))
+        raise Refused(f"{name}: models of memory clocks {known} MHz; say which with --mem.")
+    return next(iter(models))
 
 
 def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
-    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a record, at any depth: `cpu_s_per_s`, `throttle`."""
+    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a record: `cpu_s_per_s`, `throttle`."""
     names = {} if clock == CLOCK else {"sm_mhz": clock}
     if cap_unit != WATTS:
         unit = NAMED.get(cap_unit, "unknown")
@@ -230,10 +205,10 @@ def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, 
     return {names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value for key, value in record.items()}
 
 
-def _tables(pairs: Iterable[tuple[PredictionRequest, PowerPrediction]]) -> Iterator[Part]:
-    """Return a table for each run of settings of one network on one GPU; the notes of its rows are below it, with a number each."""
-    for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
-        results = [result for _, result in group]
+def _tables(predictions: Iterable[PowerPrediction]) -> Iterator[Part]:
+    """Return a table for each run of settings of one network on one GPU, its numbered notes below it."""
+    for (network, gpu), group in groupby(predictions, key=lambda result: (result.network, result.gpu)):
+        results = list(group)
         notes = list(dict.fromkeys(note for result in results for note in result.beyond))
         cap_unit = results[0].cap_unit
         drawn = "power" if cap_unit == "none" else SPOKEN.get(cap_unit, one_line(cap_unit, 30))

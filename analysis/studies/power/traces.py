@@ -39,6 +39,7 @@ OURS = ("outcome", "reason", "backend", "power_source", "throttle", "cpu_s_per_s
 OUTCOMES = ("measured", "oom", "failed", "refused")
 MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
 ZEROS = "stored as zeros: it failed and was not measured"
+REQUESTED = frozenset({"target_mhz", "mem_mhz"})  # known of a row that failed, too
 STATIC = "static"  # the pseudo-network of idle rows
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -167,27 +168,22 @@ def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
     outcome, reason = cells.get("outcome", "").strip(), cells.get("reason", "").strip()
     if outcome and outcome not in OUTCOMES:
         raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
-    if not outcome and _all_zero(values):
+    # Zero images at no watts: what the clock columns keep of the request does not count.
+    told = [value for name, value in values.items() if name not in REQUESTED and value is not None]
+    if not outcome and len(told) > 1 and not any(told):
         outcome, reason = "failed", ZEROS
-    measured = (outcome or "measured") == "measured"
-    extra = {name: _plain(cell) for name, cell in cells.items() if name not in {*COLUMNS, "outcome", "reason"} and _is_there(name, cell)}
-    _must_be_throttle(extra, at)
-    keep = values if measured else {name: value if name in {"target_mhz", "mem_mhz"} else None for name, value in values.items()}
-    whole = tuple(int(batch) for batch in batches)
-    return PartitionRow(network, tuple(shares), whole, **keep, outcome=outcome or "measured", reason=reason, extra=extra, line=line)
-
-
-def _is_there(name: str, cell: str) -> bool:
-    return bool(cell.strip()) and not (name in {"throttle", "cpu_s_per_s"} and cell.strip().lower() in MISSING)
-
-
-def _must_be_throttle(extra: Mapping[str, float | str], at: str) -> None:
-    throttle = extra.get("throttle", 1.0)
+    outcome = outcome or "measured"
+    if outcome != "measured":
+        values = {name: value if name in REQUESTED else None for name, value in values.items()}
+    extra = {name: _plain(name, cell) for name, cell in cells.items() if name not in {*COLUMNS, "outcome", "reason"}}
+    extra = {name: value for name, value in extra.items() if value != ""}
+    throttle, activity = extra.get("throttle", 1.0), extra.get("cpu_s_per_s", 0.0)
     if not (isinstance(throttle, float) and 0.0 < throttle <= 1.0):
         raise Unreadable(f"{at}: throttle is {one_line(throttle, 60)!r}; it is a duty cycle, above 0 and at most 1.")
-    activity = extra.get("cpu_s_per_s", 0.0)
     if not (isinstance(activity, float) and activity >= 0.0):
         raise Unreadable(f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}, no number of 0 or more.")
+    whole = tuple(int(batch) for batch in batches)
+    return PartitionRow(network, tuple(shares), whole, **values, outcome=outcome, reason=reason, extra=extra, line=line)
 
 
 def _must_match(network: str, shares: Sequence[float], batches: Sequence[float], at: str) -> None:
@@ -202,34 +198,35 @@ def _must_match(network: str, shares: Sequence[float], batches: Sequence[float],
         raise Unreadable(f"{at}: a batch of {wrong[0]:g}; it is a number of images.")
 
 
-def _all_zero(values: Mapping[str, float | None]) -> bool:
-    """Zero images at no watts: what the clock columns keep of the request does not count."""
-    told = [value for name, value in values.items() if name not in {"target_mhz", "mem_mhz"} and value is not None]
-    return len(told) > 1 and not any(told)
+def _number(text: str) -> float | None:
+    return float(text) if NUMBER.fullmatch(text) and math.isfinite(float(text)) else None
 
 
 def _numbers(cell: str, at: str) -> list[float]:
     inner = cell.strip()
     if inner[:1] == "[" and inner[-1:] == "]":
         inner = inner[1:-1]
-    parts = [part.strip() for part in inner.split(",")] if inner.strip() else []
-    if not all(NUMBER.fullmatch(part) and math.isfinite(float(part)) for part in parts):
+    numbers = [_number(part.strip()) for part in inner.split(",")] if inner.strip() else []
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
         raise Unreadable(f"{at} is {one_line(cell, 60)!r}, no list of numbers as in [25, 25].")
-    return [float(part) for part in parts]
+    return known
 
 
 def _value(cell: str, at: str) -> float | None:
     text = cell.strip()
-    if text.lower() in MISSING:
-        return None
-    if not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+    number = _number(text)
+    if number is None and text.lower() not in MISSING:
         raise Unreadable(f"{at} is {one_line(text, 60)!r}, no number; leave it empty where it is missing.")
-    return float(text)
+    return number
 
 
-def _plain(cell: str) -> float | str:
+def _plain(name: str, cell: str) -> float | str:
+    """A cell of another column: a number, or a text; "" is missing."""
     text = cell.strip()
-    return float(text) if NUMBER.fullmatch(text) and math.isfinite(float(text)) else text
+    is_missing = name in {"throttle", "cpu_s_per_s"} and text.lower() in MISSING
+    number = _number(text)
+    return "" if is_missing else text if number is None else number
 
 
 def _list(values: Iterable[float]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.studies.power import parameters
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Refused
 from control.power.catalog import ANY, SHIPPED, Task, platform, platforms
 from fixtures.studies.power import tasks as run_side
 from tests.conftest import REFERENCE
@@ -69,7 +69,7 @@ def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     messages = []
     for text in WRONG:
         (tmp_path / "own.yaml").write_text(text)
-        with pytest.raises(Unreadable) as refused:
+        with pytest.raises(Refused) as refused:
             parameters.read_tasks(tmp_path / "own.yaml")
         said = re.sub(r"is no YAML.*", "is no YAML …", str(refused.value).replace(f"{tmp_path}/", ""), flags=re.DOTALL)
         messages.append(re.sub("0{99,}", "0…", said))
