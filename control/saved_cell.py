@@ -135,7 +135,7 @@ class Turn(TypedDict):
 
 class Monitor(TypedDict):
     name: Annotated[str | None, "name: as in `deeptweak.tweaksets`"]
-    base: Annotated[str | None, "name: its class in `fixtures/studies/monitors/catalogue/`"]
+    base: Annotated[str | None, "name: its class in `fixtures/monitors/catalogue/`"]
     kind: Annotated[
         Literal["inside", "beside", "around"] | None,
         "word: `inside` the workload's process, `beside` it as a process of its own, or `around`: it started the workload",

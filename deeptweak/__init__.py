@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,13 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["load"]
 
+# Installed, the house lies below this package, so that its rooms' names are nobody's in site-packages; else it is this repository.
+INSTALLED = Path(__file__).with_name("_house")
+HOUSE = INSTALLED if INSTALLED.is_dir() else Path(__file__).parents[1]
+ROOMS = ("analysis", "control")  # of the read side
+
 
 def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     """Read saved runs into one frame, a row per cell: metrics, parameters, settings in force, telemetry (`analysis.cells`).
 
     A path is a file, a folder or a quoted glob. A copy of a run is read once.
 
-    Raises: Refused, where nothing can be read, or a file cannot be used.
+    Raises: Refused, where nothing can be read, or a file cannot be used. ImportError, where other modules have the
+    names of this program's packages.
 
     Example:
         >>> import deeptweak
@@ -26,9 +36,10 @@ def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
         >>> frame.pivot_table("step_time_median_s", "block", ["workload", "tweakset"])
 
     """
-    from analysis.arms import read_arm
-    from analysis.cells import cells
-    from control.errors import Refused
+    with _house_first():
+        from analysis.arms import read_arm
+        from analysis.cells import cells
+        from control.errors import Refused
 
     runs: dict[str, Run] = {}
     for path in paths:
@@ -37,3 +48,17 @@ def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
         if refused:
             raise Refused(refused[0])
     return cells(runs.values())
+
+
+@contextlib.contextmanager
+def _house_first() -> Iterator[None]:
+    """Let the house's packages be found while they are imported: later only those that are in use stay."""
+    for name in ROOMS:
+        place = getattr(sys.modules.get(name), "__file__", None)
+        if place and not Path(place).is_relative_to(HOUSE):
+            raise ImportError(f"{place} is imported as {name!r}, the name of a package of DeepTweak: load runs in a process without it.")
+    sys.path.insert(0, str(HOUSE))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(HOUSE))

@@ -8,11 +8,9 @@ import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 
+from deeptweak import HOUSE
 from deeptweak.project import WrongTable, options
 
-# Installed, the house lies below this package, so that its rooms' names are nobody's in site-packages; else it is this repository.
-INSTALLED = Path(__file__).with_name("_house")
-HOUSE = INSTALLED if INSTALLED.is_dir() else Path(__file__).parents[1]
 MEASURE = {
     "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
     "doctor": "what this machine can do: root, GPU, each tweak set",

@@ -16,8 +16,8 @@ from fixtures import __main__ as commands
 from fixtures import designs, tweaks, workloads
 from fixtures.__main__ import main
 from fixtures.kernel import gpus, lock
+from fixtures.monitors import monitor
 from fixtures.studies.jobs import arrivals, classes, engines, faults
-from fixtures.studies.monitors import monitor
 from fixtures.terms import USAGE
 from tests import fake_root
 from tests.sessions import Done, Place

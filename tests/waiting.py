@@ -13,10 +13,10 @@ HOUSE = Path(__file__).parents[1]
 PATIENCE_S = 300.0
 # Where the harness itself gives up after some seconds, in a process that runs tests.
 HASTE = (
-    "fixtures.studies.monitors.beside.STARTED_WITHIN_S",
-    "fixtures.studies.monitors.beside.STOPPED_WITHIN_S",
-    "fixtures.studies.monitors.programs.ANSWER_WITHIN_S",
-    "fixtures.studies.monitors.processes.WITHIN_S",
+    "fixtures.monitors.beside.STARTED_WITHIN_S",
+    "fixtures.monitors.beside.STOPPED_WITHIN_S",
+    "fixtures.monitors.programs.ANSWER_WITHIN_S",
+    "fixtures.monitors.processes.WITHIN_S",
     "fixtures.telemetry.client.ANSWER_WITHIN_S",
     "fixtures.telemetry.client.START_WITHIN_S",
 )

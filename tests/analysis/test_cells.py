@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +50,11 @@ def test_the_door_for_a_notebook_reads_files_and_folders(tmp_path: Path) -> None
     assert len(deeptweak.load(GATE, JOBS)) == len(load(str(GATE)).cells) + len(load(str(JOBS)).cells)
     with pytest.raises(Refused, match=str(tmp_path)):
         deeptweak.load(tmp_path)
+
+
+def test_another_module_of_that_name_is_named(tmp_path: Path) -> None:
+    (tmp_path / "analysis.py").write_text("")
+    code = "import analysis, deeptweak; deeptweak.load('x.json')"
+    found = os.environ | {"PYTHONPATH": f"{tmp_path}:{Path.cwd()}"}
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
+    assert (ended.returncode, f"{tmp_path / 'analysis.py'} is imported as 'analysis'" in ended.stderr) == (1, True), ended.stderr

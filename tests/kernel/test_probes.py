@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.kernel import probes
-from fixtures.studies.monitors.catalogue import nvidia
+from fixtures.monitors.catalogue import nvidia
 
 HOUSE = Path(__file__).parents[2]
 ALL, NONE = "000001ffffffffff", "0000000000000000"

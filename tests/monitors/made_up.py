@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.studies.monitors import monitor
+from fixtures.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching, WorkloadRun
 from fixtures.workloads import load
@@ -25,7 +25,7 @@ INSIDE = 'kind = "inside"\nfrom contextlib import contextmanager\n'
 HARNESS = """
 import sys
 from pathlib import Path
-from fixtures.studies.monitors import monitor
+from fixtures.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order
 from fixtures.workloads import load
@@ -40,7 +40,7 @@ COMMON = 'name, description = "made_up", "made up"\ndef version(self): return "1
 # The plug-in in the workload's own process: what stands in for `python -m fixtures.workloads.idle`.
 WORKLOAD = """
 import runpy, sys
-from fixtures.studies.monitors import monitor
+from fixtures.monitors import monitor
 from fixtures.workloads import load
 made = {{}}
 exec({source!r}, made)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fixtures.studies.monitors import programs as asked
+from fixtures.monitors import programs as asked
 from tests.programs import PYTHON
 
 if TYPE_CHECKING:

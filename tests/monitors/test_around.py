@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.studies.monitors.catalogue import nvidia
-from fixtures.studies.monitors.monitor import Monitor, load
+from fixtures.monitors.catalogue import nvidia
+from fixtures.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
 from tests.waiting import PATIENCE_S
 

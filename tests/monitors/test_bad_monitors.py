@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.studies.monitors import attend, beside
+from fixtures.monitors import attend, beside
 from tests.monitors.made_up import BESIDE, INSIDE, Made, gone, says, shell
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.monitors import monitor
+from fixtures.monitors import monitor
 from fixtures.terms import BadInput
 
 FOLDER = Path("/where/it/writes")

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from fixtures import record
-from fixtures.studies.monitors import monitor
+from fixtures.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, TweakSet
 from fixtures.workloads import load

@@ -12,8 +12,8 @@ import pytest
 
 from fixtures import cells, record
 from fixtures.declaration import declare
+from fixtures.monitors import attend, inside, monitor, processes
 from fixtures.options import Options
-from fixtures.studies.monitors import attend, inside, monitor, processes
 from fixtures.targets._report import Broken, Report
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet

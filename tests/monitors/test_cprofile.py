@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.studies.monitors import monitor
-from fixtures.studies.monitors.catalogue.python import PROFILE
+from fixtures.monitors import monitor
+from fixtures.monitors.catalogue.python import PROFILE
 
 cprofile = monitor.load("cprofile")
 

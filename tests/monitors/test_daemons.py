@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.studies.monitors import beside
-from fixtures.studies.monitors.beside import RESTARTED, UNSEEN, Daemons
+from fixtures.monitors import beside
+from fixtures.monitors.beside import RESTARTED, UNSEEN, Daemons
 
 if TYPE_CHECKING:
     from tests.monitors.made_up import Made

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.studies.monitors import processes
+from fixtures.monitors import processes
 from fixtures.targets import _process
 from fixtures.terms import Order
 from fixtures.workloads import load

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.monitors.catalogue.nvidia import QUERY
-from fixtures.studies.monitors.monitor import load
+from fixtures.monitors.catalogue.nvidia import QUERY
+from fixtures.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 

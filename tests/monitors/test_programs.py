@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.studies.monitors import programs
-from fixtures.studies.monitors.monitor import Monitor, load
+from fixtures.monitors import programs
+from fixtures.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
 
 NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {name: name for name in ("dcgmi", "ncu", "nsys")}

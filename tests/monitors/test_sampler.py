@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.studies.monitors.monitor import REPOSITORY, load
+from fixtures.monitors.monitor import REPOSITORY, load
 from tests.monitors.watched import until, watch
 from tests.waiting import PATIENCE_S
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.kernel import probes
-from fixtures.studies.monitors.catalogue.system import EVENTS, PerfRecord
-from fixtures.studies.monitors.monitor import load
+from fixtures.monitors.catalogue.system import EVENTS, PerfRecord
+from fixtures.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.studies.monitors import monitor
-from fixtures.studies.monitors.catalogue.python import TRACE
+from fixtures.monitors import monitor
+from fixtures.monitors.catalogue.python import TRACE
 
 ROOT = Path(__file__).parents[2]
 STEPS = 3

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.studies.monitors import monitor, processes
-from fixtures.studies.monitors.attend import Attended
-from fixtures.studies.monitors.processes import Lost, Turns
+from fixtures.monitors import monitor, processes
+from fixtures.monitors.attend import Attended
+from fixtures.monitors.processes import Lost, Turns
 from fixtures.targets import _process
 from fixtures.terms import InForce, Order, Switching, WorkloadRun
 from fixtures.workloads import load

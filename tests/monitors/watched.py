@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixtures.studies.monitors import monitor
+from fixtures.monitors import monitor
 from tests import waiting
 from tests.waiting import PATIENCE_S, cpu_s, doomed
 
