@@ -1,29 +1,83 @@
-"""The `deeptweak run` line that measures somebody's own command again."""
+"""The command that measures a run again: `pytest` with its study, or `deeptweak run` with somebody's own command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .wording import fewest_blocks, studies_own, study_files
 
 if TYPE_CHECKING:
     from .terms import Run
 
+CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whatever copy of the repository
 # Options of a session that `deeptweak run` has too; the others it finds itself.
 SHARED = frozenset({"--tweaks", "--seed", "--blocks", "--budget", "--design", "--resolution", "--apply"})
 ALONE = {"samples": 1, "timeout_s": 600.0, "output": None, "image": None}  # values that an option is left out for
 NAMES = {"timeout_s": "timeout"}
+PLACE = {"target": "target", "apply": "apply", "workload-via": "workload_via", "image": "image"}
 
 
-def command_line(run: Run, options: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the words of the line, with those of a session's options that it takes; None for a run of our own workloads."""
+def command_for(run: Run, *more: str) -> tuple[str, ...]:
+    """Return the words of the command that measures a run's arms again; `more` are options of how often."""
+    options = [*more, *_options(run)]
     command = next((known.command for known in run.workloads.values() if known.command), None)
     if command is None:
-        return None
+        return ("pytest", *study_files(run), *options)
     shared = [option for option in options if option.partition("=")[0] in SHARED]
-    return ("deeptweak", "run", *_options(command), *shared, "--", *map(str, _listed(command, "program")))
+    return ("deeptweak", "run", *_of_command(command), *shared, "--", *map(str, _listed(command, "program")))
 
 
-def _options(command: Mapping[str, object]) -> Iterator[str]:
+def recipe(run: Run) -> str:
+    """Write how a run is measured again, as far as its file tells; "" for files of other tools."""
+    if run.format != "deeptweak":
+        return ""
+    own = any(known.command for known in run.workloads.values())
+    lines = []
+    if run.commit:  # a command's revision is that of its own folder, and not for us to check out
+        commit = shlex.quote(run.commit.removesuffix("+dirty"))
+        lines.append(f"# measured at {run.commit}" if own else f"git checkout {commit}")
+    if run.place:
+        lines.append(f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, --gpus and --pod-overlay")
+    often = [f"--seed={run.design.seed}", f"--blocks={run.design.blocks}"]
+    if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # of each workload as many as had room
+        often[1] = f"--budget={run.design.budget_s:.12g}s"
+    saved = [] if own else ["--benchmark-save=again"]
+    return "\n".join([*lines, shlex.join([*command_for(run, *often), *saved])])
+
+
+def _options(run: Run) -> Iterator[str]:
+    design = run.design
+    if design.kind == "file":
+        yield "--design-file=DESIGN.csv"
+    elif design.kind != "matrix":
+        yield f"--design={design.kind}"
+    if design.kind == "fractional":
+        resolutions = {str(note["resolution"]) for note in design.notes.values() if "resolution" in note}
+        yield from [f"--resolution={resolution}" for resolution in sorted(resolutions)[:1]]
+    if not studies_own(run):  # else a workload that none of them meets would be left out
+        yield f"--tweaks={','.join(_tweaks(run)) or 'stock'}"
+    met = {(cell.workload, cell.tweakset) for cell in run.cells}
+    workloads = list(dict.fromkeys(cell.workload for cell in run.cells))
+    if len(met) == len(workloads) * len({tweakset for _, tweakset in met}):  # else the study says which meets which
+        yield f"--workloads={','.join(workloads)}"
+    if design.steps is not None:
+        yield f"--steps={design.steps}"
+    yield from (f"--{name}={run.place[key]}" for name, key in PLACE.items() if key in run.place)
+
+
+def _tweaks(run: Run) -> Iterator[str]:
+    varied = {factor.tweakset for factor in run.design.factors}
+    for name, tweakset in run.tweaksets.items():
+        asks = bool(tweakset.requested or tweakset.scripts)
+        if name in varied or (asks and not varied):
+            yield name if tweakset.path is None or Path(tweakset.path).parent == CATALOGUE else tweakset.path
+    yield from sorted(varied - run.tweaksets.keys())
+
+
+def _of_command(command: Mapping[str, object]) -> Iterator[str]:
     yield _steps_found_by(command)
     for name in ("steps", "warmup", *ALONE):
         if name in command and command[name] != ALONE.get(name, ()):

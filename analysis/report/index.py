@@ -4,85 +4,82 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from analysis import studies
-from analysis.compare import compare
+from analysis.answer import Answer, Column, Section, Table, Word, command
+from analysis.ending import answer_of_run
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import svg
-from analysis.render import html as as_html
+from analysis.render import html
 from analysis.studies.history import pictures as history_picture
 from analysis.studies.history.answer import answer
 from analysis.studies.history.history import History, gather, judge, regressions
-from analysis.terms import Refused, Run, Verdict
-from analysis.verdict import without_guards
+from analysis.terms import Refused, Run
 from analysis.wording import number
-from control.called import JUDGE
 
-from .answers import counted
-from .page import Picture, page_of, question_of, render
+from .page import FILTER, Part, Picture, figure_of, page_of, question_of, written_page
+from .provenance import counts_of, machine_of
 from .saving import save
-from .view import counts_of, machine_of
 
 RECENT = 20  # runs in which a change for the worse is named first
 COMMIT = 12  # digits are enough to find it by
+HEADS = ("run", "started (UTC)", "what it says", "changed here", "question", "cells", "machine", "commit")
+TOLD = 3  # columns that the command prints
+COLUMNS = [Column(head, left=True) for head in HEADS]
 
 
-@dataclass(frozen=True, slots=True)
-class RunEntry:
-    name: str
-    href: str
-    run_id: str
-    started: str
-    question: str
-    counts: str
-    verdicts: Mapping[Verdict, int]
-    nothing: str
-    changes: Sequence[tuple[str, str]]
-    machine: str
-    commit: str
-
-
-def write_index(runs: Sequence[Run], folder: Path, output: Path, command: str, refused: Sequence[str] = ()) -> tuple[int, list[RunEntry]]:
+def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, refused: Sequence[str] = ()) -> Answer:
     """Write the index of a folder's runs, and a report of each run beside it that has none newer than itself.
 
-    Returns: the bytes of the index, and its lines.
-    Raises: Refused, where a file cannot be written.
+    Returns: the answer whose table the index is. Raises: Refused, where a file cannot be written.
     """
     runs = sorted(runs, key=lambda run: run.started_utc or "", reverse=True)
-    lines, missing = [], list(refused)
+    missing = list(refused)
     history = _history(runs, missing)
+    rows = []
     for run in runs:
         path = output.with_name(f"{output.stem}-{''.join(text if text.isalnum() or text in '-_.' else '_' for text in run.run_id)}.html")
         try:
-            finding = ""
             if not _is_newer(path, run):
-                again = shlex.join([*JUDGE.split(), "report", run.origin, "--output", str(path)])
-                report = page_of([run], again)
-                save(report.html, path)
-                finding = next((told.answer for told in report.views[0].told), "")
-            line = _line(run, quote(path.name), history, folder, finding)
+                save(page_of([run], shlex.join(command("report", run.origin, "--output", str(path)))).html, path)
+            rows.append(_row(run, path.name, history, folder))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of a damaged file
             missing.append(f"{run.origin}: cannot be reported ({type(error).__name__}: {error})")
-            continue
-        lines.append(line)
-    page = render(
-        "index.html",
-        title=f"DeepTweak index: {folder.resolve().name}",
-        dates=" to ".join(dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text)) if history else "",
-        folder=folder.resolve().name,
-        runs=lines,
-        history=as_html.render(answer(history, regressions(history, RECENT)), 3) if history else "",
-        picture=_picture(history) if history else None,
-        refused=missing,
-        command=command,
+    shown = [at for at in range(len(COLUMNS)) if any(row[at] is not None for row in rows)]
+    table = Table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows])
+    parts = [Part("runs", "Runs, newest first", FILTER + html.table(table))]
+    if history:
+        told = html.render(answer(history, regressions(history, RECENT)))
+        parts.append(Part("history", "What changed over time", told + _picture(history)))
+    if missing:
+        parts.append(Part("refused", "Files that could not be read", html.render(Answer("", warnings=missing))))
+    parts.append(Part("again", "To do it again", Markup("<pre>{}</pre>").format(html.clean(again))))
+    dates = dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text) if history else ()
+    name = folder.resolve().name
+    page = written_page(
+        title=f"DeepTweak index: {name}",
+        above=f"DeepTweak index · {' to '.join(dates)}",
+        heading=f"{len(rows)} saved runs in {name}",
+        below="",
+        parts=parts,
+        foot="Each run's report stands in a file of its own beside this one.",
     )
-    return save(page, output), lines
+    size = save(page, output)
+    data = [{name: _plain(value) for name, value in zip(HEADS, row, strict=True)} for row in rows]
+    return Answer(
+        f"{output}: {size / 1000:.0f} kB, {len(rows)} runs, each with a report beside it",
+        sections=[Section("", [Table(COLUMNS[:TOLD], [row[:TOLD] for row in rows])])],
+        data={"path": str(output), "size_bytes": size, "runs": data},
+        refused=missing,
+    )
+
+
+def _plain(value: object) -> object:
+    return value.text if isinstance(value, Word) else value
 
 
 def _history(runs: Sequence[Run], refused: list[str]) -> History | None:
@@ -93,23 +90,13 @@ def _history(runs: Sequence[Run], refused: list[str]) -> History | None:
         return None
 
 
-def _picture(history: History) -> Picture | None:
+def _picture(history: History) -> Markup:
+    title, question = history_picture.TITLE, history_picture.ANSWERS
     try:
-        markup = svg(history_picture.draw(history), "history", history_picture.TITLE, history_picture.ANSWERS)
+        markup = svg(history_picture.draw(history), "history", title, question)
     except NothingToDraw:
-        return None
-    return Picture("history", history_picture.TITLE, history_picture.ANSWERS, markup=Markup(markup))  # noqa: S704  # what draws has escaped every text
-
-
-def _finding(run: Run) -> str:
-    """What the run's study answers first, where no tweak set was compared."""
-    for study in studies.of(run):
-        try:
-            result = study.answer(run, brief=True)
-        except Refused as reason:
-            return str(reason)
-        return result.title or next((line.text for line in result.findings), "")
-    return "nothing to compare"
+        return Markup("")
+    return figure_of(Picture("history", title, question, markup=Markup(markup)), 3)  # noqa: S704  # what draws has escaped every text
 
 
 def _is_newer(path: Path, run: Run) -> bool:
@@ -119,22 +106,28 @@ def _is_newer(path: Path, run: Run) -> bool:
         return False
 
 
-def _line(run: Run, href: str, history: History | None, folder: Path, finding: str) -> RunEntry:
-    comparisons = without_guards(compare(run))
-    changes = [change for change in history.changes if change.first.run_id == run.run_id] if history else []
-    return RunEntry(
-        name=os.path.relpath(run.origin, folder).removesuffix(".json"),
-        href=href,
-        run_id=run.run_id,
-        started=(run.started_utc or "")[:16].replace("T", " "),
-        question=question_of([run]),
-        counts=counts_of(run),
-        verdicts=counted(comparisons),
-        nothing="" if comparisons else finding or _finding(run),
-        # What moves one metric of a workload mostly moves the other.
-        changes=list(
-            {change.series.name: (change.verdict, f"{change.series.name} {number(change.gain)} %") for change in changes}.values()
-        ),
-        machine=machine_of(run),
-        commit=(run.commit or "")[:COMMIT],
-    )
+def _row(run: Run, page: str, history: History | None, folder: Path) -> list[object]:
+    changes = {  # what moves one metric of a workload mostly moves the other
+        change.series.name: f"{change.series.name} {number(change.gain)} %"
+        for change in (history.changes if history else ())
+        if change.first.run_id == run.run_id
+    }
+    return [
+        Word(os.path.relpath(run.origin, folder).removesuffix(".json"), href=quote(page)),
+        (run.started_utc or "")[:16].replace("T", " "),
+        _finding(run),
+        "; ".join(changes.values()) or None,
+        question_of([run]),
+        counts_of(run),
+        machine_of(run),
+        (run.commit or "")[:COMMIT] or None,
+    ]
+
+
+def _finding(run: Run) -> str:
+    """Return what the run says, in a line."""
+    try:
+        found = answer_of_run(run)
+    except Refused as reason:
+        return str(reason)
+    return found.title or next((line.text for line in found.findings), "")

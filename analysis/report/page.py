@@ -1,279 +1,69 @@
-"""The report: runs in, one self-contained HTML page out, with every picture that can be drawn and the reason why others cannot."""
+"""The report: one self-contained page with the answers of some runs, their pictures, and what each run was measured with."""
 
 from __future__ import annotations
 
 import base64
 import gc
 import hashlib
-import re
 import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis import machine, studies
-from analysis.answer import Answer, Line, Section
+from analysis import studies
+from analysis.again import recipe
+from analysis.answer import Answer, command
 from analysis.arms import Arm
 from analysis.compare import compare_arms
+from analysis.compare_answer import answer_of
 from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
-from analysis.plots.style import Picture as Module
 from analysis.plots.style import svg, written
-from analysis.render import html as as_html
+from analysis.render import html
+from analysis.render.html import clean
 from analysis.summary import answer, rows_of
-from analysis.terms import Comparison, Refused, Run, Verdict
-from analysis.wording import plan_command, spoken, unsigned
-from control.called import JUDGE
-from control.names import undigested
+from analysis.terms import Comparison, Refused, Run
+from analysis.wording import counted, plan_command
+from control.names import first_few, undigested
 
-from .answers import VERDICTS, WorkloadAnswer, counted, joined
+from .provenance import cells, counts_of, differences, facts, machine_of
 from .saving import GENERATOR
-from .verdicts import VerdictTable, tables
-from .view import View, ViewText, view_of
+from .settings import settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
 TEMPLATES = Path(__file__).with_name("templates")
-SECTIONS = (("keys", "Which key"), ("verdicts", "Verdicts"), ("pictures", "Pictures"), ("appendix", "Appendix"))
-APPENDIX = (
-    ("tweaks", "Kernel settings"),
-    ("order", "Cells and warnings"),
-    ("machine", "Machine"),
-    ("methods", "Methods"),
-    ("data", "Data"),
-    ("again", "To do it again"),
-)
+FOOT = "One file, nothing loaded from elsewhere. Verdicts hold for the machine they were measured on."
+FILTER = Markup('<form hidden role="search"><label for="filter">Show rows with</label> <input id="filter" type="search"></form>')
+HEAVY_BYTES = 300_000  # from here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures have to fit into 2 MB
+NAMED = 30  # names in the words for those who cannot see a picture
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
-    tables: Sequence[VerdictTable]
-    comparisons: Sequence[Comparison]
-    verdicts: Mapping[Verdict, int]
-    refused: str | None
+class Told(NamedTuple):
+    """What is told of a run: an answer, the name of the study that gave it, and its heading."""
+
+    study: str
+    heading: str
+    answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
-    """What several runs say together, as parts of a page."""
+class Part(NamedTuple):
+    """A part of a page under a heading; one that is folded opens on a click, one in the appendix is no leading entry of its contents."""
 
-    title: str
-    findings: Markup
-    picture: Markup
-    tables: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A report: its HTML, what it says of each run, between runs, and its pictures (name → None where drawn, else why not)."""
-
-    html: str
-    views: tuple[View, ...]
-    between: Between | None
-    pictures: dict[str, str | None]
+    id: str
+    heading: str
+    body: Markup
+    folded: bool = False
+    appendix: bool = False
 
 
-def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> Page:
-    """Write the report on some runs, each by itself and, where there are several, against the first.
-
-    `command` is what makes this page again; `refused` are files that were named and could not be read.
-    """
-    gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
-    try:
-        return _page_of(runs, command, refused)
-    finally:
-        gc.enable()
-
-
-def _page_of(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
-    scene = scene_of(runs)
-    drawn = pictures_of(scene)
-    views = tuple(
-        view_of(
-            run,
-            [comparison for comparison in scene.comparisons if comparison.candidate_run == run.origin],
-            scene.effects.get(run.origin, ()),
-            place=place,
-            told=_told(run),
-        )
-        for place, run in enumerate(runs, 1)
-    )
-    over = _over(runs, scene.comparisons)
-    told = list(dict.fromkeys((told.id, told.title) for view in views for told in view.told))
-    between = _between(runs) if len(runs) > 1 else None
-    comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
-    arms = answer(rows_of(runs, scene.comparisons))
-    lead = next((picture for picture in drawn if picture.leads), None)
-    leading = next((picture for picture in drawn if picture.name == "forest" and picture.markup), None)
-    absent = set() if any(view.keys for view in views) else {"keys"}
-    answers = [one for view in views for one in view.answers]
-    judged = "open" if between or not told or answers else ""
-    if judged and not between and (leading == lead or (told and not any(one.differs for one in answers))):
-        judged = "folded"  # what leads the page says it, the picture of all contrasts or the study's own answer
-    absent |= set() if judged else {"verdicts"}
-    html = render(
-        "page.html",
-        title=f"DeepTweak report: {', '.join(view.name for view in views)}",
-        question=question_of(runs),
-        dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
-        next=shlex.join(_next(runs, comparisons)),
-        sections=[
-            *([("over", over.title, False)] if over else []),
-            *((*entry, False) for entry in told),
-            *([(f"picture-{lead.name}", lead.title if lead is leading else "In a picture", False)] if lead else []),
-            *((*entry, False) for entry in SECTIONS if entry[0] not in absent),
-            *((*entry, True) for entry in APPENDIX),
-        ],
-        over=over,
-        told=told,
-        judged=judged,
-        views=views,
-        between=between,
-        refused=refused,
-        pictures=drawn,
-        lead=lead,
-        leading=f"picture-{leading.name}" if leading else "pictures",
-        counts=_counts(answers),
-        changes=machine.differences(runs),
-        margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
-        summary=as_html.render(replace(arms, findings=[], legend=()), 3),
-        origins=[shlex.quote(run.origin) for run in runs],
-        judge=JUDGE,
-        command=command,
-    )
-    return Page(html, views, between, {picture.name: picture.missing for picture in drawn})
-
-
-def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """The command that says how much more would have to be measured, where something is undecided."""
-    if len(runs) > 1 or not any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons):
-        return ()
-    return plan_command(comparisons[0].margin, runs[0].origin)
-
-
-def _counts(answers: Sequence[WorkloadAnswer]) -> str:
-    words = [word for one in answers for word, count in one.verdicts.items() for _ in range(count)]
-    return ", ".join(f"{words.count(word)} {spoken(word)}" for word in VERDICTS if word in words)
-
-
-def _over(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Over | None:
-    """What several runs say together; the page leads with it."""
-    compared = defaultdict[str, list[Comparison]](list)
-    for comparison in comparisons:
-        compared[comparison.candidate_run].append(comparison)
-    said_and_drawn = (hook(runs, lambda run: compared[run.origin]) for hook in studies.hooks("over_runs"))
-    for said, draw in filter(None, said_and_drawn):
-        first, *others = said.sections
-        head = as_html.render(replace(said, title="", sections=(), legend=(), next=()), 3)
-        tables, more = (as_html.render(Answer("", sections=part), 3) for part in ([first], others))
-        description = " ".join(line.text for line in said.findings)
-        picture = _embedded(draw(), "over", said.title, description)
-        return Over(said.title, head, picture, tables + more + as_html.render(Answer("", legend=said.legend)))
-    return None
-
-
-def _told(run: Run) -> list[ViewText]:
-    """What the run's own studies answer; one that has a part of its own on the page is left out."""
-    result = []
-    for study in studies.of(run):
-        name = study.__name__.rpartition(".")[2]
-        if name == "keys":
-            continue
-        try:
-            answer = study.answer(run)
-            # An answer without findings says them in its first sections; one without a title in its first finding.
-            words = () if answer.findings else tuple(takewhile(_is_text, answer.sections))
-            title, said = answer.title, answer.findings
-            if said and not title:
-                title, said = said[0].text, said[1:]
-            findings = as_html.render(replace(answer, findings=said, sections=words, legend=()), 4)
-            first, *others = answer.sections[len(words) :] or [Section()]
-            tables, more = (as_html.render(Answer("", sections=part), 4) for part in ([first], others))
-            more += as_html.render(Answer("", legend=answer.legend))
-            result.append(ViewText(name, study.TITLE, title, findings, tables, more))
-        except Refused as reason:
-            result.append(ViewText(name, study.TITLE, str(reason)))
-    return result
-
-
-def _is_text(section: Section) -> bool:
-    return all(isinstance(part, Line) for part in section.parts)
-
-
-def render(template: str, **values: object) -> str:
-    """Fill in a page: it has its one style, and no script but ours."""
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    frame = {
-        "generator": GENERATOR,
-        "style": Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
-        "script": Markup(script),  # noqa: S704  # a file of ours
-        "script_hash": f"sha256-{digest}",
-    }
-    return _environment().get_template(template).render(**frame, **values)
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,  # every value of a run file is somebody else's text
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["slug"] = _slug
-    environment.filters["spoken"] = spoken
-    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")
-    return environment
-
-
-def _visible(value: object) -> object:
-    """Show control and direction characters of a foreign text by their escapes: they could make a reader see other words."""
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return "".join(text if text.isprintable() or text in "\n\u00a0" else text.encode("unicode_escape").decode("ascii") for text in value)
-
-
-def _slug(name: str) -> str:
-    """Make an id of any name: what a link cannot hold as it is stands there by its number."""
-    return re.sub(r"[^\w.=+-]+", lambda found: "".join("-" if text.isspace() else f"~{ord(text):x}" for text in found[0]), name)
-
-
-def question_of(runs: Sequence[Run]) -> str:
-    questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
-    return " ".join(questions) or "What do these measurements say?"
-
-
-def _between(runs: Sequence[Run]) -> Between:
-    first, *others = (Arm(run.origin, (run,)) for run in runs)
-    try:
-        result = compare_arms(first, others)
-    except Refused as reason:
-        return Between((), (), {}, str(reason))
-    return Between(tables(result), result, counted(result), None)
-
-
-# From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures have to fit into 2 MB.
-HEAVY_BYTES = 300_000
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """One picture: `markup` for the page, or `missing`, the reason why there is none.
-
-    `leads` if it stands at the top of the page.
-    """
+class Picture(NamedTuple):
+    """One picture: `markup` for the page, or `missing`, the reason why there is none. `leads`: it stands at the top of the page."""
 
     name: str
     title: str
@@ -283,27 +73,184 @@ class Picture:
     missing: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report: its HTML, the answers on each run and between them, and its pictures (name → None where drawn, else why not)."""
+
+    html: str
+    told: tuple[tuple[Run, list[Told]], ...]
+    between: Answer | None
+    pictures: dict[str, str | None]
+
+
+def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> Page:
+    """Write the report on some runs, each by itself and, where there are several, against the first.
+
+    `again` is the command that makes this page again; `refused` are files that were named and could not be read.
+    """
+    gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
+    try:
+        return _page_of(runs, again, refused)
+    finally:
+        gc.enable()
+
+
+def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
+    scene = scene_of(runs)
+    compared = defaultdict[str, list[Comparison]](list)
+    for comparison in scene.comparisons:
+        compared[comparison.candidate_run].append(comparison)
+    told = tuple((run, told_of(run, compared[run.origin])) for run in runs)
+    between = _between(runs) if len(runs) > 1 else None
+    drawn = pictures_of(scene)
+    lead = next((picture for picture in drawn if picture.leads), None)
+    parts = [
+        *_over(runs, compared),
+        Part("answer", "The answer", _heads(told, between, refused)),
+        *([Part(f"picture-{lead.name}", lead.title, figure_of(lead))] if lead else []),
+        *_bodies(told, between),
+        Part("pictures", "Pictures", Markup("\n").join(figure_of(one, 3) for one in drawn if one is not lead), folded=True),
+        *_appendix(runs, scene.comparisons, again),
+    ]
+    one = runs[0] if len(runs) == 1 else None
+    page = written_page(
+        title=f"DeepTweak report: {', '.join(run.run_id for run in runs)}",
+        above=f"DeepTweak report · {', '.join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or 'date unknown'}",
+        heading=question_of(runs),
+        below=f"{machine_of(one)}. {counts_of(one)}." if one else "",
+        parts=parts,
+    )
+    return Page(page, told, between, {picture.name: picture.missing for picture in drawn})
+
+
+def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
+    """Return the answers of the studies that a run belongs to, and the verdicts on its arms where it has any, or nothing else."""
+    result = []
+    for study in studies.of(run):
+        name = study.__name__.rpartition(".")[2]
+        try:
+            result.append(Told(name, study.TITLE, replace(study.answer(run), next=())))
+        except Refused as reason:
+            result.append(Told(name, study.TITLE, Answer(str(reason))))
+    if not result or not all(comparison.untouched for comparison in comparisons):
+        undecided = any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons)
+        following = plan_command(comparisons[0].margin, run.origin) if undecided else ()
+        result.append(Told("verdicts", "Verdicts", replace(answer_of(comparisons, [run], every=True), next=following)))
+    return result
+
+
+def _heads(told: Sequence[tuple[Run, list[Told]]], between: Answer | None, refused: Sequence[str]) -> Markup:
+    """Write what answers the question, of each run and study, with all warnings once."""
+    several = len(told) > 1
+    parts = []
+    for run, answers in told:
+        if several:
+            parts.append(Markup("<h3>{} <small>{}</small></h3>").format(clean(run.run_id), clean(run.origin)))
+            parts.append(Markup('<p class="quiet">{}. {}.</p>').format(clean(machine_of(run)), counts_of(run)))
+        for one in answers:
+            if len(answers) > 1:
+                parts.append(Markup("<h{0}>{1}</h{0}>").format(3 + several, one.heading))
+            parts.append(html.render(replace(one.answer, sections=(), warnings=(), legend=())))
+        if warnings := dict.fromkeys(line for one in answers for line in one.answer.warnings):
+            heard = html.render(Answer("", warnings=list(warnings)))
+            parts.append(Markup("<details><summary>{}</summary>{}</details>").format(counted(len(warnings), "warning"), heard))
+    if between:
+        parts.append(Markup("<h3>Between the runs</h3>"))
+        parts.append(html.render(replace(between, sections=(), warnings=(), legend=())))
+    return Markup("\n").join([*parts, html.render(Answer("", warnings=[f"refused: {line}" for line in refused]))])
+
+
+def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> Iterator[Part]:
+    """Yield the tables of each answer; the verdicts are folded where a study has said more."""
+    form = FILTER
+    for place, (run, answers) in enumerate(told, 1):
+        for one in answers:
+            if one.answer.sections or one.answer.legend:
+                body = html.render(replace(one.answer, title="", findings=(), warnings=(), next=()))
+                where, which = (f"run{place}-", f" of {run.run_id}") if len(told) > 1 else ("", "")
+                folded = one.study == "verdicts" and len(answers) > 1
+                yield Part(f"{where}{one.study}", f"{one.heading}{which}", form + body, folded)
+                form = Markup("")
+    if between and between.sections:
+        yield Part("between", "Between the runs", form + html.render(replace(between, title="", findings=(), next=())))
+
+
+def _appendix(runs: Sequence[Run], comparisons: Sequence[Comparison], again: str) -> Iterator[Part]:
+    several = len(runs) > 1
+    for name, heading, sections_of in (
+        ("tweaks", "What was asked of the kernel, and what it answered", settings),
+        ("order", "Cells in their order", cells),
+        ("machine", "Machine and provenance", facts),
+    ):
+        parts = [html.section_of(section, 3) for section in differences(runs)] if several and sections_of is facts else []
+        for run in runs:
+            parts += [Markup("<h3>{}</h3>").format(clean(run.run_id))] * several
+            parts += [html.section_of(section, 3 + several) for section in sections_of(run)]
+        yield Part(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
+    measured = answer(rows_of(runs, comparisons))
+    yield Part("measured", "What each arm measured", html.render(replace(measured, title="", findings=())), folded=True, appendix=True)
+    methods = Markup((TEMPLATES / "methods.html").read_text(encoding="utf-8"))  # noqa: S704  # a file of ours
+    yield Part("methods", "Methods in short", methods, folded=True, appendix=True)
+    lines = [("This page:", again)]
+    lines += [(f"The measurement of {run.run_id}, as far as its file tells:", recipe(run)) for run in runs]
+    lines += [
+        (f"The data of {run.run_id}, a row a cell and a row a comparison:", "\n".join(map(shlex.join, _data_commands(run)))) for run in runs
+    ]
+    body = Markup("\n").join(Markup("<p>{}</p><pre>{}</pre>").format(clean(head), _printable(text)) for head, text in lines if text)
+    yield Part("again", "To do it again", body, folded=True, appendix=True)
+
+
+def _data_commands(run: Run) -> list[tuple[str, ...]]:
+    return [command("export", run.origin, "--to=csv"), command("compare", run.origin, "--csv")]
+
+
+def _printable(lines: str) -> str:
+    return "\n".join(map(clean, lines.splitlines()))
+
+
+def _between(runs: Sequence[Run]) -> Answer:
+    first, *others = (Arm(run.origin, (run,)) for run in runs)
+    try:
+        return answer_of(compare_arms(first, others), runs, every=True)
+    except Refused as reason:
+        return Answer(str(reason))
+
+
+def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> Iterator[Part]:
+    """Yield what several runs say together; the page leads with it."""
+    for hook in studies.hooks("over_runs"):
+        if found := hook(runs, lambda run: compared[run.origin]):
+            said, draw = found
+            head = html.render(replace(said, title="", sections=(), legend=(), next=()))
+            drawing = _embedded(draw(), "over", said.title, " ".join(line.text for line in said.findings))
+            figures = html.render(replace(said, title="", findings=(), warnings=(), next=()))
+            folded = Markup("<details><summary>In figures</summary>{}</details>").format(figures)
+            yield Part("over", said.title, head + Markup("<figure>{}</figure>").format(drawing) + folded)
+
+
+def question_of(runs: Sequence[Run]) -> str:
+    questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
+    return " ".join(questions) or "What do these measurements say?"
+
+
 def pictures_of(scene: Scene) -> list[Picture]:
     """Draw everything that can be drawn of a scene, in the order a reader wants it; what answers first leads."""
     result: list[Picture] = []
+    workloads = dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells)
+    tweaksets = dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells)
+    shown = f"Workloads: {first_few([*workloads], NAMED)}. Tweak sets: {first_few([*tweaksets], NAMED)}. " if workloads else ""
     for name, module in fitting(scene.runs).items():
         try:
             figure = module.draw(scene)
             title = str(figure.get_label())
-            description = f"{module.ANSWERS} {_effects_text(scene, module)}{_shown(scene)}"
+            keys = [f"{one.observed.workload}: {one.sentence} " for run in scene.runs for one in scene.effects.get(run.origin, ())]
+            effects = "".join(keys if module.DESIGNS else [])
+            description = f"{module.ANSWERS} {effects}{shown}The tables of this page have the numbers."
             leads = module.leads and not any(picture.leads for picture in result)
-            markup = _embedded(figure, f"p{len(result)}", title, description)
-            result.append(Picture(name, title, module.ANSWERS, leads, markup))
+            result.append(Picture(name, title, module.ANSWERS, leads, _embedded(figure, f"p{len(result)}", title, description)))
         except NothingToDraw as reason:
             result.append(Picture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip(".")))
     return result
-
-
-def _effects_text(scene: Scene, module: Module) -> str:
-    if not module.DESIGNS:
-        return ""
-    lines = [f"{effects.observed.workload}: {effects.sentence} " for run in scene.runs for effects in scene.effects.get(run.origin, ())]
-    return "".join(lines)
 
 
 def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup:
@@ -314,9 +261,38 @@ def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup
     return Markup('<img alt="{}. {}" src="data:image/png;base64,{}">').format(title, description, Markup(pixels))  # noqa: S704  # base64 has no markup
 
 
-def _shown(scene: Scene) -> str:
-    """Say what is in a picture for those who cannot see it, and where its numbers are."""
-    workloads = list(dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells))
-    tweaksets = list(dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells))
-    where = "The tables of this page have the numbers."
-    return f"Workloads: {joined(workloads)}. Tweak sets: {joined(tweaksets)}. {where}" if workloads else where
+def figure_of(picture: Picture, level: int = 0) -> Markup:
+    """Write a picture with the question that it answers, or why it is missing; with a heading and an id where it has a level."""
+    heading = Markup("<h{0}>{1}</h{0}>").format(level, clean(picture.title)) if level else ""
+    place = Markup(' id="picture-{}"').format(picture.name) if level else ""
+    head = Markup("<figure{}><figcaption>{}<p>{}</p></figcaption>").format(place, heading, picture.answers)
+    if picture.markup is None:
+        return head + Markup('<p class="absent">Not drawn: {}.</p></figure>').format(clean(picture.missing))
+    box = Markup('<div class="picture" tabindex="0" role="region" aria-label="{}">{}</div></figure>')
+    hint = Markup('<p class="hint">↔ Wide picture: scroll it sideways.</p>')
+    return head + hint + box.format(clean(picture.title), picture.markup)
+
+
+def written_page(*, title: str, above: str, heading: str, below: str, parts: Sequence[Part], foot: str = FOOT) -> str:
+    """Write a page of its parts: it has its one style, and no script but ours."""
+    style, script, frame = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "report.js", "frame.html"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    link = Markup('<li{}><a href="#{}">{}</a></li>')
+    links = [link.format(Markup(' class="within"') if part.appendix else "", part.id, part.heading) for part in parts]
+    texts = {"title": title, "above": above, "heading": heading, "below": below, "foot": foot}
+    return str(
+        Markup(frame).format(  # noqa: S704  # files of ours
+            **{name: clean(text) for name, text in texts.items()},
+            generator=GENERATOR,
+            policy=f"sha256-{digest}",
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            links=Markup("\n").join(links),
+            body=Markup("\n").join(map(_written, parts)),
+        )
+    )
+
+
+def _written(part: Part) -> Markup:
+    frame = '<details class="part" id="{}"><summary><h2>{}</h2></summary>\n{}\n</details>' if part.folded else '<h2 id="{}">{}</h2>\n{}'
+    return Markup(frame).format(part.id, clean(part.heading), part.body)  # noqa: S704  # a frame of ours

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from analysis.answer import Column, Line, Section, Table, Tone, Word
 from analysis.checks import READ_BACK, means, same_value
 from analysis.terms import Applied, Cell, Run, Setting, TweakSet
-from analysis.wording import listed
+from analysis.wording import counted, listed
 
 GONE = "not there"
 State = Literal["held", "failed", "unknown"]
+TONES: dict[State, Tone] = {"failed": "bad", "held": "good", "unknown": "open"}
+MEANINGS: dict[State, str] = {
+    "failed": "not in force or not put back",
+    "held": "in force in every measured cell, and the value found before came back",
+    "unknown": "not known to have been in force",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class SettingRow:
+class SettingRow(NamedTuple):
     """One setting of one tweak set over all its cells; a column lists the values that occurred, none where none was read.
 
     `state` is "failed" where the setting was not in force or not put back, "unknown" where no cell can tell; `says` is that in words.
@@ -31,24 +37,37 @@ class SettingRow:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedSetting:
-    """A tweak set with its rows; `summary` says how many of its cells were measured, and why others were not."""
-
-    tweakset: TweakSet
-    rows: tuple[SettingRow, ...]
-    summary: str
-
-
-def asked(run: Run) -> list[RequestedSetting]:
-    """Return every tweak set that asks for something or was seen to change something, in the run's order."""
-    result = []
+def settings(run: Run) -> Iterator[Section]:
+    """Yield a table of all settings, and one of the tweak sets with their manifests and how many of their cells were measured."""
+    rows: list[list[object]] = []
+    sets: list[list[object]] = []
+    states = Counter[State]()
     for tweakset in run.tweaksets.values():
-        cells = [cell for cell in run.cells if cell.tweakset == tweakset.name]
-        rows = (*_settings(run, tweakset, cells), *_side_effects(tweakset, cells), *_left_alone(cells))
-        if rows or tweakset.scripts:
-            result.append(RequestedSetting(tweakset, rows, _summary(tweakset, cells)))
-    return result
+        own = [cell for cell in run.cells if cell.tweakset == tweakset.name]
+        asked = list(rows_of(run, tweakset, own))
+        if asked or tweakset.scripts:
+            sets.append([tweakset.name, tweakset.description or None, *_summary(tweakset, own)])
+        for row in asked:
+            states[row.state] += bool(row.requested)
+            name = row.key if row.kind == "sysctl" else f"{row.key} ({row.kind})"
+            values = [" · ".join(values) or None for values in (row.before, row.observed, row.restored)]
+            says = Word(row.says if row.state == "held" else f"{row.state}: {row.says}", "" if row.state == "held" else TONES[row.state])
+            rows.append([tweakset.name, name, row.requested or None, *values, says])
+    if not sets:
+        yield Section("", [Line("No tweak set of this run asks anything of the kernel.")])
+        return
+    heads = ("tweak set", "setting", "asked", "before", "in force", "put back", "what came of it")
+    lines = [Line(f"{states[state]} {state}: {meaning}.", tone=TONES[state]) for state, meaning in MEANINGS.items() if states[state]]
+    yield Section("", [*lines, Table([Column(head, left=True) for head in heads], rows)])
+    facts = ("tweak set", "what it is", "cells", "manifest", "cells that were not measured")
+    yield Section("Tweak sets", [Table([Column(head, left=True) for head in facts], sets)])
+
+
+def rows_of(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
+    """Yield what became of everything that a tweak set asked for or was seen to change."""
+    yield from _settings(run, tweakset, cells)
+    yield from _side_effects(tweakset, cells)
+    yield from _left_alone(cells)
 
 
 def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
@@ -159,12 +178,9 @@ def _distinct(values: Sequence[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(value) for value in values if value is not None))
 
 
-def _summary(tweakset: TweakSet, cells: Sequence[Cell]) -> str:
+def _summary(tweakset: TweakSet, cells: Sequence[Cell]) -> list[str | None]:
     measured = sum(cell.outcome == "measured" for cell in cells)
-    lines = [f"{measured} of {len(cells)} cells measured"]
-    if tweakset.scripts:
-        lines.append(f"{tweakset.scripts} script stage{'s' if tweakset.scripts > 1 else ''}")
-    if tweakset.sha256:
-        lines.append(f"manifest {tweakset.path} (sha256 {tweakset.sha256[:12]}…)")
+    scripts = counted(tweakset.scripts, "script stage") if tweakset.scripts else ""
+    manifest = f"{tweakset.path} (sha256 {tweakset.sha256[:12]}…)" if tweakset.sha256 else ""
     reasons = dict.fromkeys(f"{cell.outcome}: {cell.reason}" for cell in cells if cell.outcome != "measured")
-    return "; ".join([*lines, *reasons])
+    return [f"{measured} of {len(cells)} measured", ", ".join(filter(None, [scripts, manifest])) or None, "; ".join(reasons) or None]

@@ -16,7 +16,6 @@ from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
 from analysis.render.text import render
-from analysis.report.answers import answers, control
 from analysis.studies.gate.gate import judge as judge_gate
 from analysis.studies.gate.limits import Limits
 from analysis.studies.gate.session import SessionGate
@@ -284,8 +283,6 @@ def test_every_answer_names_the_baseline() -> None:
     run = read(replace(SIX, margin=0.1, seed=2))
     found = compare(run)
     assert f"baseline       {NAME}\n" in render(answer_of(found, [run]), explain=True)
-    assert answers(run, found)[0].sentence == f"The same as {NAME} within 10 %: mine and other."
-    assert "stock-again changes nothing, and no difference from stock" in (control(run, found) or "")
     words = [row.verdict for row in rows_of([run], found) if row.workload == "cnn_train"]
     assert words == ["baseline", "baseline", "equivalent", "equivalent"]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
+from analysis.again import recipe
 from analysis.answer import Line, Table
 from analysis.checks import warnings_of
 from analysis.compare import compare
@@ -22,7 +23,6 @@ from analysis.labels import amount
 from analysis.load import from_json
 from analysis.render import csv as as_csv
 from analysis.render.text import render
-from analysis.report.view import _measure
 from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.terms import Comparison, Metric, Run
 from analysis.verdict import Unseen, unseen
@@ -283,7 +283,7 @@ def on_cluster(*nodes: str) -> Run:
 
 def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
     """And the command to do it again does not turn to this machine: typed as root, it would change the reader's own kernel."""
-    assert [place_of(on_cluster(*nodes)) for nodes in (("a",), ("b", "a"))] + [_measure(on_cluster("a"))] == snapshot
+    assert [place_of(on_cluster(*nodes)) for nodes in (("a",), ("b", "a"))] + [recipe(on_cluster("a"))] == snapshot
     assert place_of(from_json(saved_run(Made()), "here")) == ""
 
 

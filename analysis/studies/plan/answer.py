@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
-from analysis.again import command_line
+from analysis.again import command_for
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
-from analysis.terms import AGAIN, Run
-from analysis.wording import duration, plan_command, studies_own, study_files, unsigned
+from analysis.terms import Run
+from analysis.wording import duration, plan_command, unsigned
 from control.names import undigested
 
 from .plan import DAY_S, Need, Plan
 
-CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whatever copy of the repository
 LEGEND = (
     ("noise", "how far the ratio to the baseline scatters between blocks (standard deviation of its logarithm)."),
     ("A/A", "the same of arms that changed nothing: the machine's own noise."),
@@ -54,7 +52,7 @@ def answer(plan: Plan, pilot: Run) -> Answer:
 def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
     """The run; where it would take longer than a day, the plan of what a day can see, if anything."""
     if plan.on_this_machine and plan.blocks is not None:
-        return command_of(pilot, plan.blocks)
+        return command_for(pilot, f"--blocks={plan.blocks}")
     if plan.seen_in_a_day is None:
         return ()
     return plan_command(math.ceil(1000 * plan.seen_in_a_day) / 1000, pilot.origin)
@@ -121,38 +119,3 @@ def _together(plan: Plan) -> str:
     apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
     runs = f" A run for each workload, with the blocks that it needs, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
     return f"{plan.blocks} blocks {time}{why_so_many}.{runs}"
-
-
-def command_of(pilot: Run, blocks: int) -> tuple[str, ...]:
-    options = [*_options(pilot), f"--blocks={blocks}"]
-    return command_line(pilot, options) or ("pytest", *study_files(pilot), *options)
-
-
-def _options(pilot: Run) -> Iterator[str]:
-    design = pilot.design
-    if design.kind not in {"matrix", "file"}:
-        yield f"--design={design.kind}"
-    resolutions = {notes.get("resolution") for notes in design.notes.values()}
-    if design.kind == "fractional" and len(resolutions) == 1 and (resolution := resolutions.pop()) in {3, 4, 5}:
-        yield f"--resolution={resolution}"
-    sets = [name for name in pilot.tweaksets if name not in {pilot.baseline, AGAIN}]
-    whole = list(dict.fromkeys(factor.tweakset for factor in design.factors)) or sets
-    if whole and not studies_own(pilot):  # else a workload that none of them meets would be left out
-        yield f"--tweaks={','.join(_named(pilot, name) for name in whole)}"
-    if _crossed(pilot, sets):  # else the study says itself which tweak set meets which workload
-        yield f"--workloads={','.join(pilot.workloads)}"
-    if design.steps is not None:
-        yield f"--steps={design.steps}"
-    if "target" in pilot.place:
-        yield f"--target={pilot.place['target']}"
-
-
-def _named(pilot: Run, name: str) -> str:
-    tweakset = pilot.tweaksets.get(name)
-    path = tweakset.path if tweakset is not None else None
-    return name if path is None or Path(path).parent == CATALOGUE else path
-
-
-def _crossed(pilot: Run, sets: list[str]) -> bool:
-    pairs = {(cell.workload, cell.tweakset) for cell in pilot.cells}
-    return all((workload, name) in pairs for workload in pilot.workloads for name in sets)

@@ -78,7 +78,7 @@ class _Text(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
         self.hidden += tag in {"style", "svg", "script"}
-        self.parts.append("\n" if tag in {"tr", "li", "p", "h1", "h2", "h3", "h4"} else " ")
+        self.parts.append("\n" if tag in {"tr", "li", "p", "h1", "h2", "h3", "h4", "h5", "dt", "summary"} else " ")
 
     def handle_endtag(self, tag: str) -> None:
         self.hidden -= tag in {"style", "svg", "script"}
@@ -97,13 +97,8 @@ def text_of(html: str) -> str:
 
 
 def section(html: str, place: str) -> str:
-    """What a reader reads below one heading of a page, by its id; `answer` is what stands above them all."""
+    """What a reader reads below one heading of a page, by its id."""
     starts = re.compile(r'<h2 id="|<details class="part" id="')
-    whole = (
-        '<section aria-label="The answer">'
-        if place == "answer"
-        else next(f'{one}{place}"' for one in starts.pattern.split("|") if f'{one}{place}"' in html)
-    )
-    begin = html.index(whole)
+    begin = html.index(next(f'{one}{place}"' for one in starts.pattern.split("|") if f'{one}{place}"' in html))
     after = starts.search(html, begin + 1)
     return text_of(html[begin : after.start() if after else -1])

@@ -14,10 +14,10 @@ import pytest
 import scipy.stats
 
 from analysis.__main__ import main
+from analysis.again import command_for
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
-from analysis.studies.plan.answer import command_of
 from analysis.studies.plan.plan import Goal, plan
 from tests.analysis.answers import printed, refusals, refused
 from tests.made_designs import Keys, ablation, designed
@@ -151,9 +151,9 @@ def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
     run = from_json(saved_run(replace(PILOT, workloads=("one", "two"))), "pilot")
     names = [name for name in run.tweaksets if not name.startswith("stock")]
     run = replace(run, tweaksets={name: replace(one, path=f"data/tweaks/{name}.yaml") for name, one in run.tweaksets.items()})
-    assert {f"--tweaks={','.join(names)}", "--workloads=one,two"} <= set(command_of(run, 7))
+    assert {f"--tweaks={','.join(names)}", "--workloads=one,two"} <= set(command_for(run, "--blocks=7"))
     fewer = replace(run, cells=tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("two", names[0])))
-    assert "--workloads" not in " ".join(command_of(fewer, 7))
+    assert "--workloads" not in " ".join(command_for(fewer))
 
 
 def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

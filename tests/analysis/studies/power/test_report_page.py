@@ -86,8 +86,8 @@ def test_the_html_report_has_section_and_pictures() -> None:
     from analysis.report.page import page_of
 
     html = page_of([from_json(capped_run(replace(SMALL, tasks={6: ((0, 130.0),)})), "made.json")], "again").html.replace("\u00a0", " ")
-    _, _, section = html.partition('<h2 id="power">')
-    assert "SIMULATED: back-end replay" in section.partition("<h2")[0]
+    _, _, answer = html.partition('<h2 id="answer">')
+    assert "SIMULATED: back-end replay" in answer.partition("<h2")[0]
     assert '<a href="#power">' in html
     for name in ("power_forest", "power_trace", "power_predicted"):
         assert f'id="picture-{name}"' in html or f'alt="{name}' in html

@@ -1,0 +1,150 @@
+"""How the cells of a run went, and on what they ran, as sections of a page; and how several runs differ in that."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from analysis import machine
+from analysis.answer import Column, Line, Section, Table
+from analysis.labels import TOLD_RATE, label_of
+from analysis.terms import Cell, Run
+from analysis.wording import blocks_of, listed, place_of
+from control import rates
+from control.names import first_few, undigested
+
+NAMED = 5  # cells that never ran
+OPEN = ("hardware", "driver")
+# Metrics in the list of all cells.
+METRICS = (
+    TOLD_RATE,
+    "throughput_samples_per_s",
+    "step_time_p10_s",
+    "step_time_q1_s",
+    "step_time_round_adjusted_s",
+    "step_time_median_s",
+    "step_time_mean_s",
+)
+
+
+def machine_of(run: Run) -> str:
+    """Write the machine of a run in a line."""
+    known = run.machine
+    memory, gpus = known.get("mem_total_bytes"), known.get("gpus")
+    parts = [
+        known.get("cpu_model"),
+        known.get("cpu_count") and f"{known['cpu_count']} CPUs",
+        isinstance(memory, int | float) and f"{memory / 2**30:.0f} GiB",
+        isinstance(gpus, str) and "no GPU",
+        isinstance(gpus, list) and gpus and f"GPU: {', '.join(map(_gpu, gpus))}",
+        known.get("kernel_release") and f"Linux {known['kernel_release']}",
+        known.get("os"),
+        place_of(run),
+    ]
+    return ", ".join(str(part) for part in parts if part) or "Machine unknown"
+
+
+def _gpu(gpu: object) -> str:
+    return str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu)
+
+
+def counts_of(run: Run) -> str:
+    """Write how many cells were measured, of how many."""
+    measured = sum(cell.outcome == "measured" for cell in run.cells)
+    if not run.replicated:
+        return f"{measured} of {len(run.cells)} cells measured, no replicates"
+    planned = len(run.design.order) or len(run.cells)
+    return f"{measured} of {planned} cells measured in {blocks_of(run)}{', interrupted' if run.interrupted else ''}"
+
+
+def cells(run: Run) -> Iterator[Section]:
+    """Yield how cells were laid out, which were lost and why, and all of them in the order they ran."""
+    yield Section("", [Line(_order(run))])
+    if lost := list(_lost(run)):
+        columns = [Column(name, left=True) for name in ("tweak set", "workload", "outcome", "where", "reason")]
+        yield Section("Cells that were not measured", [Table(columns, lost)])
+    metrics = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
+    columns = [
+        *(Column(name) for name in ("order", "block")),
+        *(Column(name, left=True) for name in ("workload", "tweak set", "outcome", "started\n(UTC)")),
+        Column("cell\ns", write="{:.1f}".format),
+        *(Column(*_head(name)) for name in metrics),
+    ]
+    yield Section(
+        f"All {len(run.cells)} cells in the order they ran", [Table(columns, [_row(cell, metrics) for cell in run.cells])], folded=True
+    )
+
+
+def _order(run: Run) -> str:
+    if not run.replicated:
+        return "The file knows no blocks and no order of cells: each configuration was run once."
+    stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
+    span = f" First cell {_moment(stamps[0])} UTC, last {_moment(stamps[-1])}." if stamps else ""
+    return (
+        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random order, and within a workload its tweak "
+        f"sets; what is compared ran close in time.{span}"
+    )
+
+
+def _moment(stamp: str) -> str:
+    return f"{stamp[:10]} {stamp[11:19]}"
+
+
+def _lost(run: Run) -> Iterator[list[str]]:
+    """Yield cells that failed or were skipped, and planned ones that never ran, gathered by reason."""
+    blocks: dict[tuple[str, str, str, str], set[int]] = defaultdict(set)
+    for cell in run.cells:
+        if cell.outcome != "measured":
+            blocks[cell.tweakset, undigested(cell.workload), cell.outcome, cell.reason or "no reason was given"].add(cell.block)
+    for (tweakset, workload, outcome, reason), where in blocks.items():
+        yield [tweakset, workload, outcome, listed(where), reason]
+    if never := sorted(set(run.design.order) - {cell.id for cell in run.cells}):
+        reason = f"the run was over before them: {first_few(never, NAMED)}"
+        yield ["planned, never run", "", "skipped", f"{len(never)} cells", reason]
+
+
+def _head(metric: str) -> tuple[str, str]:
+    unit = "" if metric == TOLD_RATE else "\nms" if metric.endswith("_s") and "_per_" not in metric else "\nsamples/s"
+    return f"{label_of(metric)}{unit}", metric
+
+
+def _row(cell: Cell, metrics: Sequence[str]) -> list[object]:
+    return [
+        cell.order,
+        cell.block,
+        undigested(cell.workload),
+        cell.tweakset,
+        cell.outcome,
+        (cell.started_utc or "")[11:19],
+        cell.duration_s,
+        *(_number(cell, name) if name in cell.metrics else None for name in metrics),
+    ]
+
+
+def _number(cell: Cell, metric: str) -> str:
+    value = cell.metrics[metric]
+    if metric == TOLD_RATE:
+        return rates.written(value, str(cell.facts.get("rate_unit", "")))
+    return f"{value:.4g}" if metric.endswith("_per_s") else f"{1000 * value:.4g}"
+
+
+def facts(run: Run) -> Iterator[Section]:
+    """Yield what is known of a run's machine, a section a group."""
+    groups: dict[str, list[list[str]]] = defaultdict(list)
+    for fact in machine.facts(run):
+        groups[fact.group].append([fact.key, fact.value])
+    columns = [Column("fact", left=True), Column("value", left=True)]
+    for group, rows in groups.items():
+        yield Section(f"{group[0].upper()}{group[1:]}", [Table(columns, rows)], folded=group not in OPEN)
+    if not groups:
+        yield Section("", [Line("The file says nothing of its machine.")])
+
+
+def differences(runs: Sequence[Run]) -> Iterator[Section]:
+    """Yield in what several runs differ: changed keys alone."""
+    rows = [
+        [one.group, one.key, *("not recorded" if value is None else value for value in one.values)] for one in machine.differences(runs)
+    ]
+    columns = [Column(name, left=True) for name in ("group", "key", *(run.run_id for run in runs))]
+    parts = [Table(columns, rows)] if rows else [Line("In nothing that the files tell.")]
+    yield Section("How the runs differ", parts)
