@@ -5,19 +5,16 @@ Each saved run and each folder of DLIO's results is a study of its own, and all 
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, command, grouped
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, command, grouped, together
 from analysis.files import reason_of
-from analysis.load import find, load
-from analysis.plain import one_line
-from analysis.terms import AGAIN, STOCK, Refused, Unreadable
+from analysis.load import load_each
+from analysis.terms import AGAIN, STOCK, Refused
 from analysis.wording import counted, digits, probability, size
 
 from .dlio_folder import SUMMARY, folders_under, runs_of
@@ -30,7 +27,7 @@ from .words import LABELS, answers, basis, change_text, findings, of_factors, re
 if TYPE_CHECKING:
     from analysis.stats.estimate import Estimate
 
-NO_RUN = "no saved run (*.json)"  # as `find` says it
+MOST_LOST = 3  # cells left out that are written out
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
 SECOND = {
     STEADY: "AU steady %",
@@ -64,47 +61,38 @@ LEGEND = (
 
 
 def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
-    """Read and analyse what was named; `plot` is a folder for pictures.
+    """Read and analyse what was named; `plot` is a folder for pictures. Folders of DLIO that only generated data are passed over.
 
     Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
     """
-    dlio = [name for name in names if _is_dlio(Path(name))]
     refused: list[str] = []
-    studies = [one for path in _files([name for name in names if name not in dlio]) if (one := _saved(path, refused))]
-    studies += [one for name in dlio if (one := _dlio(Path(name), refused))]
+    studies: list[IoStudy] = []
+    dlio = [name for name in names if _is_dlio(Path(name))]
+    for run in load_each([name for name in names if name not in dlio], refused):
+        left_out: list[str] = []
+        judged = judged_of(run, left_out)
+        if judged:
+            studies.append(study(run.origin, judged, left_out))
+        else:
+            refused += left_out or [f"{run.origin}: no cell of it reports what its input did; bench_io_patterns saves such."]
+    for name in dlio:
+        judged = [judge(run) for run in runs_of(Path(name), refused) if run.kind != "generation"]
+        studies += [study(name, judged)] if judged else []
     if not studies:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
-    parts = [(Path(one.origin).stem, answer(one)) for one in studies]
+    parts = [answer(one) for one in studies]
+    if len(parts) > 1:
+        parts = [replace(part, title=f"{Path(one.origin).stem}: {part.title}") for part, one in zip(parts, studies, strict=True)]
     drawn = {} if plot is None else pictures([cell for one in studies for cell in one.cells], plot)
-    whole = parts[0][1] if len(parts) == 1 else _together(parts)
+    whole = together(parts)
     extra = [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
     return replace(
         whole,
         sections=[*whole.sections, *extra],
         next=() if plot is not None else whole.next,
-        data={"saved": [part.data for _, part in parts], "pictures": drawn},
+        data={"saved": [part.data for part in parts], "pictures": drawn},
         refused=list(dict.fromkeys(refused)),
     )
-
-
-def _together(parts: Sequence[tuple[str, Answer]]) -> Answer:
-    return Answer(
-        f"{len(parts)} sources",
-        [replace(line, text=f"{name}: {line.text}") for name, part in parts for line in (Line(part.title, "•", "strong"), *part.findings)],
-        [replace(section, title=f"{name}: {section.title}") for name, part in parts for section in part.sections],
-        [f"{name}: {text}" for name, part in parts for text in part.warnings],
-        LEGEND,
-    )
-
-
-def _files(names: Sequence[str]) -> list[Path]:
-    """Find saved runs. Raises: Refused; of a folder, with the reason that it holds no results of DLIO either."""
-    try:
-        return find(names)
-    except Refused as error:
-        if NO_RUN not in str(error):
-            raise
-        raise Refused(f"{str(error).rstrip('.')}, and no result folder of DLIO ({SUMMARY}) in it or under it.") from None
 
 
 def _is_dlio(path: Path) -> bool:
@@ -113,25 +101,6 @@ def _is_dlio(path: Path) -> bool:
         return path.is_dir() and (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
     except (OSError, ValueError) as error:
         raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
-
-
-def _dlio(path: Path, refused: list[str]) -> IoStudy | None:
-    """Read result folders of DLIO; those that only generated data are passed over."""
-    judged = [judge(run) for run in runs_of(path, refused) if run.kind != "generation"]
-    return study(str(path), judged) if judged else None
-
-
-def _saved(path: Path, refused: list[str]) -> IoStudy | None:
-    left_out: list[str] = []
-    try:
-        judged = judged_of(load(path), left_out)
-    except Unreadable as error:
-        refused.append(one_line(error))
-        return None
-    if not judged:
-        refused.extend(left_out or [f"{path}: no cell of it reports what its input did; bench_io_patterns saves such."])
-        return None
-    return study(str(path), judged, left_out)
 
 
 def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
@@ -168,55 +137,41 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
 
 
 def left_out(study: IoStudy) -> list[str]:
-    """Name cells that could not be used; of those that differ in their numbers alone the reason is given once."""
-    alike: dict[str, list[str]] = defaultdict(list)
-    for line in dict.fromkeys(study.refused):
-        cell = line.removeprefix(f"{study.origin}: ")
-        alike[re.sub(r"\d+(\.\d+)?", "#", cell.partition(" ")[2])].append(cell)
-    more = " {} more for the same reason, with other figures (named in --json)."
-    return [f"left out: {cells[0]}{more.format(len(cells) - 1) if len(cells) > 1 else ''}" for cells in alike.values()]
-
-
-class Marks:
-    """Letters in a table, each with its sentence below it, given once."""
-
-    def __init__(self) -> None:
-        self.letters: dict[str, str] = {}
-
-    def __call__(self, sentence: str) -> Word:
-        return Word(f"({self.letters.setdefault(sentence, chr(ord('a') + len(self.letters)))})", "quiet")
+    """Name the first cells that could not be used, and how many more there are."""
+    cells = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
+    more = [f"left out: {len(cells) - MOST_LOST} more (named in --json)."] if len(cells) > MOST_LOST else []
+    return [*(f"left out: {cell}" for cell in cells[:MOST_LOST]), *more]
 
 
 def _runs(study: IoStudy, *, brief: bool) -> Section:
-    """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
-    marks = Marks()
-    tables = []
+    """Means over blocks with their intervals; where there is no figure, the reason is below."""
+    tables, missing = [], []
     untouched = [one for one in study.configurations if one.tweakset == STOCK]
     for heads in (FIRST,) if brief else (FIRST, SECOND):
         columns = [Column("configuration", left=True), Column("n", "blocks")]
-        columns += [Column(head, name, _writer(name, marks)) for name, head in heads.items()]
+        columns += [Column(head, name, _writer(name)) for name, head in heads.items()]
         columns += [Column("limited by", left=True)] if heads is FIRST else []
         rows: list[list[object]] = []
         for one in untouched:
             means = [one.responses[name] for name in heads]
-            figures = [mean if mean.value is not None else marks(mean.missing or "") for mean in means]
+            figures = [mean if mean.value is not None else Word("–", "quiet") for mean in means]
+            missing += [(one.name, f"no {' '.join(heads[name].split())}: {why}.") for name in heads if (why := one.responses[name].missing)]
             blocks = max(mean.n for mean in one.responses.values())
             rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
         tables.append(Table(columns, rows))
-    lines = [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in marks.letters.items()]
+    lines = bullets(grouped(missing, len(untouched)), "–", "quiet")
     lines += [Line(line, tone="open" if doubt else "quiet") for line, doubt in basis(study)]
     notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
     lines += [Line(f"{line}.", tone="quiet") for line in notes if line]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 
-def _writer(name: str, marks: Marks) -> Callable[[Estimate], str]:
+def _writer(name: str) -> Callable[[Estimate], str]:
     scale = {"percent": 1.0, "share": 100.0}.get(name.rpartition("_")[2])
 
     def write(mean: Estimate) -> str:
         value, *ends = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
-        interval = f" [{', '.join(ends)}]" if ends else ""
-        return f"{value}{interval}{f' {marks(mean.missing).text}' if mean.missing else ''}"
+        return f"{value} [{', '.join(ends)}]" if ends else value
 
     return write
 

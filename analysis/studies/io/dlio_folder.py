@@ -24,7 +24,7 @@ from analysis.formats.fields import Fields
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, IoRun
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, IoRun
 
 SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
@@ -38,7 +38,6 @@ STEPS = re.compile(r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1
 COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\}?\)")
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
-MOST_IN_NAME = 2
 IGNORED_SIZE_BYTES = 10240  # what DLIO writes as a checkpoint where no size reaches it
 OLD_NAMES = {
     "record_length": "record_length_bytes",
@@ -59,7 +58,6 @@ DEFAULTS: Mapping[str, object] = {
     "sample_shuffle": "off",
     "epochs": 1,
     "computation_time": 0.0,
-    "au": EXPECTED_AU,
     "exclude_start_steps": EXCLUDED_START_STEPS,
     "exclude_end_steps": EXCLUDED_END_STEPS,
 }
@@ -116,14 +114,14 @@ def run_of(folder: Path) -> IoRun:
     metric = summary.optional_mapping("metric")
     reported = {**metric, "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")} if summary.value else {}
     params = config.params
-    given = params.get("computation_time")
-    computation_s = given.get("mean") if isinstance(given, Mapping) else given
+    computation = params.get("computation_time")
+    computation_s = computation.get("mean") if isinstance(computation, Mapping) else computation
     start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
     if config.known and not config.old:  # 2.0.0 knows no other way
         start_steps, end_steps = (config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end"))
     return IoRun(
         origin=str(folder),
-        id=_name(folder, config, processes),
+        id=_name(folder, processes),
         model=config.workload or str(params.get("model") or _model_above(folder)),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
@@ -298,15 +296,12 @@ def _prefetch_factor(config: Config) -> int | None:
     return math.ceil(size / threads) if size and threads else PREFETCH_FACTOR
 
 
-def _name(folder: Path, config: Config, processes: int) -> str:
-    """Call a run as the study did that kept it in a folder of its own; otherwise by what distinguishes it."""
-    above = folder.resolve().parent.name
-    if not STAMPED.fullmatch(folder.name):
-        return folder.resolve().name
-    if re.match(rf"{processes}(_|$)", above):
-        return above
-    asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.overrides.items() if not key.startswith(NO_FACTORS)]
-    return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME and config.known else f"{above}/{folder.name}"
+def _name(folder: Path, processes: int) -> str:
+    """Call a run as the study did that kept it in a folder of its own: `4_read_threads_8/<stamp>` is that."""
+    place = folder.resolve()
+    if not STAMPED.fullmatch(place.name):
+        return place.name
+    return place.parent.name if re.match(rf"{processes}(_|$)", place.parent.name) else f"{place.parent.name}/{place.name}"
 
 
 def _model_above(folder: Path) -> str:

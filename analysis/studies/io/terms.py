@@ -11,8 +11,8 @@ from typing import Literal
 
 MIB = 2.0**20  # DLIO's "MB"
 GIB = 2.0**30  # and its "GB"
-# DLIO's own figures, wherever it does not say otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`, `metric.au`).
-EXCLUDED_START_STEPS, EXCLUDED_END_STEPS, EXPECTED_AU = 1, 0, 0.90
+# DLIO's own figures, wherever it does not say otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`).
+EXCLUDED_START_STEPS, EXCLUDED_END_STEPS = 1, 0
 PREFETCH_FACTOR = 2  # batches a reader fetches ahead: the DataLoader's own default
 
 
