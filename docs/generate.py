@@ -498,7 +498,7 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     from tests import made_designs as designs
     from tests.analysis.plots import test_experiments as jobs
     from tests.analysis.plots import test_io_pictures as io
-    from tests.analysis.plots import test_switching as switching
+    from tests.analysis.plots import test_alternation as switching
     from tests.made_io import saved_io
 
     gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}

@@ -155,8 +155,7 @@ class Order:
     def ground(self, axes: Axes, *, last: bool) -> None:
         """Scale the axis, write its ticks where it is the `last` of the run, and show which cells were disturbed."""
         axes.set_xlim(-1, len(self.place))
-        ticks(axes, "x", self.ticks, self.ticks)
-        axes.tick_params(axis="x", labelbottom=last)
+        ticks(axes, "x", self.ticks if last else (), self.ticks)
         axes.set_xlabel(self.label if last else "")
         for at in self.disturbed:
             axes.axvspan(at - 0.5, at + 0.5, color=WRONG, alpha=0.13, linewidth=0, zorder=0.2)
@@ -356,7 +355,7 @@ def _strips(
         walls = [np.asarray(cell.wall_s) for cell in cells]
         long = max(map(len, walls)) > LONG
         at = np.concatenate([np.arange(1, len(wall) + 1) for wall in walls])
-        look: Style = {"markersize": 1.2, "alpha": 0.35} if long else {"markersize": 3, "alpha": 0.5}
+        look: Style = {"zorder": 1.5, **({"markersize": 1.2, "alpha": 0.35} if long else {"markersize": 3, "alpha": 0.5})}
         dots(axes, at, height(np.concatenate(walls), row), looks[arm].color, **look)
         shortest = min(map(len, walls))
         middle = [np.median([wall[:shortest] for wall in walls], axis=0)]
