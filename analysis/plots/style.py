@@ -34,7 +34,7 @@ DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on dense screens and on paper; an
 WIDTH = 7.2  # inches of a sheet
 LAST_ANSWER = 25  # of the order of pictures
 HEADING, HEADED = "heading", 25.0  # what a page says itself, above a picture in it; points that it takes
-TOLD = "told:"  # begins the id of what has a tooltip, which is the rest of the id, a line for each mark
+TOLD = "told:"  # begins the id of what has a tooltip, which is the rest of the id, one for each mark
 # What XML cannot hold, and what would turn the letters around: shown as unknown, as a browser would.
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 PLACE = re.compile(r' (?:d|x|y)="[^"]*"')  # of which hundredths of a point are enough
@@ -164,7 +164,7 @@ def look(place: int) -> Look:
 
 def set_tooltip(artist: Artist, *texts: str) -> None:
     """Give the marks of an artist what they say when they are pointed at: a text for all, or one each."""
-    artist.set_gid(TOLD + "\n".join(text.replace("\n", " ").replace('"', "'") for text in texts))
+    artist.set_gid(TOLD + "\t".join(" ".join(text.split()).replace('"', "'") for text in texts))
 
 
 def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:
@@ -172,8 +172,8 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
     out = StringIO()
     with house_style(), rc_context({"svg.hashsalt": f"deeptweak {name}"}):
         figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    whole = UNSEEN.sub("\ufffd", out.getvalue())
-    whole = PLACE.sub(lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]).replace("\n", ""), NOISE.sub("", whole))
+    whole = UNSEEN.sub("\ufffd", out.getvalue().replace("\n", ""))
+    whole = PLACE.sub(lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), NOISE.sub("", whole))
     start, wide, tall = re.findall(r'(<svg .*?viewBox="0 0 ([\d.]+) ([\d.]+)".*?>)', whole)[0]
     body = whole.partition("</defs>")[2]  # who wrote it and a style stand before it
     first, *groups = body.split(f'<g id="{TOLD}')
@@ -192,7 +192,7 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
 def _with_tooltips(group: str) -> str:
     """Put a tooltip before all marks of a group, or one into each; nothing where some marks lie beyond the sheet."""
     texts, _, rest = group.partition('">')
-    if len(lines := texts.split("\n")) == 1:
+    if len(lines := texts.split("\t")) == 1:
         return f"<g><title>{texts}</title>{rest}"
     marks, end, more = rest.partition("</g>")
     if marks.count("<use ") != len(lines):
