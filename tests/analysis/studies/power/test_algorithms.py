@@ -18,7 +18,7 @@ from analysis.studies.power import parameters
 from analysis.terms import UnknownName
 from control.power import algorithms
 from control.power.algorithms.ladder import BatchDvfs, Morak, Rungs
-from control.power.algorithms.pctodl import Draw, Steps, Thermo, draw_of
+from control.power.algorithms.pctodl import Steps, Thermo, draw_of
 from control.power.catalog import configured
 from control.power.tables import partition_of
 from control.power.terms import Controller, Decision, Infeasible, Partition, Question, Seen, Settings, Unsupported
@@ -81,13 +81,6 @@ def test_thermo_walks_as_the_original_does() -> None:
             assert thermo.next_mhz(mhz, power_w, said["cap"]) == pytest.approx(next_mhz, abs=1e-6)
 
 
-def test_thermo_jumps_to_where_the_model_has_the_cap_and_then_steps_by_its_slope() -> None:
-    """Half way up; 0.8 · 10 W over 0.1 W/MHz down, 15 MHz where 7 W or less are open, and never more than 300."""
-    thermo = Thermo(Draw(210, 2110, 100, 300, 1.0, lambda _: 0.1), Steps())
-    told = ((600, 150), (1160, 210), (1080, 195), (1080, 205), (1080, 240), (1080, 200))
-    assert [thermo.next_mhz(mhz, power_w, 200) for mhz, power_w in told] == [1160, 1080, 1095, 1065, 780, 1080]
-
-
 @cache
 def replay() -> dict[str, dict[str, dict[str, float]]]:
     return dict(golden("replay")) if PCTODL.is_dir() else {}
@@ -142,12 +135,6 @@ def walk(controller: Controller, asked: Question, iterations: int) -> list[tuple
 
 def asked_of(name: str, place: Path) -> Question:
     return question(name, place if name in MODELLED else None)
-
-
-def test_an_algorithm_says_what_it_is() -> None:
-    for algorithm in map(algorithms.load, algorithms.names()):
-        assert algorithm.description
-        assert "\n" not in algorithm.description
 
 
 def settable(decision: Decision) -> None:
@@ -246,16 +233,14 @@ def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
 # --- what they are set to
 
 
-def test_batchdvfs_has_the_ladder_of_the_study() -> None:
+def test_algorithms_are_set_up_as_in_the_study() -> None:
+    """Ladders of batches by network; a network that is not named is set up by default."""
     for network, rungs, top in (("vgg19", 20, 256), ("resnet50", 32, 1024), ("efficientnet_v2_m", 25, 1024), ("mnasnet", 21, 512)):
         ladder = configured("batchdvfs", network)["ladder"]
         assert (len(ladder), ladder[-1]) == (rungs, top)
         assert all(low < high for low, high in pairwise(ladder))
-
-
-def test_a_network_that_is_not_named_is_set_up_by_default() -> None:
-    assert configured("morak", "alexnet")["split_percent"] == [40, 40]
-    assert configured("morak", "densenet201")["split_percent"] == [60, 40]
+    splits = [configured("morak", network)["split_percent"] for network in ("alexnet", "densenet201")]
+    assert splits == [[40, 40], [60, 40]]
 
 
 def test_morak_starts_in_the_middle_and_keeps_the_questions_latency_bound() -> None:

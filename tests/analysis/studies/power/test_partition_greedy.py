@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.power.greedy import LADDER, greedy, greedy_batches, largest_clock
+from control.power.greedy import greedy, greedy_batches
 from control.power.terms import Infeasible
 from tests.analysis.studies.power.toy import GPU, Toy, by_memory, partition
 
@@ -28,28 +28,6 @@ BOTH = by_memory(Toy(9501.0), Toy(5001.0))
 )
 def test_a_share_has_batches_of_0_8_to_6_4_images_a_percent(share: int, network: str, batches: list[int]) -> None:
     assert greedy_batches(share, network) == batches
-
-
-@given(share=st.integers(1, 20).map(lambda one: 5 * one), network=st.sampled_from(["resnet50", "vgg19"]))
-def test_every_share_has_a_batch_of_the_ladder(share: int, network: str) -> None:
-    batches = greedy_batches(share, network)
-    assert batches
-    assert set(batches) <= set(LADDER)
-    assert network != "vgg19" or max(batches) <= 160
-
-
-@given(cap_w=st.floats(60, 260), narrow=st.booleans())
-def test_a_clock_is_the_upper_one_or_within_a_watt_of_the_cap_or_there_is_none(cap_w: float, narrow: bool) -> None:  # noqa: FBT001
-    """On a power that rises steadily; many partitions at once say the same as each by itself."""
-    model = Toy()
-    some = [partition((5.0, 4)), partition((40.0, 64), (40.0, 64)), partition(*[(25.0, 32)] * 4)]
-    found = largest_clock(model, model.anchor(some), cap_w, (500.0, 2100.0), narrow=narrow)
-    alone = [largest_clock(model, model.anchor([one]), cap_w, (500.0, 2100.0), narrow=narrow)[0] for one in some]
-    np.testing.assert_array_equal(found, alone)
-    low_w, high_w, at_w = (model.power_w(model.anchor(some), np.broadcast_to(clock, 3)) for clock in (500.0, 2100.0, found))
-    assert (np.isnan(found) == (low_w > cap_w)).all()
-    within = ~np.isnan(found)
-    assert ((np.abs(at_w - cap_w)[within] <= 1) | ((found == 2100) & (high_w <= cap_w))[within]).all()
 
 
 @given(cap_w=st.floats(110, 330), fast=st.booleans())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -34,14 +34,15 @@ BOTH = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
 CLOCKS = np.array([mhz for mhz in GPU.sm_mhz if mhz <= GPU.anchor_mhz])
 
 
-def tried(models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float) -> float:
-    """The highest throughput within the cap, each partition and clock by itself; -inf where there is none."""
+def tried(models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float, slo_ms: float = np.inf) -> float:
+    """The highest throughput within cap and latency, each partition and clock by itself; -inf where there is none."""
     highest = -np.inf
     for model in models:
         for one in partitions:
             anchor = model.anchor([one])
-            within = model.power_w(anchor, CLOCKS) <= cap_w
             throughput = model.throughput_images_per_s(anchor, CLOCKS)
+            slowest = max(1000 * b * sum(one.shares) / p for p, b in zip(one.shares, one.batches, strict=True))
+            within = (model.power_w(anchor, CLOCKS) <= cap_w) & (slowest / throughput <= slo_ms)
             highest = max(highest, float(throughput[within].max(initial=-np.inf)))
     return highest
 
@@ -51,21 +52,24 @@ def tried(models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float) 
     margin_w=st.sampled_from([0.0, 3.0]),
     guard=st.sampled_from([None, 1.1]),
     falling=st.booleans(),
+    slo_ms=st.none() | st.floats(5, 400),
 )
 def test_the_answer_is_the_best_of_everything_that_stays_below_the_cap(
     cap_w: float,
     margin_w: float,
     guard: float | None,
     falling: bool,  # noqa: FBT001
+    slo_ms: float | None,
 ) -> None:
     """Whichever way the model's power runs with the clock; with a guard band, the power times the band stays below."""
     models = {mhz: replace(one, falling=falling) for mhz, one in BOTH.items()}
-    highest = tried(models.values(), SMALL, (cap_w - margin_w) / (guard or 1.0))
+    highest = tried(models.values(), SMALL, (cap_w - margin_w) / (guard or 1.0), slo_ms or np.inf)
+    asked: dict[str, Any] = {"network": "none", "margin_w": margin_w, "guard": guard, "slo_ms": slo_ms}
     if highest == -np.inf:
         with pytest.raises(Infeasible):
-            best(models, GPU, cap_w, network="none", margin_w=margin_w, guard=guard)
+            best(models, GPU, cap_w, **asked)
         return
-    found = best(models, GPU, cap_w, network="none", margin_w=margin_w, guard=guard)
+    found = best(models, GPU, cap_w, **asked)
     assert (guard or 1.0) * found.power_w + margin_w <= cap_w
     assert found.feasible
     assert found.setting.sm_mhz in CLOCKS

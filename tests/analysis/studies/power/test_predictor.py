@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from analysis.studies.power.prediction import beyond, predict
 from analysis.terms import Refused
 from control.power.models import laws
 from control.power.models.reference import Ensemble, Reference
-from control.power.terms import Anchor, Partition, Setting
+from control.power.terms import Partition, Setting
 from tests.analysis.studies.power import made_cpu
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_reference import ensemble, reference
@@ -108,22 +107,6 @@ def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) ->
     assert sm[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_one_process_has_what_it_has_alone_whatever_the_limit_of_several() -> None:
-    made = reference()
-    low = replace(made.sm_system, slope=0.0, offset=10.0)
-    alone, again = (laws.sm_prior_percent(made.sm_single, system, laws.padded([equal(40, 1, 16)])) for system in (low, made.sm_system))
-    assert alone[0] == again[0] > 10
-
-
-@given(st.floats(1, 300))
-def test_what_a_further_process_adds_has_no_jump_where_its_law_changes(batch: float) -> None:
-    system = reference().mem_system
-    at, above = laws.mem_gain(system, np.array([system.tau, system.tau + 1e-9]))
-    assert at == pytest.approx(above, abs=1e-6)
-    low = system.k1 * batch + system.k2
-    assert batch > system.tau or laws.mem_gain(system, np.array([batch]))[0] == pytest.approx(low)
-
-
 def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
     """Below a fifth of the reference (300 < 0.2·3000), ref·x^(gamma/2) from 0; else from the start upwards. x is ¼ at 645 MHz."""
     curve = reference().throughput
@@ -144,20 +127,6 @@ def test_what_lies_outside_the_fit_or_was_never_measured_is_said(snapshot: Snaps
         beyond(other, Setting(Partition((1.0, 25.0, 25.0), (100000,) * 3), 1.0, 0.0)),
     ]
     assert outside == snapshot
-
-
-def test_clocks_beyond_the_fit_add_static_power_only() -> None:
-    curve = reference().power
-    at, above = laws.power_w(curve, np.array([200.0]), np.array([1950.0, 2100.0]))
-    still = laws.static_w(curve, np.array([1950.0, 2100.0]))
-    assert above - at == pytest.approx(still[1] - still[0])
-
-
-@given(st.floats(250, 1900), st.floats(60, 300))
-def test_the_slope_of_power_is_that_of_its_curve(sm_mhz: float, dynamic_w: float) -> None:
-    curve = reference().power
-    low, high = laws.power_w(curve, np.array(dynamic_w), np.array([sm_mhz - 0.5, sm_mhz + 0.5]))
-    assert laws.power_slope_w_per_mhz(curve, np.array(dynamic_w), np.array(sm_mhz)) == pytest.approx(high - low, rel=1e-3)
 
 
 def test_a_feature_is_cut_to_float32_before_it_is_compared() -> None:
@@ -182,22 +151,6 @@ def test_a_tree_that_leads_outside_itself_is_refused() -> None:
         arrays |= {name: np.array(value) for name, value in change.items()}
         with pytest.raises(ValueError, match=r"tree|sizes"):
             Ensemble(2, 0.0, 0.1, **arrays)
-
-
-def test_rows_of_another_width_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 features"):
-        ensemble(2, [(0, 0.0, 1.0, 2.0)]).predict(np.zeros((3, 4)))
-
-
-def test_no_partition_gives_no_answer() -> None:
-    assert len(reference().anchor([]).throughput_images_per_s) == 0
-
-
-def test_an_anchor_over_clocks_has_a_row_a_partition() -> None:
-    made = reference()
-    anchor = made.anchor([equal(25, 4, 16), equal(25, 1, 16)]).column()
-    assert isinstance(anchor, Anchor)
-    assert made.power_w(anchor, np.array([300.0, 900.0, 1500.0])).shape == (2, 3)
 
 
 def test_what_is_no_setting_is_refused(snapshot: SnapshotAssertion) -> None:

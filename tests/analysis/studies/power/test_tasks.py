@@ -11,7 +11,7 @@ import pytest
 
 from analysis.studies.power import parameters
 from analysis.terms import Refused
-from control.power.catalog import ANY, SHIPPED, Task, platform, platforms
+from control.power.catalog import SHIPPED, platform
 from fixtures.studies.power import tasks as run_side
 from tests.conftest import REFERENCE
 
@@ -19,25 +19,6 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 ONE = "{id: 1, gpu: A100, model: resnet50, dataset: imagenet, cap_w: 150}"
-
-
-def test_the_matrix_has_tasks_1_to_30() -> None:
-    assert [task.id for task in parameters.read_tasks()] == list(range(1, 31))
-
-
-def test_a_fixed_cap_is_a_schedule_of_one() -> None:
-    sixth = parameters.read_tasks()[5]
-    assert sixth == Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0),), torchvision="resnet50")
-
-
-def test_the_last_two_run_on_any_gpu_under_a_cap_that_changes() -> None:
-    *_, down, up = parameters.read_tasks()
-    assert (down.gpu, down.caps) == (ANY, ((0, 200.0), (50, 160.0), (100, 120.0)))
-    assert (up.gpu, up.caps) == (ANY, ((0, 130.0), (50, 180.0), (100, 230.0)))
-
-
-def test_every_task_is_of_a_gpu_that_is_known() -> None:
-    assert {task.gpu for task in parameters.read_tasks()} == {*platforms(), ANY}
 
 
 @pytest.mark.needs("reference")
