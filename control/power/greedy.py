@@ -49,20 +49,18 @@ def rounded_up(cap_w: float) -> str:
     return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
+def figures_of(model: Model, settings: Sequence[Setting]) -> list[list[float]]:
+    """Images/s, power, and utilisation of SMs and memory (percent of time) of each setting, by the model."""
+    anchor = model.anchor([setting.partition for setting in settings])
+    clocks = np.array([setting.sm_mhz for setting in settings], dtype=np.float64)
+    figures = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
+    rows: list[list[float]] = np.stack([*figures, anchor.sm_util_percent, anchor.mem_util_percent], axis=1).tolist()
+    return rows
+
+
 def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, guard: float = 1.0) -> PartitionAnswer:
-    model = models[setting.mem_mhz]
-    anchor = model.anchor([setting.partition])
-    clock = np.array([setting.sm_mhz])
-    return PartitionAnswer(
-        setting=setting,
-        throughput_images_per_s=float(model.throughput_images_per_s(anchor, clock)[0]),
-        power_w=float(model.power_w(anchor, clock)[0]),
-        sm_util_percent=float(anchor.sm_util_percent[0]),
-        mem_util_percent=float(anchor.mem_util_percent[0]),
-        cap_w=cap_w,
-        evaluations=evaluations,
-        guard=guard,
-    )
+    ((images_per_s, power_w, sm_util, mem_util),) = figures_of(models[setting.mem_mhz], [setting])
+    return PartitionAnswer(setting, images_per_s, power_w, sm_util, mem_util, cap_w, evaluations, guard)
 
 
 STEP_PERCENT = 5

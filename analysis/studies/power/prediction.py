@@ -10,8 +10,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from analysis.answer import Answer, Column, Line, Part, Section, Table, command, marked, of_parts, text_table
 from analysis.labels import headline
 from analysis.plain import one_line
@@ -19,6 +17,7 @@ from analysis.terms import Refused, Run
 from analysis.wording import digits
 from control.power import catalog
 from control.power.catalog import platforms
+from control.power.greedy import figures_of
 from control.power.models.own import Spans, spans_of
 from control.power.models.reference import Reference
 from control.power.terms import (
@@ -85,15 +84,12 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
     predictions: dict[int, PowerPrediction] = {}
     for mem_mhz, model in models.items():
         chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
-        anchor = model.anchor([settings[number].partition for number in chosen])
-        clocks = np.array([settings[number].sm_mhz for number in chosen], dtype=np.float64)
-        throughput, power = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
-        rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
-        for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
+        rows = figures_of(model, [settings[number] for number in chosen])
+        names, units = (model.network, model.gpu), (unit_of(model), pace_of(model))
+        for number, (images_per_s, power, sm_util, mem_util) in zip(chosen, rows, strict=True):
             setting = settings[number]
-            names, units = (model.network, model.gpu), (unit_of(model), pace_of(model))
             outside = beyond(model, setting)
-            predictions[number] = PowerPrediction(*names, setting, sm_util, mem_util, images_per_s, watts, outside, *units)
+            predictions[number] = PowerPrediction(*names, setting, sm_util, mem_util, images_per_s, power, outside, *units)
     return [predictions[number] for number in range(len(settings))]
 
 

@@ -6,9 +6,10 @@ anew. Morak lowers the batch, not the clock, when both latency and power are too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 from control.power.catalog import configured
 from control.power.tables import at_most, at_speed, batches_of, clamped, nearest, speed_in, speeds_of
@@ -107,11 +108,16 @@ class LadderController:
         raise NotImplementedError
 
 
-def batchdvfs(question: Question) -> BatchDvfs:
-    """Set up by the network's entry in `data/power/algorithms.yaml`."""
-    entry = configured("batchdvfs", question.model)
+def _set_up(algorithm: str, question: Question) -> tuple[Mapping[str, Any], Rungs]:
+    """The network's entry in `data/power/algorithms.yaml`, and where the controller starts; one process has all of it."""
+    entry = configured(algorithm, question.model)
     ladder = batches_of(entry["ladder"], question.knobs)
-    rungs = Rungs(question.knobs, shares_here([100], question.knobs), ladder, at_most(ladder, entry["start_batch"]))
+    shares = shares_here(entry.get("split_percent", [100]), question.knobs)
+    return entry, Rungs(question.knobs, shares, ladder, at_most(ladder, entry["start_batch"]))
+
+
+def batchdvfs(question: Question) -> BatchDvfs:
+    entry, rungs = _set_up("batchdvfs", question)
     near = NEAR_W if question.cap_unit == "W" else NEAR_OF_CAP * question.cap
     return BatchDvfs(rungs, entry["alpha"], near, question.cap, question.margin)
 
@@ -165,10 +171,8 @@ STEPS = ((0.20, 10), (0.10, 5), (0.05, 2))  # off the cap by more than so much o
 
 
 def morak(question: Question) -> Morak:
-    """Set up by the network's entry in `data/power/algorithms.yaml`; the question's latency bound goes before the entry's."""
-    entry = configured("morak", question.model)
-    ladder = batches_of(entry["ladder"], question.knobs)
-    rungs = Rungs(question.knobs, shares_here(entry["split_percent"], question.knobs), ladder, at_most(ladder, entry["start_batch"]))
+    """The question's latency bound goes before the entry's."""
+    entry, rungs = _set_up("morak", question)
     slo_ms = entry["slo_ms"] if question.slo_ms is None else question.slo_ms
     return Morak(rungs, entry["alpha"], entry["beta"] * slo_ms, question.margin)
 

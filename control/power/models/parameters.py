@@ -90,10 +90,7 @@ def listed(keys: Mapping[Key, object] | list[Key]) -> str:
 
 def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | None:
     """Read a file's JSON; None for what is of another format in a folder."""
-    try:
-        said = json.loads(content, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{file}: is no JSON: {one_line(error)}.") from None
+    said = published.json_of(content, str(file))
     if isinstance(said, dict) and said.get("format") == FORMAT:
         if said.get("version") != VERSION:
             raise Unreadable(f"{file}: version {one_line(said.get('version'), 30)} of its format; {VERSION} can be read.")
@@ -118,7 +115,3 @@ def _reader(said: dict[str, Any], key: Key, file: PurePath) -> Callable[[], Mode
         raise Unreadable(f"{file}: kind {one_line(kind, 30)!r} is none of {', '.join(KINDS)}.")
 
     return partial(model_of, kind, key, said, str(file))
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")

@@ -174,13 +174,22 @@ def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any
 
 
 def _json(content: bytes, file: str) -> dict[str, Any]:
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{file}: is no JSON: {one_line(error)}.") from None
+    said = json_of(content, file)
     if not isinstance(said, dict):
         raise Unreadable(f"{file}: has no parameters, which are named values.")
     return said
+
+
+def json_of(content: bytes, file: str) -> Any:
+    """Read a file's JSON. Raises: Unreadable."""
+    try:
+        return json.loads(content, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{file}: is no JSON: {one_line(error)}.") from None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def _model(read: Callable[[], Stored], key: tuple[str, str, float]) -> Reference:

@@ -82,8 +82,6 @@ class Ensemble:
         Features are cut to float32 before they are compared, as they were when the trees were grown. Trees are added one after the other,
         so that a row's answer is the same to the last bit whichever rows are beside it.
         """
-        if rows.ndim != 2 or rows.shape[1] != self.features:
-            raise ValueError(f"rows of shape {rows.shape} where {self.features} features belong")
         said = np.empty(len(rows))
         for begin in range(0, len(rows), AT_ONCE):
             said[begin : begin + AT_ONCE] = self._predict(rows[begin : begin + AT_ONCE].astype(np.float32))
