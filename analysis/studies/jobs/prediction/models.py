@@ -1,14 +1,14 @@
-"""Models by name. Each learns from a table and predicts points, as models see values (logarithms, where the table says so).
+"""Models by name. Each learns from a table and predicts points, as models see values (logarithms, if the table says so).
 
-Black boxes: ridge regression, boosted trees. White boxes: laws with parameters that mean something, fitted to the same rows. Amdahl's takes
-`replicas` (and `work`), the law of work takes `work`. Where rows have classes, each class has its own law; a class, or what else a law
-needs, that the training rows lack is not predicted (NaN). One needs no model: the mean of the training set, with which everything is
-compared.
+Black boxes: ridge regression, boosted trees. White boxes: laws with parameters that mean something, fitted to the same
+rows. Amdahl's takes `replicas` (and `work`), the law of work takes `work`. If rows have classes, each class has its own
+law; a class, or anything else a law needs, that the training rows lack is not predicted (NaN). The baseline of all is
+the mean of the training set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,8 +18,10 @@ from scipy.optimize import nnls
 from sklearn import config_context
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit
 from threadpoolctl import threadpool_limits
 
+from analysis.plain import one_line
 from analysis.terms import Refused
 from control.scaling import TimedJob, fits, time_s
 
@@ -31,18 +33,18 @@ if TYPE_CHECKING:
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]
-    # Fits a table, whose groups must not be split where the model needs to choose something itself.
-    # Raises Refused, where the table cannot tell what the model needs.
+    # Fits a table; a model that has to choose something itself does not split these groups.
+    # Raises Refused if the table lacks what the model needs.
     Learner = Callable[[FactorTable, Texts], Fitted]
 
 BASELINE = "mean"
 ALPHAS = np.logspace(-4, 4, 17)
-TREES, RATE, DEPTH, LEAF, SHARE, SEED = 100, 0.1, 3, 2, 0.8, 0
+SEED = 0
 
 
 @contextmanager
 def many_small_fits() -> Iterator[None]:
-    """Run on one thread, where sums keep their order, and spare each tree a check of its options."""
+    """Run on one thread, on which sums keep their order, and spare each tree a check of its options."""
     with threadpool_limits(1), config_context(skip_parameter_validation=True, assume_finite=True):
         yield
 
@@ -54,47 +56,47 @@ def mean(table: FactorTable, groups: Texts) -> Fitted:
 
 
 def ridge(table: FactorTable, groups: Texts) -> Fitted:
-    code = tables.learn(table.points)
+    """Ridge regression; the penalty is the one with the smallest error of groups that were left out."""
+    code = tables.Coding(table.points)
     rows, seen = code.coded(table.points), table.seen()
     try:
-        splits = tables.each(tables.folds(groups, tables.INNER))
+        fold = tables.folds(groups, tables.INNER)
     except TooFew:
-        splits = tables.each(np.arange(len(rows)) % tables.INNER)
+        fold = np.arange(len(rows)) % tables.INNER
     off = np.zeros(len(ALPHAS))
-    for training, test in splits:
-        off += ((_ridges(rows[training], seen[training], rows[test]) - seen[test, None]) ** 2).sum(axis=0)
+    each = np.tile(seen[:, None], len(ALPHAS))  # the same target under each penalty
+    for training, test in PredefinedSplit(fold).split():
+        said = Ridge(ALPHAS, solver="svd").fit(rows[training], each[training]).predict(rows[test])
+        off += ((said - each[test]) ** 2).sum(axis=0)
     model = Ridge(float(ALPHAS[np.argmin(off)])).fit(rows, seen)
     return lambda points: np.asarray(model.predict(code.coded(points)))
-
-
-def _ridges(rows: Floats, seen: Floats, points: Floats) -> Floats:
-    """What ridge regression with each of the penalties says of points, shape (points, penalties), by one decomposition for all."""
-    centre, level = rows.mean(axis=0), seen.mean()
-    left, size, right = np.linalg.svd(rows - centre, full_matrices=False)
-    shrunk = size[:, None] / (size[:, None] ** 2 + ALPHAS) * (left.T @ (seen - level))[:, None]
-    return np.asarray((points - centre) @ right.T @ shrunk + level)
 
 
 def trees(table: FactorTable, groups: Texts) -> Fitted:
     """Gradient-boosted regression trees (Friedman 2001): 100 of depth 3, each grown on 80 % of the rows."""
     del groups
-    code = tables.learn(table.points)
+    code = tables.Coding(table.points)
     model = GradientBoostingRegressor(
-        n_estimators=TREES, learning_rate=RATE, max_depth=DEPTH, min_samples_leaf=LEAF, subsample=SHARE, random_state=SEED
+        n_estimators=100, learning_rate=0.1, max_depth=3, min_samples_leaf=2, subsample=0.8, random_state=SEED
     )
     model.fit(code.coded(table.points), table.seen())
     return lambda points: np.asarray(model.predict(code.coded(points)))
 
 
-BLACK: dict[str, Learner] = {"ridge": ridge, "trees": trees}
-
 CLASS, REPLICAS, WORK = "class", "replicas", "work"
 
 
-def white_boxes(table: FactorTable) -> dict[str, Learner]:
-    laws: dict[str, tuple[str, Callable[[FactorTable], Law]]] = {"amdahl": (REPLICAS, amdahl), WORK: (WORK, of_work)}
-    known = set(tables.numbers_of(table.points)) if table.log else set()  # these are laws of times
-    return {name: partial(_by_class, law=law) for name, (needed, law) in laws.items() if needed in known}
+def learners(table: FactorTable, names: Sequence[str] = ()) -> dict[str, Learner]:
+    """Return the named models, or all: the black boxes, and the white ones whose factors the table has. Raises: Refused."""
+    known: dict[str, Learner] = {"ridge": ridge, "trees": trees}
+    if table.log:  # these are laws of times
+        laws = {"amdahl": (REPLICAS, amdahl), WORK: (WORK, of_work)}
+        there = tables.numbers_of(table.points)
+        known |= {name: partial(_by_class, law=law) for name, (factor, law) in laws.items() if factor in there}
+    for name in names:
+        if name not in known:
+            raise Refused(f"{one_line(name)}: is no model of these rows; there are {', '.join(known)}.")
+    return {name: known[name] for name in names or known}
 
 
 def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], Law]) -> Fitted:
@@ -123,10 +125,12 @@ def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], La
 
 
 def amdahl(table: FactorTable) -> Law:
-    fitted = next((fit for fit in fits(_points(table)) if fit.name == "amdahl"), None)
+    rows = zip(*(_column(table.points, name) for name in (REPLICAS, WORK)), table.measured, strict=True)
+    jobs = [TimedJob(int(n), float(work), float(took_s)) for n, work, took_s in rows if n >= 1 and n == int(n) and work > 0]
+    fitted = next((fit for fit in fits(jobs) if fit.name == "amdahl"), None)
     if fitted is None:
         raise Refused("too few numbers of replicas for this law.")
-    return lambda points: time_s(fitted.law, _column(points, WORK, 1.0), _column(points, REPLICAS, 1.0))
+    return lambda points: time_s(fitted.law, _column(points, WORK), _column(points, REPLICAS))
 
 
 def of_work(table: FactorTable) -> Law:
@@ -139,17 +143,12 @@ def of_work(table: FactorTable) -> Law:
     return lambda points: np.asarray(start + cost * points[WORK])
 
 
-def _points(table: FactorTable) -> list[TimedJob]:
-    replicas, work = (_column(table.points, name, 1.0).tolist() for name in (REPLICAS, WORK))
-    rows = zip(replicas, work, table.measured.tolist(), strict=True)
-    return [TimedJob(int(n), size, value) for n, size, value in rows if n >= 1 and n == int(n) and size > 0]
-
-
-def _column(points: Points, name: str, missing: float) -> Floats:
+def _column(points: Points, name: str) -> Floats:
+    """Return the numbers of a factor; 1 where it is missing."""
     known = name in tables.numbers_of(points)
-    return points[name].fillna(missing).to_numpy() if known else np.full(len(points), missing)
+    return points[name].fillna(1.0).to_numpy() if known else np.ones(len(points))
 
 
 def _logs(times: Floats) -> Floats:
-    """Laws tell times, models are compared where they see logarithms; a time that is not above 0 is no prediction."""
+    """Laws give times, models are compared by logarithms; a time that is not above 0 is no prediction."""
     return np.log(np.where(times > 0, times, np.nan))

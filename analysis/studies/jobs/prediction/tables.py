@@ -16,6 +16,7 @@ from scipy.spatial import cKDTree
 
 from analysis.plain import one_line
 from analysis.terms import Refused
+from control.names import first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,7 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Texts = NDArray[np.str_]
 By = Literal["configuration", "run"]
+GROUPS: tuple[By, ...] = ("configuration", "run")
 
 MOST_ROWS = 2000
 MOST_LEVELS = 64  # a name with more is a label of rows rather than a factor
@@ -176,70 +178,52 @@ def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
     return np.asarray(dealt[group])
 
 
-def each(fold: Whole) -> list[tuple[Whole, Whole]]:
-    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in np.unique(fold)]
-
-
 def weights(groups: Texts) -> np.ndarray:
     """Let each group count once, however many rows it has: 1/rows of its group, shape (rows,)."""
     _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / count[group])
 
 
-@dataclass(frozen=True, slots=True)
-class CodedNumber:
-    log: bool
-    centre: float
-    scale: float
-    low: float
-    high: float
-    missing: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Coding:
-    """Learnt from training points alone. A number that is missing stands at the centre, and a column of its own says that it is."""
+    """Numbers standardised, over a wide range by their logarithms, and names with a column a level; learnt from training points alone.
 
-    numbers: Mapping[str, CodedNumber]
-    names: Mapping[str, tuple[str, ...]]
+    A missing number stands at the centre, and a column of its own says so. A level that was never seen has 0 in every
+    column of its factor.
+    """
+
+    def __init__(self, points: pd.DataFrame) -> None:
+        self.numbers = numbers_of(points)
+        self.levels = {name: sorted(points[name].unique()) for name in names_of(points)}
+        values = self._values(points)
+        known = ~np.isnan(values)
+        self.missing = ~known.all(axis=0)
+        self.low, self.high = np.fmin.reduce(values), np.fmax.reduce(values)
+        self.log = (self.low > 0) & (self.high >= WIDE * self.low)
+        seen, share = self._seen(values), known / np.maximum(known.sum(axis=0), 1)
+        self.centre = (np.nan_to_num(seen) * share).sum(axis=0)
+        spread = np.sqrt((np.nan_to_num(seen - self.centre) ** 2 * share).sum(axis=0))
+        self.scale = np.where(spread > ROUNDING * abs(self.centre), spread, 1.0)
+
+    def _values(self, points: pd.DataFrame) -> Floats:
+        return np.reshape([points[name].to_numpy(float) for name in self.numbers], (len(self.numbers), len(points))).T
+
+    def _seen(self, values: Floats) -> Floats:
+        # What is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so.
+        positive = np.where(values <= 0, self.low, values)
+        return np.where(self.log, np.log(np.where(self.log, positive, 1.0)), values)
+
+    def coded_numbers(self, points: pd.DataFrame) -> Floats:
+        """Code the numbers of points, shape (points, columns), each followed by its column for missing ones if it has one."""
+        values = self._values(points)
+        standard = np.nan_to_num((self._seen(values) - self.centre) / self.scale)
+        both = np.stack([standard, np.isnan(values)], axis=2).reshape(len(points), -1)
+        return both[:, np.column_stack([np.ones_like(self.missing), self.missing]).ravel()]
 
     def coded(self, points: pd.DataFrame) -> Floats:
-        """Code points, shape (points, columns); a level that was never seen has 0 in every column of its factor."""
-        coded: list[Floats] = []
-        for name, number in self.numbers.items():
-            value = points[name].to_numpy(float)
-            away = np.isnan(value)
-            if number.log:  # what is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so
-                value = np.log(np.where(value > 0, value, number.low))
-            coded.append(np.where(away, 0.0, (value - number.centre) / number.scale))
-            if number.missing:
-                coded.append(away.astype(float))
-        for name, levels in self.names.items():
-            coded += [np.asarray(points[name] == level, float) for level in levels]
-        return np.column_stack(coded) if coded else np.zeros((len(points), 0))
-
-    def columns(self) -> list[str]:
-        titles = []
-        for name, number in self.numbers.items():
-            titles += [f"log {name}" if number.log else name, *([f"{name} missing"] if number.missing else [])]
-        return titles + [f"{name}={level}" for name, levels in self.names.items() for level in levels]
-
-
-def learn(points: pd.DataFrame) -> Coding:
-    numbers = {name: _number(points[name].to_numpy(float)) for name in numbers_of(points)}
-    return Coding(numbers, {name: tuple(sorted(set(points[name]))) for name in names_of(points)})
-
-
-def _number(column: Floats) -> CodedNumber:
-    known = column[~np.isnan(column)]
-    missing = len(known) < len(column)
-    if not len(known):
-        return CodedNumber(log=False, centre=0.0, scale=1.0, low=np.nan, high=np.nan, missing=missing)
-    low, high = float(known.min()), float(known.max())
-    log = low > 0 and high >= WIDE * low
-    seen = np.log(known) if log else known
-    centre, spread = float(seen.mean()), float(seen.std())
-    return CodedNumber(log, centre, spread if spread > ROUNDING * abs(centre) else 1.0, low, high, missing)
+        """Code points, shape (points, columns)."""
+        columns = ((points[name].to_numpy(object), levels) for name, levels in self.levels.items())
+        names = [column == level for column, levels in columns for level in levels]
+        return np.column_stack([self.coded_numbers(points), *names])
 
 
 def beyond(training: pd.DataFrame, points: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -248,27 +232,26 @@ def beyond(training: pd.DataFrame, points: pd.DataFrame) -> list[tuple[str, ...]
     Outside a number's range, a name that was never met, a factor missing that never was; or within all of these, but by its numbers further
     from every training point than the loneliest of those is from its next.
     """
-    coding = learn(training)
-    numbers = Coding(coding.numbers, {})  # of names each was met, and which go together nobody can be near or far from
-    far = _lonely(numbers.coded(training), numbers.coded(points))
-    result = []
-    for point, alone in zip(points.to_dict("records"), far, strict=True):
-        reasons = [*_outside(coding, {str(name): value for name, value in point.items()})]
-        result.append(tuple(reasons) or (("these numbers together are far from all that were measured",) if alone else ()))
-    return result
+    coding = Coding(training)
+    # Of names each was met, and which go together nobody can be near or far from.
+    lonely = _lonely(coding.coded_numbers(training), coding.coded_numbers(points))
+    reasons = [tuple(_outside(coding, {str(name): value for name, value in point.items()})) for point in points.to_dict("records")]
+    together = ("these numbers together are far from all that were measured",)
+    return [named or (together if alone else ()) for named, alone in zip(reasons, lonely, strict=True)]
 
 
 def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
-    for name, coded in coding.numbers.items():
+    bounds = zip(coding.numbers, coding.low.tolist(), coding.high.tolist(), coding.missing.tolist(), strict=True)
+    for name, low, high, missing in bounds:
         value = float(point[name])
-        if np.isnan(value) and not coded.missing:
+        if np.isnan(value) and not missing:
             yield f"{name} is not given"
-        elif not np.isnan(value) and not coded.low * (1 - ROUNDING) <= value <= coded.high * (1 + ROUNDING):
-            seen = "never given" if np.isnan(coded.low) else f"measured from {coded.low:g} to {coded.high:g}"
+        elif not np.isnan(value) and not low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING):
+            seen = "never given" if np.isnan(low) else f"measured from {low:g} to {high:g}"
             yield f"{name}={value:g} was {seen}"
-    for name, levels in coding.names.items():
+    for name, levels in coding.levels.items():
         if point[name] not in levels:
-            met = ", ".join(one_line(level or "none", 30) for level in levels[:8]) + (" …" if len(levels) > 8 else "")
+            met = first_few([one_line(level or "none", 30) for level in levels], 8)
             level = one_line(point[name], 40)
             yield f"{name}={level} was never measured ({met} were)" if level else f"{name} is not given"
 

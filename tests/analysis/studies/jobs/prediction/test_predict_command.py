@@ -36,9 +36,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "measured.csv": measured,
         "few.csv": as_csv(rows(runs=2)),
         "cold.csv": as_csv([one for one in rows(runs=2) if one.factors["cache"] == "cold"]),
+        "tiny.csv": as_csv([one for one in rows(runs=2) if str(one.factors["batch"]) < "2"]),
         "alike.csv": "n,time_s\n" + "1,1\n" * 3,
         "twin.csv": "".join(f"{line},{'twin' if at == 0 else line.split(',')[0] + 'x'}\n" for at, line in enumerate(twin)),
-        "points.csv": "batch\n8\n16\n",
         "bare.csv": "job,submit_s,start_s,end_s,class\n" + "".join(f"{at},0,0,{at + 1},a\n" for at in range(9)),
         "broken.yaml": "a: [",
         "three.yaml": "classes: 3",
@@ -74,12 +74,11 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
 
 def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     asked = (
-        "cv few.csv --by run",
+        "cv tiny.csv --models ridge",
         "cv alike.csv",
         "cv measured.csv --models forest",
         "cv measured.csv --response tim_s",
         "cv measured.csv --without bach",
-        "show measured.csv",
         "show measured.csv --at batch",
         "show measured.csv --at size=3",
         "show measured.csv --at batch=many",
@@ -99,9 +98,9 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
 
 
 def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    (one,) = data(capsys, "predict cv measured.csv --by run --models ridge")["validations"]
-    assert [model["model"] for model in one["models"]] == ["mean", "ridge"]
-    assert one["models"][0]["difference"] is None
+    _, one = data(capsys, "predict cv measured.csv --models ridge")["validations"]
+    assert [model["model"] for model in one["scored"]] == ["mean", "ridge"]
+    assert one["scored"][0]["difference"] is None
     ridge = one["held_out"]["ridge"]
     assert len(ridge["predicted"]) == len(one["measured"]) == len(one["units"]) == 144
     assert all(low < value < high for low, value, high in zip(ridge["low"], ridge["predicted"], ridge["high"], strict=True))
@@ -112,8 +111,8 @@ def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert inside["value"] == pytest.approx(law(4, "cold"), rel=0.03)
     assert inside["low"] < inside["value"] < inside["high"]
     assert (inside["beyond"], len(beyond["beyond"])) == ([], 2)
-    found = data(capsys, "predict show measured.csv --points points.csv")["predictions"]
-    assert [one["factors"] for one in found] == [{"batch": 8, "cache": "cold"}, {"batch": 16, "cache": "cold"}]
+    (lacking,) = data(capsys, "predict show measured.csv --at batch=8")["predictions"]
+    assert lacking["factors"] == {"batch": 8, "cache": "cold"}
     (few,) = data(capsys, "predict show cold.csv --at batch=4")["predictions"]
     assert (few["low"], few["high"]) == (None, None)
     inside, unknown = data(capsys, "predict show streams.json --model work --at class=short work=1 --at class=huge work=1")["predictions"]

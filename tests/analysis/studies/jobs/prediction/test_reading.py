@@ -97,7 +97,7 @@ def test_a_jobs_own_size_stands_and_not_what_was_asked_of_the_stream(tmp_path: P
     (workload,) = told["deeptweak"]["workloads"].values()
     workload["params"] |= {"work": 99, "replicas": 99}
     path.write_text(json.dumps(told), encoding="utf-8")
-    found, _ = rows_of([str(path)], "service_s")
+    found, _, _ = rows_of([str(path)], "service_s")
     assert {row.factors["replicas"] for row in found} == {1, 2}
     assert max(float(row.factors["work"]) for row in found) < 99
 
@@ -125,7 +125,7 @@ def test_jobs_that_never_ended_and_clocks_that_went_backwards_are_left_out_and_c
     jobs[2]["cpu_s"] = None
     jobs[3]["start_s"] = jobs[3]["submit_s"] - 0.5
     path.write_text(json.dumps(told), encoding="utf-8")
-    found, notes = rows_of([str(path)], "service_s")
+    found, _, notes = rows_of([str(path)], "service_s")
     assert len(found) == 28
     assert "2 of 30" in notes[0]
     assert len(rows_of([str(path)], "cpu_s")[0]) == 28
@@ -139,7 +139,7 @@ def test_results_of_jobs_can_be_predicted(tmp_path: Path) -> None:
     for row in told["benchmarks"][0]["extra_info"]["report"]["job"]:
         row["result"] = {"accuracy": 0.9}
     path.write_text(json.dumps(told), encoding="utf-8")
-    found, _ = rows_of([str(path)], "result.accuracy")
+    found, _, _ = rows_of([str(path)], "result.accuracy")
     assert {row.value for row in found} == {0.9}
 
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from analysis.stats.adjust import holm
-from analysis.studies.jobs.prediction import tables, validation
-from analysis.studies.jobs.prediction.models import ridge
+from analysis.studies.jobs.prediction import validation
+from analysis.studies.jobs.prediction.models import mean, ridge
 from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
 from analysis.studies.jobs.prediction.validation import (
-    Calibrated,
     Difference,
     HeldOut,
     Scored,
-    Truth,
     adjusted,
     calibrated,
     enough,
-    intervals,
     scored,
     validate,
     wilson,
@@ -38,45 +35,48 @@ if TYPE_CHECKING:
 NAN = math.nan
 
 
-def held(*predicted: float) -> HeldOut:
-    nothing = np.full(len(predicted), NAN)
-    return HeldOut("model", np.array(predicted), nothing, nothing)
+def scores(predicted: list[float], mean: list[float], truth: list[float], units: str, *, log: bool) -> Scored:
+    """The score of a model that says so of rows that were left out, group by group."""
+    made = replace(
+        table([Measurement(unit, unit, {"x": float(at)}, 1.0) for at, unit in enumerate(units)], "time_s"),
+        measured=np.array(truth),
+        log=log,
+    )
+    nothing = np.full(len(units), NAN)
+    said, base = (np.log(values) if log else np.array(values) for values in (predicted, mean))
+    return scored(HeldOut("model", said, nothing, nothing), base, made, made.configurations, len(set(units)))
 
 
 def test_errors_count_each_group_once() -> None:
     """Group a has two rows 10 % off each, b one that is 30 % off: MAPE 20 %, not 16.7 %. RMSE √((1 + 9)/2)."""
-    truth = Truth(np.array([10.0, 10.0, 10.0]), np.array([*"aab"]), 3, log=True)
-    found = scored(held(11, 9, 13), np.array([20.0, 20.0, 20.0]), truth)
+    found = scores([11, 9, 13], [20.0] * 3, [10.0] * 3, "aab", log=True)
     assert found.mape == pytest.approx(0.2)
     assert found.rmse == pytest.approx(math.sqrt(5))
     assert found.typical == pytest.approx(math.exp(((math.log(1.1) - math.log(0.9)) / 2 + math.log(1.3)) / 2) - 1)
-    assert found.baseline_mape == pytest.approx(1.0)
+    assert found.mean_typical == pytest.approx(1.0)
 
 
 def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_overlap() -> None:
     """Errors smaller by 1, 2, 3 in three groups dealt into three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
-    truth = Truth(np.array([0.0, 10.0, 10.0]), np.array([*"abc"]), 3, log=False)
-    found = known(scored(held(1, 11, 11), np.array([2.0, 13.0, 14.0]), truth).difference)
+    found = known(scores([1, 11, 11], [2.0, 13.0, 14.0], [0.0, 10.0, 10.0], "abc", log=False).difference)
     half = t_quantile(0.975, 2) * math.sqrt(1 / 3 * (1 + 3 / 2))
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
 
 
 def test_a_model_as_far_off_as_the_mean_is_neither_better_nor_worse() -> None:
-    truth = Truth(np.array([1.0, 2.0, 3.0]), np.array([*"abc"]), 3, log=True)
-    (found,) = adjusted([scored(held(2, 2, 2), np.array([2.0, 2.0, 2.0]), truth)])
-    assert (known(found.difference).value, known(found.difference).p, known(found.difference).verdict) == (1, 1, "not shown")
+    (found,) = adjusted([scores([2, 2, 2], [2.0] * 3, [1.0, 2.0, 3.0], "abc", log=True)])
+    assert (known(found.difference).value, known(found.difference).p, known(found.difference).verdict) == (1, 1, "can't tell")
 
 
 def test_a_measured_0_has_no_error_in_percent() -> None:
-    truth = Truth(np.array([0.0, 1.0, 1.0]), np.array([*"abc"]), 3, log=False)
-    assert scored(held(1, 1, 1), np.ones(3), truth).mape is None
+    assert scores([1, 1, 1], [1.0] * 3, [0.0, 1.0, 1.0], "abc", log=False).mape is None
 
 
 def test_what_a_model_cannot_predict_is_not_held_against_it_nor_against_the_mean() -> None:
-    truth = Truth(np.array([1.0, 1.0, 1.0, 1.0]), np.array([*"abcd"]), 4, log=True)
-    found = scored(held(1, NAN, 1, 1), np.array([2.0, 100.0, 2.0, 2.0]), truth)
-    assert (found.groups, found.rows, found.baseline_mape) == (3, 3, 1.0)
-    assert scored(held(NAN, NAN, NAN, NAN), np.ones(4), truth).why
+    found = scores([1, NAN, 1, 1], [2.0, 100.0, 2.0, 2.0], [1.0] * 4, "abcd", log=True)
+    assert (found.groups, found.rows) == (3, 3)
+    assert found.mean_typical == pytest.approx(1.0)
+    assert scores([NAN] * 4, [1.0] * 4, [1.0] * 4, "abcd", log=True).why
 
 
 def test_p_values_are_adjusted_for_the_number_of_models() -> None:
@@ -125,11 +125,11 @@ def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> No
     with pytest.raises(TooFew, match="time_s by run: 4"):
         validate(made_table(runs=4), "run")
     ridge = validate(made_table(runs=6), "run", ["ridge"]).scored[1]
-    assert (ridge.coverage, "90 %" in ridge.why) == (None, True)
+    assert (ridge.covered, "90 %" in ridge.why) == (None, True)
 
 
 @pytest.mark.parametrize(
-    ("p", "verdict"), [(0.01, "better"), (0.049, "better"), (0.051, "not shown"), (0.5, "not shown"), (0.96, "not shown")]
+    ("p", "verdict"), [(0.01, "better"), (0.049, "better"), (0.051, "can't tell"), (0.5, "can't tell"), (0.96, "can't tell")]
 )
 def test_a_difference_is_shown_below_five_percent_and_nowhere_else(p: float, verdict: str) -> None:
     (one,) = adjusted([Scored("line", 9, 9, difference=Difference(0.1, -0.1, 0.3, p, "better"))])
@@ -141,25 +141,27 @@ def test_of_three_models_each_is_adjusted() -> None:
     """Holm: 3 · .02 = .06 is not shown, nor are those after it; without a difference there is nothing to adjust."""
     scored = [Scored("none", 2, 2), *(Scored("model", 9, 9, difference=Difference(0.1, 0.0, 0.3, p, "worse")) for p in (0.02, 0.03, 0.5))]
     found = [one.difference and (one.difference.p, one.difference.verdict) for one in adjusted(scored)]
-    assert found == [None, (pytest.approx(0.06), "not shown"), (pytest.approx(0.06), "not shown"), (0.5, "not shown")]
+    assert found == [None, (pytest.approx(0.06), "can't tell"), (pytest.approx(0.06), "can't tell"), (0.5, "can't tell")]
 
 
-ONE = pd.DataFrame(index=[0])
-
-
-def errors(off: list[float], groups: list[str]) -> Calibrated:
-    named = np.array(groups)
-    return Calibrated(
-        [lambda points: np.zeros(len(points))], np.zeros(len(off), dtype=np.int64), np.array(off), tables.weights(named), len(set(groups))
+def intervals_of(off: list[float], groups: list[str], level: float, says: float = 0.0) -> tuple[float, float]:
+    """The interval of one point by a model that always says the same and was so much off in rows of these groups."""
+    made = replace(
+        table([Measurement(group, "r", {"x": float(at)}, 1.0) for at, group in enumerate(groups)], "x"),
+        measured=says + np.array(off),
+        log=False,
     )
+    low, high = calibrated(made, "configuration", lambda *_: lambda points: np.full(len(points), says))(made.points[:1], level)
+    return low.item(), high.item()
 
 
 def test_the_interval_of_nine_groups_at_90_percent_is_their_largest_error() -> None:
     """0.9 · (9 + 1) = 9 of 9 groups: the ninth. At 80 % it is the eighth, at 95 % it would be the one that never came."""
-    found = errors([*map(float, range(1, 10))], [*"abcdefghi"])
-    assert [one.item() for one in intervals(found, ONE, 0.9)] == [-9, 9]
-    assert [one.item() for one in intervals(found, ONE, 0.8)] == [-8, 8]
-    assert [one.item() for one in intervals(found, ONE, 0.95)] == [-np.inf, np.inf]
+    off, groups = [*map(float, range(1, 10))], [*"abcdefghi"]
+    assert intervals_of(off, groups, 0.9) == (-9, 9)
+    assert intervals_of(off, groups, 0.8) == (-8, 8)
+    assert intervals_of(off, groups, 0.95) == (-np.inf, np.inf)
+    assert intervals_of(off, groups, 0.9, says=100.0) == (91, 109)
 
 
 @pytest.mark.parametrize(
@@ -171,20 +173,16 @@ def test_how_many_groups_an_interval_takes(groups: int, level: float, finite: bo
 
 def test_a_group_counts_once_however_many_rows_it_has() -> None:
     """A hundred rows off by 1 are one group; four groups off by 5 outweigh it: 0.5 · (5 + 1) = 3 groups are reached among these."""
-    assert intervals(errors([1.0] * 100 + [5.0] * 4, ["a"] * 100 + [*"bcde"]), ONE, 0.5)[1] == 5
+    assert intervals_of([1.0] * 100 + [5.0] * 4, ["a"] * 100 + [*"bcde"], 0.5)[1] == 5
 
 
 def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
-    """CV+: a model that says 10 left out a row and was off by 1, one that says 0 was off by 2: upper ends 11 and 2."""
-    found = Calibrated(
-        [lambda points: np.full(len(points), 10.0), lambda points: np.zeros(len(points))],
-        np.array([0, 1]),
-        np.array([1.0, 2.0]),
-        np.ones(2),
-        2,
-    )
-    low, high = intervals(found, ONE, 0.6)  # 0.6 · 3 = 1.8: both
-    assert (low.item(), high.item()) == (-2, 11)
+    """CV+: what is fitted to the values 1 to 5 but one says their mean, and is off by how far that one lies from it."""
+    made = replace(table([Measurement(group, "r", {"x": 1.0 + at}, 1.0) for at, group in enumerate("abcde")], "x"), log=False)
+    made = replace(made, measured=np.arange(1.0, 6.0))
+    ends = [(15 - value) / 4 + abs((15 - value) / 4 - value) for value in range(1, 6)]
+    _, high = calibrated(made, "configuration", mean)(made.points[:1], 0.5)  # 0.5 · 6: the third
+    assert high.item() == pytest.approx(sorted(ends)[2])
 
 
 def test_errors_are_those_of_groups_left_out() -> None:
@@ -196,10 +194,11 @@ def test_errors_are_those_of_groups_left_out() -> None:
         means = table.points.assign(mean=table.seen()).groupby(factors, as_index=False).mean()
         return lambda points: points.merge(means, how="left", on=factors)["mean"].to_numpy()
 
-    assert len(calibrated(made_table(), "configuration", same).off) == 0
-    by_run = calibrated(made_table(), "run", same)
-    assert (len(by_run.off), by_run.groups) == (72, 6)
-    assert by_run.off.min() > 0
+    made = made_table()
+    _, never = calibrated(made, "configuration", same)(made.points, 0.5)
+    low, high = calibrated(made, "run", same)(made.points, 0.5)
+    assert np.isinf(never).all()
+    assert (low < high).all()
 
 
 def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
@@ -216,7 +215,7 @@ def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
             ]
         both = table(told, "time_s")
         training, test = both.take(np.arange(120)), both.take(np.arange(120, 123))
-        low, high = intervals(calibrated(training, "configuration", ridge), test.points, 0.9)
+        low, high = calibrated(training, "configuration", ridge)(test.points, 0.9)
         covered.append(np.mean((low <= test.seen()) & (test.seen() <= high)))
     assert 0.85 <= np.mean(covered) <= 0.99
 
@@ -224,8 +223,7 @@ def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
 def test_coverage_is_measured_on_groups_left_out() -> None:
     found = validate(made_table(runs=12, noise=0.1), "run", ["ridge"])
     _, ridge_ = found.scored
-    assert ridge_.coverage is not None
-    assert ridge_.coverage.nominal == validation.LEVEL
-    assert ridge_.coverage.share > 0.8
-    assert ridge_.coverage.low < ridge_.coverage.share <= ridge_.coverage.high
-    assert 1.2 < ridge_.coverage.width < 3
+    assert found.level == validation.LEVEL
+    assert known(ridge_.covered).value > 0.8
+    assert known(known(ridge_.covered).low) < known(ridge_.covered).value <= known(known(ridge_.covered).high)
+    assert 1.2 < known(ridge_.width) < 3
