@@ -195,13 +195,13 @@ class Coding:
         self.numbers = numbers_of(points)
         self.levels = {name: sorted(points[name].unique()) for name in names_of(points)}
         values = self._values(points)
-        known = ~np.isnan(values)
-        self.missing = ~known.all(axis=0)
-        self.low, self.high = np.fmin.reduce(values), np.fmax.reduce(values)
+        self.missing = np.asarray(np.isnan(values).any(axis=0))
+        self.low: Floats = np.fmin.reduce(values)
+        self.high: Floats = np.fmax.reduce(values)
         self.log = (self.low > 0) & (self.high >= WIDE * self.low)
-        seen, share = self._seen(values), known / np.maximum(known.sum(axis=0), 1)
-        self.centre = (np.nan_to_num(seen) * share).sum(axis=0)
-        spread = np.sqrt((np.nan_to_num(seen - self.centre) ** 2 * share).sum(axis=0))
+        known = [column[~np.isnan(column)] for column in self._seen(values).T]
+        self.centre = np.array([column.mean() if len(column) else 0.0 for column in known])
+        spread = np.array([column.std() if len(column) else 0.0 for column in known])
         self.scale = np.where(spread > ROUNDING * abs(self.centre), spread, 1.0)
 
     def _values(self, points: pd.DataFrame) -> Floats:
