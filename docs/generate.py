@@ -9,11 +9,13 @@ import argparse
 import json as jsonlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin, is_typeddict
+
+from _pytest.config.argparsing import Parser
 
 from analysis.__main__ import COMMANDS, GROUPS, Command
 from analysis.render import add_options as add_render_options
@@ -31,8 +33,6 @@ from fixtures.tweaks import available, lint, room
 from fixtures.tweaks.manifest import notes, parse, text_of
 
 if TYPE_CHECKING:
-    import pytest
-
     from analysis.plots.scene import Scene
 
 
@@ -126,59 +126,16 @@ def options() -> Iterator[str]:
     """The options of `pytest benchmarks/…`, a table a group."""
     yield "# Options of `pytest benchmarks/…`"
     yield "Options of a study are refused where its file is not named; those of a target and of a design where that is not chosen."
-    parser = Parser()
+    parser = Parser(_ispytest=True)
     benches = [str(path) for path in sorted((ROOT / "benchmarks").glob("bench_*.py"))]
     chosen = [f"--target={name}" for name in targets.names()] + [f"--design={name}" for name in designs.names()]
-    add_options(cast("pytest.Parser", parser), [*benches, *chosen], ROOT)
-    for group in parser.groups.values():
-        if shown := [(written(one.names(), one.how), told(one.how)) for one in group.options if one.how.get("help") != argparse.SUPPRESS]:
-            yield f"## {group.name}"
-            yield table(("option", ""), shown)
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option as pytest's parser keeps it, as far as `fixtures.options` asks."""
-
-    opts: tuple[str, ...]
-    how: Mapping[str, Any]
-
-    def names(self) -> tuple[str, ...]:
-        """As they are typed."""
-        return self.opts
-
-    @property
-    def dest(self) -> str:
-        """Its name in the parsed command line."""
-        return str(self.how.get("dest") or self.opts[0].strip("-").replace("-", "_"))
-
-    @property
-    def default(self) -> object:
-        """What it is where it is not given."""
-        return self.how.get("default", False if self.how.get("action") == "store_true" else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group of options."""
-
-    name: str
-    options: list[Option] = field(default_factory=list)
-
-    def addoption(self, *opts: str, **how: object) -> None:
-        """As pytest's."""
-        self.options.append(Option(opts, how))
-
-
-@dataclass(frozen=True, slots=True)
-class Parser:
-    """Remembers what is added; pytest's own keeps its groups' descriptions to itself."""
-
-    groups: dict[str, Group] = field(default_factory=dict)
-
-    def getgroup(self, name: str, description: str = "") -> Group:
-        """As pytest's."""
-        return self.groups.setdefault(name, Group("All studies" if name == "deeptweak" else description.partition("\n")[0]))
+    add_options(parser, [*benches, *chosen], ROOT)
+    for group in parser._groups:
+        actions = [vars(action) for action in group._arggroup._group_actions if action.help != argparse.SUPPRESS]
+        if actions:
+            title = "All studies" if group.name == "deeptweak" else (group._arggroup.title or "").partition("\n")[0]
+            yield f"## {title}"
+            yield table(("option", ""), ((written(one["option_strings"], one), told(one)) for one in actions))
 
 
 def commands() -> Iterator[str]:
@@ -496,9 +453,9 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     from analysis.load import from_json
     from analysis.plots.scene import scene_of
     from tests import made_designs as designs
+    from tests.analysis.plots import test_alternation as switching
     from tests.analysis.plots import test_experiments as jobs
     from tests.analysis.plots import test_io_pictures as io
-    from tests.analysis.plots import test_alternation as switching
     from tests.made_io import saved_io
 
     gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}
