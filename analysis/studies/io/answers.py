@@ -264,7 +264,7 @@ def record_of(study: IoStudy) -> dict[str, Any]:
                 "name": one.name,
                 "tweakset": one.tweakset,
                 "runs": [run.id for run in one.runs],
-                "responses": {name: asdict(mean) for name, mean in one.responses.items()},
+                "responses": one.responses,
             }
             for one in study.configurations
         ],

@@ -13,14 +13,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING
+from itertools import combinations, product
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analysis.stats.adjust import holm
+from analysis.stats.effect import ROUNDING
 from analysis.stats.estimate import Change, Mean, change_of, contrast, mean_of
-from analysis.stats.linear import Cells, FactorModel, VariationSource, why_lost
+from analysis.stats.linear import base_columns, coded_levels, fit, independent, rss
 from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import counted
 from control.t_test import ALPHA
@@ -28,6 +29,8 @@ from control.t_test import ALPHA
 from .design import Varied, level_name, on_scale, scale_of, without_loners
 
 if TYPE_CHECKING:
+    from analysis.stats.linear import Floats
+
     from .figures import Judged
 
 FEWEST_BLOCKS, COMFORTABLE_BLOCKS = 3, 5
@@ -92,7 +95,7 @@ class Analysis:
     response: str
     layout: Layout
     findings: tuple[IoEffect, ...] = ()
-    variation: tuple[VariationSource, ...] = ()
+    variation: tuple[Variation, ...] = ()
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
@@ -206,22 +209,80 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
             f"measured in {counted(blocks, 'block')}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
         )
         return replace(empty, refusal=refusal)
-    keys = [point for _, point in layout.cells]
     try:
-        # How the response varies with its factors: a description, which pools all combinations as if they scattered alike.
-        own = Cells.of(np.array([*layout.cells.values()]), [str(block) for block, _ in layout.cells], keys, len(layout.planned), response)
-        model = FactorModel.of(own, layout.levels)
-        variation, means = model.sources(), [(mean.factor, mean.level, mean.mean[0]) for mean in model.means()]
+        variation, means, notes = _described(layout)
     except NotComparable as reason:
         return replace(empty, refusal=str(reason))
     tested, gone = _test_steps(layout, variation)
-    notes = (*gone, *_notes(layout, model, blocks))
+    notes = [*gone, *_notes(layout, blocks), *notes]
     if not tested:
-        return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=notes)
-    return replace(empty, variation=tuple(variation), findings=_effects(layout, variation, means, tested), notes=notes)
+        return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=tuple(notes))
+    return replace(empty, variation=tuple(variation), findings=_effects(layout, variation, means, tested), notes=tuple(notes))
 
 
-def _test_steps(layout: Layout, variation: Sequence[VariationSource]) -> tuple[dict[Point, list[EffectStep]], list[str]]:
+class Variation(NamedTuple):
+    """A row of the table of how a response varies: what its sum of squares is, and its share of the total."""
+
+    name: str
+    df: int
+    ss: float
+    share: float
+    factors: Point = ()
+
+
+def _described(layout: Layout) -> tuple[list[Variation], dict[Point, dict[str, float]], list[str]]:
+    """Describe how a response varies with its factors, pooling all combinations as if they scattered alike.
+
+    Sums of squares are of Type II: each term adjusted for all that do not contain it. The error is what a combination scatters by from
+    block to block. Means at levels are by least squares, adjusted for blocks and what was lost.
+
+    Returns: the table, means by factor and level on the scale of `layout`, and notes.
+    Raises: NotComparable, where there is nothing to describe, or the levels cannot be told apart.
+    """
+    y, keys = np.array([*layout.cells.values()]), [point for _, point in layout.cells]
+    base, levels = base_columns([block for block, _ in layout.cells]), layout.levels
+    total = float(np.square(y - y.mean()).sum())
+    if len(set(keys)) < 2:
+        raise NotComparable(f"cells of {len(set(keys))} of {len(layout.planned)} points were measured: nothing to set against each other.")
+    error, error_df = rss([base, coded_levels(keys)], y)
+    scatter = error / error_df if error_df else total
+    if min(total, scatter) <= ROUNDING**2 * max(1.0, float(np.square(y).max())):
+        raise NotComparable(f"all {len(y)} values of {layout.response} are the same: these are no measurements.")
+    labels = dict(zip(levels, zip(*keys, strict=True), strict=True))
+    terms: dict[Point, Floats] = {(name,): coded_levels(labels[name], own) for name, own in levels.items() if len(own) > 1}
+    terms |= {(*a, *b): np.column_stack([x * z for x in terms[a].T for z in terms[b].T]) for a, b in combinations(terms, 2)}
+    rows, notes = [], []
+    for term in terms:
+        others = [columns for other, columns in terms.items() if other != term and not set(term) <= set(other)]
+        (without, df), (left, df_left) = rss([base, *others], y), rss([base, *others, terms[term]], y)
+        if df > df_left:
+            rows.append(Variation(":".join(term), df - df_left, max(0.0, without - left), 0.0, term))
+        else:
+            lost = ", ".join(sorted({point for point, _ in layout.lost}))
+            reason = f"cells of {lost} are missing" if lost else "there are combinations of levels that were never run"
+            notes.append(f"{':'.join(term)} cannot be told: {reason}.")
+    (without, _), (left, df) = rss([base[:, :1], *terms.values()], y), rss([base, *terms.values()], y)
+    rows = [Variation("blocks", base.shape[1] - 1, without - left, 0.0), *rows]
+    rows += [Variation("what these leave", df - error_df, max(0.0, left - error), 0.0)] if df > error_df else []
+    rows += [Variation("error", error_df, error, 0.0)] if error_df else []
+    rows = [row._replace(share=row.ss / total) for row in (*rows, Variation("total", len(y) - 1, total, 0.0))]
+    mains = [term for term in terms if len(term) == 1]
+    used = next((names for names in ([*terms], mains) if independent([base, *map(terms.__getitem__, names)])), None)
+    if used is None:
+        raise NotComparable("the factors' levels cannot be told apart: some never varied without others.")
+    beta = fit(np.column_stack([base, *map(terms.__getitem__, used)]), y).beta
+    ends = np.cumsum([base.shape[1], *(terms[term].shape[1] for term in used)])
+    means: dict[Point, dict[str, float]] = {
+        term: dict(zip(levels[term[0]], map(float, beta[0] + coded_levels(levels[term[0]]) @ beta[begin:end]), strict=True))
+        for term, begin, end in zip(used, ends, ends[1:], strict=False)
+        if term in mains
+    }
+    if len(layout.cells) != math.prod(len({*column}) for column in zip(*((block, *point) for block, point in layout.cells), strict=True)):
+        notes.append("the cells do not balance: a step is taken where all of it was measured, and shares do not add up.")
+    return rows, means, notes
+
+
+def _test_steps(layout: Layout, variation: Sequence[Variation]) -> tuple[dict[Point, list[EffectStep]], list[str]]:
     """Return the steps of each effect, and what cannot be tested, a sentence each."""
     levels, result, gone = layout.levels, defaultdict[Point, list[EffectStep]](list), list[str]()
     for factors in (source.factors for source in variation if source.factors):
@@ -242,8 +303,8 @@ def _test_steps(layout: Layout, variation: Sequence[VariationSource]) -> tuple[d
 
 def _effects(
     layout: Layout,
-    variation: Sequence[VariationSource],
-    means: Sequence[tuple[str, str, float]],
+    variation: Sequence[Variation],
+    means: Mapping[Point, Mapping[str, float]],
     tested: Mapping[Point, Sequence[EffectStep]],
 ) -> tuple[IoEffect, ...]:
     """Adjust all together; the largest first, main effects before those of two."""
@@ -255,7 +316,7 @@ def _effects(
         times = p_adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
         own_ps = holm([step.p for step in steps])
         own = tuple(replace(step, p_adjusted=min(1.0, times * its)) for step, its in zip(steps, own_ps, strict=True))
-        levels = {level: math.exp(mean) if log else mean for factor, level, mean in means if (factor,) == factors}
+        levels = {level: math.exp(mean) if log else mean for level, mean in means.get(factors, {}).items()}
         effect = IoEffect(factors, shares[factors], p_adjusted, own, levels)
         result.append(replace(effect, together=_together(layout, effect)) if len(factors) > 1 else effect)
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
@@ -276,7 +337,7 @@ def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
     return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
 
 
-def _notes(layout: Layout, model: FactorModel, blocks: int) -> Iterator[str]:
+def _notes(layout: Layout, blocks: int) -> Iterator[str]:
     for name, twin in layout.varied.same:
         yield f"{name} always went with {twin}: the two cannot be told apart, and {twin} stands for both."
     for (point, reason), lost in layout.lost.items():
@@ -286,8 +347,3 @@ def _notes(layout: Layout, model: FactorModel, blocks: int) -> Iterator[str]:
         yield f"left out: the only configuration with {level_name(*one)}; the others are a complete design."
     if blocks < COMFORTABLE_BLOCKS:
         yield f"{blocks} blocks only: with fewer than {COMFORTABLE_BLOCKS} one odd cell can decide, and small effects are not seen."
-    yield from model.notes
-    for name in model.unestimable:
-        yield f"{name} cannot be told: {why_lost(point for point, _ in layout.lost)}."
-    if not model.cells.balanced:
-        yield "the cells do not balance: a step is taken where all of it was measured, and shares do not add up."

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -307,11 +307,13 @@ ABOUT = (
 
 def record(judged: Judged) -> dict[str, Any]:
     """Return one run with its figures; a figure that is refused is its reason and nothing else."""
-    figures = {name: figure if figure.value is not None else replace(figure, per_epoch=()) for name, figure in judged.responses.items()}
     return {
         **{name: getattr(judged.run, name) for name in ABOUT},
-        "responses": {name: asdict(figure) for name, figure in figures.items()},
+        "responses": {
+            name: {"value": one.value, "why_missing": one.why_missing, "per_epoch": () if one.value is None else one.per_epoch}
+            for name, one in judged.responses.items()
+        },
         "au": "with the computation time asked for" if judged.nominal else "as clocked",
-        "doubts": [asdict(doubt) for doubt in judged.doubts],
-        "identity": asdict(judged.identity),
+        "doubts": judged.doubts,
+        "identity": judged.identity,
     }

@@ -6,7 +6,6 @@ A run with few steps measures what its readers fetched before the first step end
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from .terms import Doubt, Epoch, IoRun
@@ -47,11 +46,11 @@ def retained(block: Epoch, run: IoRun) -> range:
 
 def fewest_steps(run: IoRun) -> tuple[int, int]:
     """Return the steps of the shortest epoch of a rank, and how many of them are retained at least."""
-    steps, kept = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    counts: dict[tuple[int, int], tuple[int, int]] = {}
     for epoch in run.epochs:
-        steps[epoch.number, epoch.rank] += epoch.steps
-        kept[epoch.number, epoch.rank] += len(retained(epoch, run))
-    return min(steps.values()), min(kept.values())
+        steps, rest = counts.get((epoch.number, epoch.rank), (0, 0))
+        counts[epoch.number, epoch.rank] = steps + epoch.steps, rest + len(retained(epoch, run))
+    return min(steps for steps, _ in counts.values()), min(rest for _, rest in counts.values())
 
 
 def cannot_be(name: str, values: Sequence[float]) -> str | None:
