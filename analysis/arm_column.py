@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from control.names import first_few
 
-from .arms import SHOWN_NAMES, Arm
+from .arms import SHOWN_NAMES, Arm, must_have
 from .terms import Metric, Refused, Run, TweakSet, UnknownName, Workload
-from .wording import suggestion
+from .wording import joined_names, suggestion
 
 if TYPE_CHECKING:
     from .terms import Cell
 
-TWEAKSET, WORKLOAD, NODE = "tweakset", "workload", "node"
+TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"
 PREFIX = "param."
 TOGETHER = "side by side"  # the workload under which workloads are compared with each other
 FEWEST_LEVELS = 2
@@ -35,7 +35,11 @@ def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None
     one level, or all its levels differ in more than the column.
     """
     runs, notes = [], dict[str, None]()
+    only = joined_names(only, {name for run in arm.runs for name in run.workloads})
     for run in arm.runs:
+        must_have(run, "workload", only, run.workloads)
+        if metric is not None:
+            must_have(run, "metric", [metric.name], {name for cell in run.cells for name in cell.metrics})
         tweakset = arm.tweakset or run.baseline
         levels = _levels(run, column, tweakset, only)
         _must_be_compared(run, column, [*dict.fromkeys(levels.values())], baseline)

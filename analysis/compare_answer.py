@@ -73,7 +73,7 @@ class Names:
             self.common = ", ".join(filter(None, [self.common, f"{noun} {names.pop()}"]))
 
     def part(self, comparison: Comparison, head: str) -> str:
-        if head == "workload":
+        if head == "workload" and comparison.level_of != head:
             return self._workloads[comparison.workload]
         return self._stems[comparison.candidate_run] if head == "run" else comparison.tweakset
 

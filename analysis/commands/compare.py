@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
-from analysis.arm_column import TWEAKSET, WORKLOAD, by_column
+from analysis.arm_column import MONITOR, TWEAKSET, WORKLOAD, by_column
 from analysis.arms import Arm, on_one_side, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
@@ -82,6 +82,8 @@ def run(
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
     elif order:
         raise Refused("--order is for one BASE and one CAND.")
+    if arm == MONITOR and all(one.is_monitored for one in base_arm.runs):
+        arm = TWEAKSET  # a monitor stands in a tweak set's place
     if arm != TWEAKSET:
         if arms:
             raise Refused(f"--arm={arm} compares inside BASE: name no CAND.")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from analysis.__main__ import main
 from analysis.arm_column import by_column
 from analysis.arms import Arm
 from analysis.cells import cells
@@ -92,3 +95,31 @@ def test_workloads_are_a_column(jobs: Run) -> None:
 def test_what_cannot_be_compared_is_refused(jobs: Run, column: str, baseline: str | None, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         by_column(Arm("a run", (jobs,)), column, baseline)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"metric": metric_named("step_time_men_s")}, "Did you mean 'step_time_mean_s'"),
+        ({"only": ["job_strem"]}, "no workload 'job_strem'"),
+    ],
+)
+def test_a_metric_or_workload_that_is_not_there_is_answered_with_the_nearest(jobs: Run, how: dict[str, Any], said: str) -> None:
+    with pytest.raises(UnknownName, match=said):
+        by_column(Arm("a run", (jobs,)), "policy", "fifo", **how)
+
+
+def test_a_row_is_named_by_its_level(capsys: pytest.CaptureFixture[str]) -> None:
+    policies = str(RUNS / "cluster-scheduling_2026-11-22_amd-epyc-2cpu.json")
+    assert main(["compare", policies, "--arm=workload", "--baseline=job_stream:rate_per_s=8:classes=tenants:jobs=200"]) == 0
+    assert "policy=sjf" in capsys.readouterr().out
+
+
+def test_monitors_are_arms_too(capsys: pytest.CaptureFixture[str]) -> None:
+    monitored = str(RUNS / "monitoring-sampler_2026-11-22_amd-epyc-2cpu.json")
+    answers = []
+    for words in ([], ["--arm=monitor", "--baseline=stock"], ["--arm=tweakset", "--baseline=stock"]):
+        assert main(["compare", monitored, "--json", *words]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["comparisons"])
+    assert answers[1] == answers[2]
+    assert {one["tweakset"] for one in answers[1]} == {one["tweakset"] for one in answers[0]}
