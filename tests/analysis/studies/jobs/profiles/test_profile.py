@@ -223,7 +223,7 @@ COMMANDS = (
     ("scale report", "scaling"),
     ("scale fit", "scaling"),
     ("jobs profile", "profile"),
-    ("predict cv --by configuration --models ridge", "profile"),
+    ("predict cv --models ridge", "profile"),
     ("predict fit --model ridge", "profile"),
     ("predict show --model ridge --at cores=1", "profile"),
     ("predict service --model ridge", "profile"),
@@ -295,7 +295,7 @@ def test_a_copy_changes_nothing_and_is_said(
 
 def test_a_copy_is_no_further_row_to_learn_from(made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = made["profile"], moved(tmp_path, made["profile"], elsewhere=False)
-    alone, both = (data(capsys, "predict", "cv", *names[:count], "--by=run", "--models", "ridge") for count in (1, 2))
+    alone, both = (data(capsys, "predict", "cv", *names[:count], "--models", "ridge") for count in (1, 2))
     assert both["validations"] == alone["validations"]
     assert any("a copy" in line for line in both["table"]["notes"])
 
