@@ -123,7 +123,7 @@ def convert(folder: Path = option("DIR", "a folder of networks, or of one networ
     output.mkdir(parents=True, exist_ok=True)
     files = [output / parameters.file_name(model) for model in models]
     for model, file in zip(models, files, strict=True):
-        parameters.write(model, file, "reference")
+        parameters.write(model, file)
     networks = {model.network for model in models}
     return of_parts({"files": list(map(str, files))}, [f"{len(files)} models of {len(networks)} networks: {output}"])
 

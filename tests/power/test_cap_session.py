@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Place:
     """A machine in a folder, and parameters of a network that is made up, at two memory clocks."""
     (tmp_path / "parameters").mkdir()
     for model in (reference("made_up", mem_mhz=mem_mhz) for mem_mhz in (5001.0, 9501.0)):
-        parameters.write(model, tmp_path / "parameters" / parameters.file_name(model), "reference")
+        parameters.write(model, tmp_path / "parameters" / parameters.file_name(model))
     tasks = ["{id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 180, iterations: 6}"]
     tasks += ["{id: 9, gpu: 3080Ti, model: made_up, dataset: imagenet, caps_w: [[0, 190], [3, 150]], iterations: 6}"]
     (tmp_path / "tasks.yaml").write_text("\n".join(["tasks:", *(f"  - {task}" for task in tasks)]) + "\n")

@@ -20,7 +20,7 @@ TENANTS = (Tenant(50.0, 8),)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    parameters.write(reference(), tmp_path / "one.json", "reference")
+    parameters.write(reference(), tmp_path / "one.json")
     return tmp_path
 
 

@@ -65,7 +65,7 @@ def answer(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network
         else:
             model = fit_original.fit(material)
         path = output / parameters.file_name(model)
-        parameters.write(model, path, "own" if kind == "own" else "reference")
+        parameters.write(model, path)
         names = {"network": material.network, "gpu": material.gpu, "mem_mhz": material.mem_mhz, "path": str(path)}
         findings = [f"{finding.where}: {finding.what}" for finding in found]
         documents.append({**names, **counts, "findings": findings, **known})

@@ -26,7 +26,7 @@ from control.power.models.laws import (
     static_w,
     total,
 )
-from control.power.models.reference import LEAF, Ensemble, Reference
+from control.power.models.reference import LEAF, NO_FEATURES, Ensemble, Reference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,8 @@ TREES, DEPTH, RATE, SEED = 100, 5, 0.1, 0
 NEEDED = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
 FEWEST_ALONE = 6
 FEWEST_STATIC = 4
-_NO_TREES = Ensemble(1, 0.0, 0.0, np.array([1]), np.array([LEAF]), np.array([LEAF]), np.array([0]), np.array([0.0]), np.array([0.0]))
+_LEAF, _ZERO = np.array([LEAF]), np.array([0.0])
+_NO_TREES = Ensemble(NO_FEATURES, 0.0, 0.0, np.array([1]), _LEAF, _LEAF, np.array([0]), _ZERO, _ZERO)
 
 
 def fit(material: Material) -> Reference:

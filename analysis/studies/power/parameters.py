@@ -70,9 +70,9 @@ def are_published(path: Path) -> bool:
     return published.is_one(Folder(place)) if place.is_dir() else place.name == published.FILE
 
 
-def write(model: Model, path: Path, kind: str) -> None:
+def write(model: Model, path: Path) -> None:
     """Write a model's file; what was there stays whole until the new one is. Raises: Refused, where it cannot be written."""
-    write_whole(path, parameters.text_of(model, kind).encode())
+    write_whole(path, parameters.text_of(model).encode())
 
 
 def file_name(model: Model) -> str:

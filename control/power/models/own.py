@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +138,23 @@ class Own:
     held_out: Mapping[str, Any]
     sources: Mapping[str, Any]
 
+    def __post_init__(self) -> None:
+        """Refuse what was never fitted. Raises: ValueError."""
+        clocks = [self.anchor_clock, *(clock for _, clock in self.points)]
+        if not self.points or not all(0.0 < clock < np.inf for clock in clocks):
+            raise ValueError("it has no points, or a clock that is none")
+        if self.guard is not None and self.guard < 1.0:
+            raise ValueError(f"its guard band is {self.guard:g}; it is 1 or more")
+        for partition, _ in self.points:
+            shares, batches = partition.shares, partition.batches
+            if not 0 < len(shares) == len(batches) or min(shares) <= 0 or min(batches) < 1:
+                raise ValueError(f"a partition with shares {shares} and batches {batches}")
+        for surface in self.surfaces.values():
+            if not 0 < len(surface.rows) == len(surface.logs) or not set(surface.rows) <= set(range(len(self.points))):
+                raise ValueError("a surface that does not fit the points")
+            if len(surface.theta) != len(kernel().theta):
+                raise ValueError("a surface whose numbers are too few")
+
     @cached_property
     def partitions(self) -> tuple[Partition, ...]:
         return tuple(dict.fromkeys(partition for partition, _ in self.points))
@@ -218,60 +235,3 @@ def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
     low, high = (np.take_along_axis(every, np.broadcast_to(one, shape)[..., None], -1)[..., 0] for one in (above - 1, above))
     between: Floats = low + weight * (high - low)
     return between
-
-
-def as_json(model: Own) -> dict[str, Any]:
-    """Write a model without what names it (`parameters.write` adds that)."""
-    return {
-        "clock": model.clock,
-        "cap_unit": model.cap_unit,
-        "anchor_clock": model.anchor_clock,
-        "points": [
-            {"shares": list(partition.shares), "batches": list(partition.batches), "clock": clock} for partition, clock in model.points
-        ],
-        "surfaces": {
-            name: {one.name: list(getattr(surface, one.name)) for one in fields(Surface)} for name, surface in model.surfaces.items()
-        },
-        "guard": model.guard,
-        "held_out": dict(model.held_out),
-        "sources": dict(model.sources),
-    }
-
-
-def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -> Own:
-    """Read a model. Raises: KeyError, TypeError, ValueError, for what is none."""
-    guard, anchor_clock = said["guard"], float(said["anchor_clock"])
-    points = tuple((_partition(one), float(one["clock"])) for one in said["points"])
-    if not points or not all(0.0 < clock < np.inf for clock in (anchor_clock, *(clock for _, clock in points))):
-        raise ValueError("it has no points, or a clock that is none")
-    if guard is not None and not 1.0 <= guard < np.inf:
-        raise ValueError(f"its guard band is {guard:g}; it is 1 or more")
-    return Own(
-        network=network,
-        gpu=gpu,
-        mem_mhz=mem_mhz,
-        clock=str(said["clock"]),
-        cap_unit=str(said["cap_unit"]),
-        anchor_clock=anchor_clock,
-        points=points,
-        surfaces={name: _surface(said["surfaces"][name], len(points)) for name in SURFACES if name in said["surfaces"]},
-        guard=guard,
-        held_out=said["held_out"],
-        sources=said["sources"],
-    )
-
-
-def _partition(said: Mapping[str, Any]) -> Partition:
-    shares, batches = tuple(map(float, said["shares"])), tuple(map(int, said["batches"]))
-    if not 0 < len(shares) == len(batches) or min(shares) <= 0 or min(batches) < 1:
-        raise ValueError(f"a partition with shares {shares} and batches {batches}")
-    return Partition(shares, batches)
-
-
-def _surface(said: Mapping[str, Any], points: int) -> Surface:
-    rows, logs, theta = (tuple(said[one.name]) for one in fields(Surface))
-    if not 0 < len(rows) == len(logs) or not set(rows) <= set(range(points)):
-        raise ValueError("a surface that does not fit the points")
-    if len(theta) != len(kernel().theta) or not np.isfinite([*logs, *theta]).all():
-        raise ValueError("a surface whose numbers are none, or too few")
-    return Surface(rows, tuple(map(float, logs)), tuple(map(float, theta)))

@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,9 @@ from control.called import JUDGE
 from control.errors import Refused, Unreadable, one_line
 from control.power.catalog import platforms
 
-from . import published
+from . import decoded, encoded, published
+from .own import Own
+from .reference import Reference
 
 if TYPE_CHECKING:
     from control.power.terms import Model
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = "deeptweak-power-model"
 VERSION = 1
-KINDS = ("reference", "own")
+KINDS = {"reference": Reference, "own": Own}
 Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
 Readers = dict[Key, "Callable[[], Model]"]
 
@@ -48,7 +49,7 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
         key = _key(said, file)
         if key in result:
             raise Refused(f"{file}: a second file of {listed([key])}; a folder has one of each.")
-        result[key] = _reader(said, key, file)
+        result[key] = partial(model_of, said, str(file))
     if not result:
         raise Refused(f"{place}: no parameters in it; `{JUDGE} power fit` writes them, PctoDL's are its folder fitting_results.")
     return result
@@ -67,20 +68,20 @@ def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[
     return {mhz: there[network, gpu, mhz]() for mhz in searched}
 
 
-def text_of(model: Model, kind: str) -> str:
-    """Write a model; `available` gives the same back, to the last bit. `kind` is one of `KINDS`."""
-    body = import_module(f"control.power.models.{kind}").as_json(model)
-    head = {"format": FORMAT, "version": VERSION, "kind": kind, "network": model.network, "gpu": model.gpu, "mem_mhz": model.mem_mhz}
-    return json.dumps({**head, **body}, allow_nan=False) + "\n"
+def text_of(model: Model) -> str:
+    """Write a model; `available` gives the same back, to the last bit."""
+    kind = next(name for name, its in KINDS.items() if isinstance(model, its))
+    document = {"format": FORMAT, "version": VERSION, "kind": kind, **encoded(model)}
+    return json.dumps(document, allow_nan=False) + "\n"
 
 
-def model_of(kind: str, key: Key, said: Mapping[str, Any], where: str) -> Model:
+def model_of(said: Mapping[str, Any], where: str) -> Model:
     """Read the model a file's JSON describes; `where` begins what is said of it. Raises: Unreadable."""
     try:
-        return cast("Model", import_module(f"control.power.models.{kind}").from_json(*key, said))
+        return cast("Model", decoded(KINDS[said["kind"]], said))
     except KeyError as error:
         raise Unreadable(f"{where}: has no {error}.") from None
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise Unreadable(f"{where}: is damaged: {one_line(error)}.") from None
 
 
@@ -101,17 +102,11 @@ def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | Non
 
 
 def _key(said: dict[str, Any], file: PurePath) -> Key:
+    if said.get("kind") not in KINDS:
+        raise Unreadable(f"{file}: kind {one_line(said.get('kind'), 30)!r} is none of {', '.join(KINDS)}.")
     network, gpu, mem_mhz = said.get("network"), said.get("gpu"), said.get("mem_mhz")
     if not (isinstance(network, str) and network and isinstance(gpu, str) and gpu):
         raise Unreadable(f"{file}: does not say of which `network` and `gpu`.")
     if isinstance(mem_mhz, bool) or not isinstance(mem_mhz, int | float) or not math.isfinite(mem_mhz) or mem_mhz < 0:
         raise Unreadable(f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it is a clock in MHz, 0 where the memory has none that can be set.")
     return network, gpu, float(mem_mhz)
-
-
-def _reader(said: dict[str, Any], key: Key, file: PurePath) -> Callable[[], Model]:
-    kind = said.get("kind")
-    if kind not in KINDS:
-        raise Unreadable(f"{file}: kind {one_line(kind, 30)!r} is none of {', '.join(KINDS)}.")
-
-    return partial(model_of, kind, key, said, str(file))

@@ -6,15 +6,15 @@ process takes alone: training used the prior, but its parameters were not kept w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from control.power.terms import Anchor
 
-from . import laws
+from . import INTEGERS, NUMBERS, laws  # whoever reads a file asks what the fields are
 from .laws import (
     MemSingle,
     MemSystem,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 LEAF = -1  # the child of a leaf
+NO_FEATURES = 0  # of trees that are still to be grown
 AT_ONCE = 8192  # rows: what goes down a hundred trees together fits into a few MB
 DEEPEST = 64
 ARRAYS = ("left", "right", "feature", "threshold", "value")
@@ -53,12 +54,12 @@ class Ensemble:
     features: int
     start: float
     rate: float
-    sizes: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    feature: NDArray[np.int64]
-    threshold: Floats
-    value: Floats
+    sizes: INTEGERS
+    left: INTEGERS
+    right: INTEGERS
+    feature: INTEGERS
+    threshold: NUMBERS
+    value: NUMBERS
 
     def __post_init__(self) -> None:
         """Refuse what could not be walked: a child outside its tree, or before its parent. Raises: ValueError."""
@@ -109,28 +110,7 @@ class Ensemble:
         return added
 
 
-def trees_as_json(ensemble: Ensemble) -> dict[str, object]:
-    """Write an ensemble as numbers and lists; `trees_from_json` gives the same back, to the last bit."""
-    lists = {name: getattr(ensemble, name).tolist() for name in ("sizes", *ARRAYS)}
-    return {"features": ensemble.features, "start": ensemble.start, "rate": ensemble.rate, **lists}
-
-
-def trees_from_json(said: Mapping[str, Any]) -> Ensemble:
-    """Read an ensemble. Raises: KeyError, TypeError, ValueError, for what is none."""
-    integers: dict[str, Any] = {name: np.array(said[name], dtype=np.int64) for name in ("sizes", "left", "right", "feature")}
-    floats: dict[str, Any] = {name: np.array(said[name], dtype=np.float64) for name in ("threshold", "value")}
-    return Ensemble(int(said["features"]), float(said["start"]), float(said["rate"]), **integers, **floats)
-
-
 FEATURES = {"sm": 13, "mem": 11, "throughput": 14, "power": 8}
-LAWS = {
-    "sm_single": SmSingle,
-    "sm_system": SmSystem,
-    "mem_single": MemSingle,
-    "mem_system": MemSystem,
-    "throughput": laws.ThroughputCurve,
-    "power": laws.PowerCurve,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +135,13 @@ class Reference:
     power_trees: Ensemble
     gflops: float = 1000.0
     million_parameters: float = 25.0
+
+    def __post_init__(self) -> None:
+        """Refuse trees that ask for other features than theirs. Raises: ValueError."""
+        for name, width in FEATURES.items():
+            features = getattr(self, f"{name}_trees").features
+            if features not in {width, NO_FEATURES}:
+                raise ValueError(f"the trees of {name} have {features} features where {width} belong")
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
@@ -213,39 +200,6 @@ class Reference:
     def _network(self) -> list[float]:
         size = self.million_parameters
         return [self.mem_mhz / 10_000, self.gflops / 1000, size / 100, self.gflops / (size + 1)]
-
-
-def as_json(model: Reference) -> dict[str, Any]:
-    """Write a model without what names it (`parameters.write` adds that)."""
-    laws = {name: asdict(getattr(model, name)) for name in LAWS}
-    grown = {name: trees_as_json(getattr(model, f"{name}_trees")) for name in FEATURES}
-    return {**laws, "trees": grown, "gflops": model.gflops, "million_parameters": model.million_parameters}
-
-
-def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -> Reference:
-    """Read a model. Raises: KeyError, TypeError, ValueError, for what is none."""
-    laws: dict[str, Any] = {name: _law(kind, said[name]) for name, kind in LAWS.items()}
-    grown: dict[str, Any] = {f"{name}_trees": trees_from_json(said["trees"][name]) for name in FEATURES}
-    for name, width in FEATURES.items():
-        if grown[f"{name}_trees"].features != width:
-            raise ValueError(f"the trees of {name} have {grown[f'{name}_trees'].features} features where {width} belong")
-    sizes: dict[str, Any] = {name: _number(said[name], name) for name in ("gflops", "million_parameters")}
-    return Reference(network, gpu, mem_mhz, **laws, **grown, **sizes)
-
-
-def _law(kind: type, said: Mapping[str, Any]) -> Any:
-    values: dict[str, Any] = {field.name: said[field.name] for field in fields(kind) if field.name != "static_w"}
-    numbers: dict[str, Any] = {name: _number(value, name) for name, value in values.items()}
-    if kind is laws.PowerCurve:
-        cubic, square, slope, constant = said["static_w"]
-        numbers["static_w"] = tuple(_number(value, "static_w") for value in (cubic, square, slope, constant))
-    return kind(**numbers)
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(float(value)):
-        raise ValueError(f"{name} is {value!r:.40}, no finite number")
-    return float(value)
 
 
 def _columns(*columns: Floats | float) -> Floats:

@@ -29,7 +29,7 @@ def folder(place: Path) -> Path:
     place.mkdir(exist_ok=True)
     for mem_mhz, busy in ((5001.0, 60.0), (9501.0, 75.0)):
         model = reference(mem_mhz=mem_mhz, busy=busy)
-        parameters.write(model, place / parameters.file_name(model), "reference")
+        parameters.write(model, place / parameters.file_name(model))
     return place
 
 

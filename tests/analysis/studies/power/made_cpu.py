@@ -41,5 +41,5 @@ def model() -> Own:
 
 def folder(place: Path) -> Path:
     """Its parameters."""
-    parameters.write(model(), place / parameters.file_name(model()), "own")
+    parameters.write(model(), place / parameters.file_name(model()))
     return place

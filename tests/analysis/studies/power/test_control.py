@@ -213,7 +213,7 @@ def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_st
 def test_a_model_that_was_judged_begins_with_its_own_band(tmp_path: Path) -> None:
     """A guard of 1.25: what is set first is predicted to draw four fifths of the cap at most."""
     model = replace(made_cpu.model(), guard=1.25)
-    parameters.write(model, tmp_path / parameters.file_name(model), "own")
+    parameters.write(model, tmp_path / parameters.file_name(model))
     controller = algorithms.at_work(cpu_question(tmp_path))
     decision = controller.first()
     anchor = model.anchor([partition_of(decision.settings.tenants)])

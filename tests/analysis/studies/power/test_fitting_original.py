@@ -78,7 +78,7 @@ def test_the_line_of_the_sm_prior_and_its_curvature_come_back(found: Reference) 
 
 
 def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path: Path) -> None:
-    parameters.write(found, tmp_path / parameters.file_name(found), "reference")
+    parameters.write(found, tmp_path / parameters.file_name(found))
     again = model_at(tmp_path)
     partitions = catalog.grid()[::7]
     np.testing.assert_array_equal(again.anchor(partitions).throughput_images_per_s, found.anchor(partitions).throughput_images_per_s)

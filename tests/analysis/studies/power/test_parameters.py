@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from analysis.studies.power import parameters
 from analysis.terms import Refused, Unreadable
 from control.power import catalog
+from control.power.models import encoded
 from control.power.models import published as reference_folder
 from control.power.models.parameters import model_of
-from control.power.models.reference import as_json
 from control.power.terms import Model, Partition
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_reference import reference
@@ -35,7 +35,7 @@ reads_reference = pytest.mark.needs("reference")
 
 def folder(place: Path, *models: Model) -> Path:
     for model in models:
-        parameters.write(model, place / parameters.file_name(model), "reference")
+        parameters.write(model, place / parameters.file_name(model))
     return place
 
 
@@ -121,7 +121,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Sna
     for name in ("empty", "twice"):
         Path(name).mkdir()
     folder(Path("twice"), reference())
-    parameters.write(reference(busy=10.0), Path("twice/again.json"), "reference")
+    parameters.write(reference(busy=10.0), Path("twice/again.json"))
     messages = []
     for name in ("empty", "twice"):
         with pytest.raises(Refused) as refused:
@@ -142,7 +142,7 @@ def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
 def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full is found out beside it."""
     place = tmp_path / "one.json"
-    parameters.write(reference(), place, "reference")
+    parameters.write(reference(), place)
     before = place.read_bytes()
 
     def full(_: int) -> None:
@@ -150,7 +150,7 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(Refused, match="No space"):
-        parameters.write(reference("other"), place, "reference")
+        parameters.write(reference("other"), place)
     assert place.read_bytes() == before
     assert list(tmp_path.iterdir()) == [place]
 
@@ -161,7 +161,7 @@ DAMAGED: list[dict[str, object]] = [
     {"network": ""},
     {"mem_mhz": "fast"},
     {"power": {}},
-    {"trees": {}},
+    {"sm_trees": {}},
     {"sm_single": {"lam": None, "gamma": 1, "beta": 1}},
     {"gflops": "many"},
     {"throughput": {**asdict(reference().throughput), "low_mhz": 2000.0}},
@@ -183,8 +183,8 @@ PATHS = [
     *[("sm_single", name) for name in ("lam", "gamma", "beta")],
     *[("mem_system", name) for name in ("k1", "tau")],
     *[("power", name) for name in ("static_w", "base_w", "low_mhz")],
-    *[("trees", "sm", name) for name in ("features", "start", "rate", "sizes", "left", "right", "feature", "threshold", "value")],
-    *[(name,) for name in ("trees", "throughput", "gflops", "million_parameters")],
+    *[("sm_trees", name) for name in ("features", "start", "rate", "sizes", "left", "right", "feature", "threshold", "value")],
+    *[(name,) for name in ("sm_trees", "throughput", "gflops", "million_parameters")],
 ]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
@@ -196,13 +196,13 @@ JSON = st.recursive(
 @given(st.sampled_from(PATHS), JSON)
 def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...], value: object) -> None:
     """In one sentence; a model that was read answers, with numbers or with none."""
-    said = as_json(reference())
+    said = {"kind": "reference", **encoded(reference())}
     at = said
     for name in path[:-1]:
         at = at[name]
     at[path[-1]] = value
     try:
-        model = model_of("reference", ("n", "g", 1.0), said, "there.json")
+        model = model_of(said, "there.json")
     except Unreadable as refused:
         assert str(refused).startswith("there.json: ")  # noqa: PT017  # either answer is right
     else:

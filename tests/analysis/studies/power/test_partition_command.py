@@ -23,7 +23,7 @@ def made(tmp_path: Path) -> Path:
     place = tmp_path / "parameters"
     place.mkdir()
     for model in (reference("resnet50"), reference("resnet50", mem_mhz=9501.0), reference("resnet50", gpu="A100", mem_mhz=1215.0)):
-        parameters.write(model, place / parameters.file_name(model), "reference")
+        parameters.write(model, place / parameters.file_name(model))
     return place
 
 
@@ -82,7 +82,7 @@ def test_a_margin_is_kept_free(made: Path, power: Power) -> None:
 
 def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(tmp_path: Path, power: Power) -> None:
     model = replace(reference("resnet50"), gpu="somebody's", mem_mhz=0.0)
-    parameters.write(model, tmp_path / "one.json", "reference")
+    parameters.write(model, tmp_path / "one.json")
     assert "not known" in power("partition", tmp_path, "--cap", "400").err
     (one,) = said(power, tmp_path, "--cap", "400", "--clocks", "900,1500,300")["answers"]
     assert one["setting"]["sm_mhz"] in {300, 900, 1500}

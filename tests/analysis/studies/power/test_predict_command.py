@@ -26,7 +26,7 @@ def made(tmp_path: Path) -> Path:
     place = tmp_path / "parameters"
     place.mkdir()
     for model in (reference("one"), reference("one", mem_mhz=9501.0), reference("two", gpu="A100", mem_mhz=1215.0)):
-        parameters.write(model, place / parameters.file_name(model), "reference")
+        parameters.write(model, place / parameters.file_name(model))
     return place
 
 

@@ -22,7 +22,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 from analysis.studies.power import parameters
 from analysis.terms import Unreadable
-from control.power.models import pickles, reference
+from control.power.models import encoded, pickles, reference
 from control.power.models.published import COEFFICIENTS, REGRESSORS
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_it_is_converted_to_the_last_bit(published: Path, tmp_path: Path, power:
 
 def _numbers(model: Any) -> str:
     made: Reference = model
-    return json.dumps(reference.as_json(made))
+    return json.dumps(encoded(made))
 
 
 def test_a_file_alone_and_a_set_that_lacks_one_are_named(published: Path) -> None:

@@ -87,7 +87,7 @@ def test_the_command(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPat
     """Traces that could be true, others with all that is looked for, a model, and no rows."""
     monkeypatch.chdir(tmp_path)
     traces.write(tmp_path / "one.csv", [row(), row(80.0, 150.0, 900.0)])
-    parameters.write(falling("three"), tmp_path / "models/three.json", "reference")
+    parameters.write(falling("three"), tmp_path / "models/three.json")
     traces.write(tmp_path / "wrong.csv", [row(100.0, 100.0, 900.0), row(60.0, 90.0, 1950.0)])
     text = (tmp_path / "wrong.csv").read_text()
     (tmp_path / "wrong.csv").write_text(text + "m,[5],[24],,9501,0,0,0,0,0,0\n")
