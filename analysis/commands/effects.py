@@ -82,7 +82,7 @@ def _of_table(path: Path, args: argparse.Namespace) -> tuple[list[Effects], list
         raise Refused(f"{path}: say which columns are what: --response COLUMN --factors COLUMN,COLUMN.")
     seen = read_table(path, Columns(args.response, factors, args.block, args.better, args.log))
     requested = [_effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path)) for text in args.effect]
-    return of_table(seen, requested), requested
+    return of_table(seen), requested
 
 
 def _of_run(saved: Run, args: argparse.Namespace) -> tuple[list[Effects], list[Factors]]:
@@ -104,7 +104,7 @@ def _of_run(saved: Run, args: argparse.Namespace) -> tuple[list[Effects], list[F
             f"{saved.origin}: a {saved.design.kind} of whole tweak sets: no key of them was varied by itself. See --design=ablation."
         )
     requested = [_effect(text, known, saved.origin) for text in args.effect]
-    result = [effects for effects in effects_of(saved, args.metric, requested) if not workloads or effects.observed.workload in workloads]
+    result = [effects for effects in effects_of(saved, args.metric) if not workloads or effects.observed.workload in workloads]
     if not result:
         raise Refused(f"{saved.origin}: holds no cell to take an effect of.")
     return result, requested

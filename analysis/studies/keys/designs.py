@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from analysis.stats.effect import ROUNDING, moments
 from analysis.stats.estimate import contrast as within_blocks
 from analysis.stats.linear import coded_levels, independent, rss
-from analysis.terms import NotComparable, Refused
+from analysis.terms import NotComparable
 from control.names import first_few
 
-from .aliases import aliases, coded_points, column, contradictions, defining_words, effects_up_to, partly_mixed, resolution
+from .aliases import aliases, coded_points, contradictions, defining_words, effects_up_to, partly_mixed, resolution
 from .model import FEWEST_CELLS, FEWEST_DF, Model
 from .observed import SETS, WHOLE_SETS
 from .terms import Effects, Means, Observed, Term, VariationRow
@@ -34,7 +34,6 @@ MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
 MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
 MOST_KEYS = 3  # listed by name
 COMFORTABLE_RUNS = 5
-MIXED = 0.999
 OWN_ERROR = (
     "each effect's own, the scatter of its block-by-block differences as `compare` takes them, blocks − 1 df; variation and means pool "
     "block × tweak set, as if all scattered alike"
@@ -42,16 +41,11 @@ OWN_ERROR = (
 LEFT = "what interactions of {} factors and chance leave: no combination was replicated, so these count as noise"
 
 
-def analyse(data: Observed, requested: Iterable[Factors] = ()) -> Effects:
-    """Estimate the effects of a design; `requested` are effects that must be told, by their factors' names.
-
-    Raises: NotComparable, where nothing can be said. Refused, where an effect asked for cannot be told from others.
-    """
+def analyse(data: Observed) -> Effects:
+    """Estimate the effects of a design. Raises: NotComparable, where nothing can be said."""
     if data.design in WHOLE_SETS:
-        return _whole_sets(data, requested)
-    if all(len(factor.levels) == 2 for factor in data.factors):
-        return _two_level(data, requested)
-    return _several(data, requested)
+        return _whole_sets(data)
+    return (_two_level if all(len(factor.levels) == 2 for factor in data.factors) else _several)(data)
 
 
 def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any) -> Effects:
@@ -86,11 +80,7 @@ class _Contrast:
     level: str | None = None
 
 
-def _whole_sets(data: Observed, requested: Iterable[Factors]) -> Effects:
-    for effect in requested:
-        if len(effect) > 1:
-            name = ":".join(effect)
-            raise Refused(f"{name}: {data.design} tells no interaction of two keys; lay out a factorial or fractional design over them.")
+def _whole_sets(data: Observed) -> Effects:
     model = Model(data, SETS)
     if not model.replicated:
         raise NotComparable("one cell a tweak set: how far equal cells differ is not known. Run 3 blocks or more.")
@@ -191,16 +181,13 @@ def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
 # never takes the place of a main effect.
 
 
-def _two_level(data: Observed, requested: Iterable[Factors]) -> Effects:
+def _two_level(data: Observed) -> Effects:
     model = Model(data)
     names = [factor.name for factor in data.factors]
     planned = coded_points(data)
     words, partly = defining_words(planned), partly_mixed(planned)
-    effects = [tuple(sorted(names.index(name) for name in entry)) for entry in requested]
-    for effect in effects:
-        _must_be_apart(effect, data, words)
     order = 1 if partly else 2 if model.replicated else len(names)
-    estimable = _estimable(model, names, chain(effects_up_to(len(names), 1), effects, effects_up_to(len(names), order)))
+    estimable = _estimable(model, names, effects_up_to(len(names), order))
     if not estimable:
         raise NotComparable("no factor stood at both of its levels: nothing can be told.")
     model.use({_named(effect, names): columns for effect, columns in estimable.items()})
@@ -224,29 +211,6 @@ def _two_level(data: Observed, requested: Iterable[Factors]) -> Effects:
 
 def _named(effect: Effect, names: Sequence[str]) -> Factors:
     return tuple(names[at] for at in effect)
-
-
-def _must_be_apart(effect: Effect, data: Observed, words: Sequence[Effect]) -> None:
-    """Check that an effect asked for is mixed with none of its own size or smaller.
-
-    Raises: Refused, naming those it is mixed with.
-    """
-    names, planned = [factor.name for factor in data.factors], coded_points(data)
-    what = ":".join(_named(effect, names))
-    same = [alias for alias in aliases(effect, words, max(len(effect), 1)) if alias != effect]
-    if same:
-        others = ", ".join(":".join(_named(alias, names)) or "the mean" for alias in same)
-        grade = {None: "full", 1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}.get(resolution(words), resolution(words))
-        higher = "one of a higher resolution can, or a factorial"
-        raise Refused(f"{what} cannot be told from {others} in this design (resolution {grade}); {higher}.")
-    shared = np.abs(planned.T @ column(planned, effect)) / len(planned)
-    mixed = [at for at in range(len(names)) if len(effect) > 1 and at not in effect and 1e-9 < shared[at] < MIXED]
-    if mixed:
-        others = first_few([names[at] for at in mixed], 4)
-        raise Refused(
-            f"{what} is mixed with the main effects of {others} (correlation {shared[mixed].max():.2f}): a screening design cannot "
-            f"tell it; lay a factorial out over these keys."
-        )
 
 
 def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect]) -> dict[Effect, Floats]:
@@ -306,7 +270,7 @@ def _missing(data: Observed, otherwise: str) -> str:
 # Factors of any number of levels: analysis of variance, and each level against the first.
 
 
-def _several(data: Observed, requested: Iterable[Factors]) -> Effects:
+def _several(data: Observed) -> Effects:
     model = Model(data)
     mains: Terms = {(name,): model.columns((name,)) for name, levels in model.levels.items() if len(levels) > 1}
     if not mains:
@@ -318,11 +282,6 @@ def _several(data: Observed, requested: Iterable[Factors]) -> Effects:
     model.must_repeat(name for (name,) in mains)
     terms = {**mains, **pairs} if model.replicated else _residual_error(model, mains, pairs)
     model.use(terms)
-    estimable = {frozenset(row.factors): row.name for row in model.tests if row.df}
-    for effect in requested:
-        if frozenset(effect) not in estimable:
-            what = ", ".join(estimable.values())
-            raise Refused(f"{':'.join(effect)} cannot be told here, by the cells there are; what can be: {what}.")
     reason = _missing(data, "there are combinations of levels that were never run")
     return _effects_of(
         model,

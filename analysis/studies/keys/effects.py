@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from analysis.arms import Arm, declared_baseline
@@ -39,29 +39,26 @@ UNBALANCED = (
 )
 
 
-def effects_of(run: Run, metric: str | None = None, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
+def effects_of(run: Run, metric: str | None = None) -> list[Effects]:
     """Answer the effects of every tweak set of a run that was taken apart, under each workload; of a matrix, of all its sets.
 
-    `metric` takes the place of the declared primary one. `requested` are effects that must be told, by their factors' names.
-
-    Raises: Refused, where an effect asked for cannot be told from others.
+    `metric` takes the place of the declared primary one.
     """
     designs = []
     for data in observed(run, metric):
-        factors = {factor.name for factor in data.factors}
-        effects = _analysed(data, [effect for effect in requested if factors.issuperset(effect)])
+        effects = _analysed(data)
         text, fails = again(run, effects)
         designs.append(replace(effects, again=text, again_fails=fails))
     return _settled(designs)
 
 
-def of_table(data: Observed, requested: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
-    return _settled([_analysed(data, requested)])
+def of_table(data: Observed) -> list[Effects]:
+    return _settled([_analysed(data)])
 
 
-def _analysed(data: Observed, requested: Iterable[tuple[str, ...]]) -> Effects:
+def _analysed(data: Observed) -> Effects:
     try:
-        effects = analyse(data, requested)
+        effects = analyse(data)
     except NotComparable as reason:
         return Effects(data, blocks=len({row.block for row in data.rows}), notes=data.notes, refusal=str(reason))
     return replace(effects, notes=(*data.notes, *effects.notes, *_notes(effects)))

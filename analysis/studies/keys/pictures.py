@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,31 +16,34 @@ from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, S
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import BAND, FAINT, INK, QUIET, SMALL, picture
 from analysis.terms import Run
-from analysis.wording import digits, number, spoken
+from analysis.wording import counted, number, spoken
 
-from .terms import Effects, Term
+from .terms import NAMED, Effects, Level, Term
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
 
 
-# The words of `compare`, and those that a design adds to them; shape says the same as colour.
-MARKS: dict[str, Style] = VERDICTS | {
-    "raises": {"marker": "^", "color": INK, "markerfacecolor": INK},
-    "lowers": {"marker": "v", "color": INK, "markerfacecolor": INK},
-    "interacts": {"marker": "D", "color": "#8f4b7d", "markerfacecolor": "#8f4b7d"},
-}
-CALLED = frozenset({"improved", "regressed", "raises", "lowers", "interacts"})
+# The words of `compare`, and the one that a design adds to them; shape says the same as colour.
+MARKS: dict[str, Style] = VERDICTS | {"interacts": {"marker": "D", "color": "#8f4b7d", "markerfacecolor": "#8f4b7d"}}
+CALLED = NAMED | {"interacts"}
 # Designs whose cells vary several keys at once; "file" is any of them, read from a design file.
 FACTORIAL = frozenset({"factorial", "fractional", "file"})
 ROMAN = {3: "III", 4: "IV", 5: "V"}
+FEW = 5  # interactions that are shown, the strongest
+LINE_IN = 0.19
+WAYS = {"in profile": "in profile", "alone": "alone"}  # of a key in an ablation, from above
+IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
+PANELS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
+MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
     """The effects of one tweak set's keys under one workload in one run; `title` tells it from the others.
 
-    `again` is the A/A check as if it were an effect: what the machine does where nothing is changed; None where it was not measured.
+    `again` is the A/A check as if it were an effect: what the machine does where nothing is changed; None
+    where it was not measured.
     """
 
     run: Run
@@ -49,19 +52,15 @@ class KeyPart:
     again: Term | None = None
 
     @property
-    def raw(self) -> bool:
-        return self.effects.observed.scale == "raw"
-
-    @property
     def mean(self) -> float:
         """Mean of all cells, in the metric's unit."""
-        return self.effects.mean if self.raw else math.exp(self.effects.mean)
+        return math.exp(self.effects.mean if self.effects.observed.better == "higher" else -self.effects.mean)
 
     @property
     def margin(self) -> tuple[float, ...]:
         """How far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
         margin = self.effects.observed.margin
-        return (self.mean / (1 + margin), self.mean * (1 + margin)) if margin and not self.raw else ()
+        return (self.mean / (1 + margin), self.mean * (1 + margin)) if margin else ()
 
     def section(self, tall: float, draw: Callable[[Page, float], object]) -> Section:
         finding = minus(self.effects.sentence)
@@ -71,18 +70,14 @@ class KeyPart:
         """Return the effects of these kinds, the largest first."""
         return sorted((term for term in self.effects.terms if term.means in means), key=lambda term: -abs(term.effect))
 
-    def shown(self, term: Term) -> Ends:
-        """Return an effect on the axis of its picture: percent of speed, or the response's own unit."""
-        if self.raw or term.gain is None:
-            return term.effect, term.low, term.high
-        return scaled((term.gain, term.gain_low, term.gain_high), 100)
 
-    def words(self, term: Term) -> str:
-        value, low, high = (None if end is None else self._write(end) for end in self.shown(term))
-        return minus(f"{value} [no interval]" if low is None or high is None else f"{value} [{low}, {high}]")
+def _percent(term: Term) -> Ends:
+    return scaled((term.gain, term.gain_low, term.gain_high), 100)
 
-    def _write(self, value: float) -> str:
-        return ("+" if value > 0 else "") + digits(value, 3) if self.raw else number(value / 100)
+
+def _words(term: Term) -> str:
+    value, low, high = ("" if end is None else number(end) for end in (term.gain, term.gain_low, term.gain_high))
+    return minus(f"{value} [{low}, {high}]" if low and high else f"{value} [no interval]")
 
 
 def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> list[KeyPart]:
@@ -92,23 +87,23 @@ def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> li
     """
     every = [(run, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
     some(every, "the run took no tweak set apart: `--design` names the designs that do")
-    profiles = {effects.observed.profile for _, effects in every if not effects.refusal}
+    analysed = [(run, effects) for run, effects in every if not effects.refusal]
+    profiles = {effects.observed.profile for _, effects in analysed}
     parts = []
-    for run, effects in every:
-        title = f"{effects.observed.workload} · {effects.observed.profile}" if len(profiles) > 1 else effects.observed.workload
-        part = KeyPart(run, effects, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, effects))
-        parts += [part] if not effects.refusal and fits(part) else []
+    for run, effects in analysed:
+        data = effects.observed
+        names = (data.workload, data.profile if len(profiles) > 1 else "", f"run {run.run_id}" if len(scene.runs) > 1 else "")
+        parts.append(KeyPart(run, effects, " · ".join(filter(None, names)), untouched(scene, run, effects)))
     refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
-    return some(parts, "; ".join(refused) or reason)
+    return some(filter(fits, parts), "; ".join(refused) or reason)
 
 
 def design_of(effects: Effects) -> str:
     seen = effects.observed
     resolution = f" of resolution {ROMAN.get(effects.resolution, effects.resolution)}" if effects.resolution else ""
-    keys = f"{len(seen.factors)} key{'' if len(seen.factors) == 1 else 's'} of {seen.profile}"
     parts = (
         f"{seen.design}{resolution}",
-        keys if seen.profile else f"{len(seen.factors)} factors",
+        f"{counted(len(seen.factors), 'key')} of {seen.profile}",
         f"{len(seen.rows)} cells{f' in {effects.blocks} blocks' if effects.blocks > 1 else ''}",
         measure_of(seen.metric).name,
         f"error: {re.split('[:,;]', effects.error)[0]}" if effects.error_df else "not replicated",
@@ -124,7 +119,7 @@ def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
     place = run.origin, effects.observed.study, effects.observed.workload
     checks = (one for one in scene.comparisons if one.untouched and (one.candidate_run, one.study, one.workload) == place)
     check = next(checks, None)
-    if check is None or check.primary is None or effects.observed.scale != "log":
+    if check is None or check.primary is None:
         return None
     fails = effects.again_fails or check.verdict == "not comparable"
     verdict = "not comparable" if fails else "equivalent" if check.verdict == "equivalent" else "inconclusive"
@@ -133,9 +128,13 @@ def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
     return Term(name, (name,), "set", math.log1p(gain.gain), **ends, verdict=verdict)  # type: ignore[arg-type]  # one of its words
 
 
-LINE_IN, FEW = 0.19, 5  # inches a line; interactions that are shown, the strongest
-BESIDE = {"alone": "alone", "in profile": "in profile"}
-IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
+class KeyRow(NamedTuple):
+    """Effects that stand together, from above; `name` has a line a key, and `rule` begins a group."""
+
+    name: str
+    small: str
+    terms: list[Term]
+    rule: bool = False
 
 
 @picture(-7, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
@@ -144,37 +143,40 @@ def key_effects(scene: Scene) -> Spec:
 
     A section a workload; keys are ordered by the size of their effect, interactions stand below the keys.
     """
-    parts = parts_of(scene, _groups, "no effect of a key could be estimated")
-    rows = [row for part in parts for group in _groups(part) for row in group]
-    left = max(room_for([f"{text}mm" for name, _, _ in rows for text in name.split("\n")], 2.1), room_for([row[1] for row in rows], 2.1))
-    raw = any(part.raw for part in parts)
-    side = "Right of 0 is more, left of it less" if raw else "Right of 0 the key makes the work faster, left of it slower"
-    lead = f"{side}. Marks: the effect; lines: its 95 % interval."
-    lead += IN_COMPANY if any(part.terms(*BESIDE) for part in parts) else ""
+    parts = parts_of(scene, _rows, "no effect of a key could be estimated")
+    rows = [row for part in parts for row in _rows(part)]
+    left = max(room_for([f"{text}mm" for row in rows for text in row.name.split("\n")], 2.1), room_for([row.small for row in rows], 2.1))
+    lead = "Right of 0 the key makes the work faster, left of it slower. Marks: the effect; lines: its 95 % interval."
     legend = [
-        *verdict_entries(MARKS, {term.verdict for _, _, terms in rows for term in terms}),
+        *verdict_entries(MARKS, {term.verdict for row in rows for term in row.terms}),
         margin_entry(part.effects.observed.margin for part in parts),
     ]
-    notes = [note for part in parts for note in _key_notes(part, f"{part.title}: " if len(parts) > 1 else "")]
+    notes = [note for part in parts for note in _notes(part, f"{part.title}: " if len(parts) > 1 else "")]
     if any(part.terms("interaction") for part in parts):
         notes.append("An interaction (×) is by how much the effect of one key changes when the other is set.")
-    return Spec(lead, [_forest_section(part, left) for part in parts], legend, notes)
+    in_company = IN_COMPANY if any(part.terms(*WAYS) for part in parts) else ""
+    return Spec(lead + in_company, [_forest_section(part, left) for part in parts], legend, notes)
 
 
-def _groups(part: KeyPart) -> list[list[tuple[str, str, list[Term]]]]:
-    """Return name, second line and terms of each row: the profile; each key, the strongest first; interactions; the A/A check."""
+def _rows(part: KeyPart) -> list[KeyRow]:
+    """List the profile; each key, the strongest first; interactions; the A/A check."""
     values = {factor.name: factor.levels[-1] for factor in part.effects.observed.factors}
     keys: dict[str, list[Term]] = {}
-    for term in part.terms("main", "level", *BESIDE):
-        level = term.level or values.get(term.factors[0])
-        keys.setdefault(f"{term.factors[0]}={level}" if level else term.factors[0], []).append(term)
+    for term in part.terms("main", "level", *WAYS):
+        keys.setdefault(f"{term.factors[0]}={term.level or values[term.factors[0]]}", []).append(term)
+    profile, stock_again = part.effects.observed.profile, part.again
     groups = [
-        [(part.effects.observed.profile, "all keys, against stock", [term]) for term in part.terms("profile")],
-        [(name, _aliases(terms[0]), sorted(terms, key=lambda term: term.means, reverse=True)) for name, terms in keys.items()],
-        [(" ×\n".join(term.factors), _aliases(term), [term]) for term in part.terms("interaction")[:FEW]],
+        [KeyRow(profile, "all keys, against stock", [term]) for term in part.terms("profile")],
+        [KeyRow(name, _aliases(terms[0]), sorted(terms, key=_way)) for name, terms in keys.items()],
+        [KeyRow(" ×\n".join(term.factors), _aliases(term), [term]) for term in part.terms("interaction")[:FEW]],
     ]
-    check = [[(part.again.label, "changes nothing (A/A)", [part.again])]] if any(groups) and part.again is not None else []
-    return [group for group in groups + check if group]
+    if any(groups) and stock_again is not None:
+        groups.append([KeyRow(stock_again.label, "changes nothing (A/A)", [stock_again])])
+    return [row._replace(rule=at == 0) for group in groups for at, row in enumerate(group)]
+
+
+def _way(term: Term) -> int:
+    return [*WAYS].index(term.means) if term.means in WAYS else 0
 
 
 def _aliases(term: Term) -> str:
@@ -185,93 +187,42 @@ def _aliases(term: Term) -> str:
 
 def _forest_section(part: KeyPart, left: float) -> Section:
     rows: list[MarkRow] = []
-    for group in _groups(part):
-        for at, (full, small, terms) in enumerate(group):
-            texts = full.split("\n")  # an interaction has a line a key
-            name = "\n".join(fit(text, left - 0.15, lines=2 if len(texts) == 1 else 1, weight="bold") for text in texts)
-            marks = [
-                Mark(
-                    part.shown(term),
-                    MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {}),
-                    (f"{BESIDE.get(term.means, '')} {part.words(term)}".strip(), spoken(term.verdict)),
-                    bold=term.verdict in CALLED,
-                )
-                for term in terms
-            ]
-            tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(small)) + 0.12
-            rows.append(MarkRow(name, marks, small, bold=any(mark.bold for mark in marks), rule=bool(rows) and at == 0, tall=tall))
-    margin = 0.0 if part.raw else part.effects.observed.margin or 0.0
+    for row in _rows(part):
+        texts = row.name.split("\n")
+        name = "\n".join(fit(text, left - 0.15, lines=2 if len(texts) == 1 else 1, weight="bold") for text in texts)
+        marks = [
+            Mark(
+                _percent(term),
+                MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {}),
+                (f"{WAYS.get(term.means, '')} {_words(term)}".strip(), spoken(term.verdict)),
+                bold=term.verdict in CALLED,
+            )
+            for term in row.terms
+        ]
+        tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(row.small)) + 0.12
+        bold = any(mark.bold for mark in marks)
+        rows.append(MarkRow(name, marks, row.small, bold=bold, rule=bool(rows) and row.rule, tall=tall))
+    margin = part.effects.observed.margin or 0.0
     ends = [mark.ends for row in rows for mark in row.marks]
     reach = reach_of(ends, 150 * margin, [value for value, _, _ in ends])
-    label = f"effect, {measure_of(part.effects.observed.metric).unit}" if part.raw else FASTER_AXIS
-    heads = [("effect [95 %]" if part.raw else "gain, % [95 %]", 0.12), ("verdict", 0)]
-    band = margin_band(margin) if margin else None
-    section = forest_section("", rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
+    heads, band = [("gain, % [95 %]", 0.12), ("verdict", 0)], margin_band(margin) if margin else None
+    section = forest_section("", rows, left=left, right=2.55, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
     return part.section(section.tall, section.draw)
 
 
-def _key_notes(part: KeyPart, name: str) -> list[str]:
+def _notes(part: KeyPart, name: str) -> Iterator[str]:
     """Say what is not shown, what was lost, where a key depends on its company, and that a failed A/A check lets nothing be called."""
-    notes = []
     if part.again is not None and part.again.verdict == "not comparable":
-        what = f"changes nothing and differs from stock all the same ({minus(number(part.again.gain or 0.0))} %)"
-        notes.append(f"{part.title}: {part.again.label} {what}: no effect is called there.")
-    notes += [
-        f"{name}{term.factors[0]} depends on its company: alone it does other than in the profile, by {part.words(term)} %."
-        for term in part.terms("disagreement")
-        if term.verdict in CALLED
-    ]
+        differs = f"changes nothing and differs from stock all the same ({minus(number(part.again.gain or 0.0))} %)"
+        yield f"{part.title}: {part.again.label} {differs}: no effect is called there."
+    for term in part.terms("disagreement"):
+        if term.verdict in CALLED:
+            yield f"{name}{term.factors[0]} depends on its company: alone it does other than in the profile, by {_words(term)} %."
     more = len(part.terms("interaction")) - FEW
-    notes += [f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."] if more > 0 else []
-    notes += [
-        f"{name}Lost: {lost.point} in {len(lost.blocks)} blocks: {lost.reason.rstrip('.')}." for lost in part.effects.observed.lost[:4]
-    ]
-    return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
-
-
-class LevelMeans(NamedTuple):
-    """A small panel: its key, the effect it shows, and the key's levels with their means."""
-
-    key: str
-    term: Term | None
-    levels: Sequence[str]
-    means: Sequence[Ends]
-
-
-FACTORS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
-MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
-
-
-def _panels(part: KeyPart) -> Section:
-    """Make a section of panels on one scale; the first of a row has the numbers and their unit."""
-    keys = _factors(part)
-    ends = known(value for key in keys for value in key.means)
-    measure = measure_of(part.effects.observed.metric, ends)
-    low, high = min(*ends, *part.margin), max(*ends, *part.margin)
-    room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
-    limits = ((low - room) * measure.scale, (high + room) * measure.scale)
-    section = FACTORS.section("", keys, partial(_levels, part=part, measure=measure), grid="y", most={"y": 4}, ylim=limits)
-    return part.section(section.tall, section.draw)
-
-
-def _levels(panel: SmallPanel, key: LevelMeans, part: KeyPart, measure: Measure) -> None:
-    panel.axes.set(xlim=(-0.45, len(key.levels) - 0.55))
-    panel.axes.tick_params(axis="y", labelleft=panel.first)
-    if panel.first:
-        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < FACTORS.tall + 0.4 else measure.unit or measure.label)
-    if part.margin:
-        panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
-    shown = fitted(key.levels, panel.wide / len(key.levels) - 0.04, SMALL, lines=1)
-    panel.axes.set_xticks(range(len(key.levels)), shown.values())
-    called = key.term is not None and key.term.verdict in CALLED
-    color, weight = MARKS[key.term.verdict]["color"] if key.term and called else INK, "bold" if called else "normal"
-    points = [(x, scaled(value, measure.scale)) for x, value in enumerate(key.means)]
-    draw_lines(panel.axes, points, {"color": color, "marker": "o", "markersize": 4.5})
-    panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
-    down = FACTORS.above - 0.20
-    panel.text(down, fit(key.key, panel.wide, SMALL, 2, "bold"), va="bottom", fontweight=weight, linespacing=1.0)
-    if key.term is not None:
-        panel.text(down + 0.03, part.words(key.term) + ("" if part.raw else " %"), color=color if called else QUIET)
+    if more > 0:
+        yield f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."
+    for lost in part.effects.observed.lost[:4]:
+        yield f"{name}Lost: {lost.point} in {len(lost.blocks)} blocks: {lost.reason.rstrip('.')}."
 
 
 @picture(16, "Main effects", DESIGNS=FACTORIAL)
@@ -295,12 +246,42 @@ def main_effects(scene: Scene) -> Spec:
     return Spec(lead, [_panels(part) for part in parts], legend, notes)
 
 
-def _factors(part: KeyPart) -> list[LevelMeans]:
-    mains = {term.factors[0]: term for term in part.terms("main")}
-    spans: list[tuple[float, LevelMeans]] = []
-    for name in dict.fromkeys(level.factor for level in part.effects.levels):
-        levels = [level for level in part.effects.levels if level.factor == name]
-        means = [(level.mean, level.low, level.high) for level in levels]
-        span = max(level.deviation for level in levels) - min(level.deviation for level in levels)
-        spans.append((span, LevelMeans(name, mains.get(name), [level.level for level in levels], means)))
-    return [key for _, key in sorted(spans, key=lambda one: -one[0])]
+def _panels(part: KeyPart) -> Section:
+    """Make a section of a panel a key, the strongest first and all on one scale; the first of a row has the numbers and their unit."""
+    keys: dict[str, list[Level]] = {}
+    for level in part.effects.levels:
+        keys.setdefault(level.factor, []).append(level)
+    ends = [*known((level.mean, level.low, level.high) for level in part.effects.levels), *part.margin]
+    measure = measure_of(part.effects.observed.metric, ends)
+    room = 0.08 * (max(ends) - min(ends)) or 0.1 * abs(max(ends)) or 1.0
+    limits = ((min(ends) - room) * measure.scale, (max(ends) + room) * measure.scale)
+    paint, strongest = partial(_levels, part=part, measure=measure), sorted(keys.values(), key=_span, reverse=True)
+    section = PANELS.section("", strongest, paint, grid="y", most={"y": 4}, ylim=limits)
+    return part.section(section.tall, section.draw)
+
+
+def _span(levels: list[Level]) -> float:
+    deviations = [level.deviation for level in levels]
+    return max(deviations) - min(deviations)
+
+
+def _levels(panel: SmallPanel, levels: list[Level], part: KeyPart, measure: Measure) -> None:
+    key = levels[0].factor
+    term = next((term for term in part.terms("main") if term.factors == (key,)), None)
+    panel.axes.set(xlim=(-0.45, len(levels) - 0.55))
+    panel.axes.tick_params(axis="y", labelleft=panel.first)
+    if panel.first:
+        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < PANELS.tall + 0.4 else measure.unit or measure.label)
+    if part.margin:
+        panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
+    shown = fitted([level.level for level in levels], panel.wide / len(levels) - 0.04, SMALL, lines=1)
+    panel.axes.set_xticks(range(len(levels)), shown.values())
+    called = term is not None and term.verdict in CALLED
+    color = MARKS[term.verdict]["color"] if term and called else INK
+    points = [(x, scaled((level.mean, level.low, level.high), measure.scale)) for x, level in enumerate(levels)]
+    draw_lines(panel.axes, points, {"color": color, "marker": "o", "markersize": 4.5})
+    panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
+    down = PANELS.above - 0.20
+    panel.text(down, fit(key, panel.wide, SMALL, 2, "bold"), va="bottom", fontweight="bold" if called else "normal", linespacing=1.0)
+    if term is not None:
+        panel.text(down + 0.03, f"{_words(term)} %", color=color if called else QUIET)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from analysis.stats.adjust import holm
+from analysis.terms import Refused
 from analysis.wording import digits, number, percent, probability, speed, unsigned
 from control.names import first_few
 from control.t_test import ALPHA
@@ -16,6 +17,7 @@ ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 PLACES = {"alone": " alone", "in profile": " in the profile"}
 CONFIRM = "what it names is a suspect, and what it does not name may hide; confirm with a design of fewer keys."
 MOST = 4  # names written out
+ROMAN = {1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}
 
 
 def sentence(effects: Effects) -> str:
@@ -27,25 +29,38 @@ def sentence(effects: Effects) -> str:
 
 
 def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
-    """Keep the effects asked for, by their factors' names, and put the answers to them before the sentence on all."""
+    """Keep the effects asked for, by their factors' names, and put the answers to them before the sentence on all.
+
+    Raises: Refused, where a design cannot tell one from others.
+    """
     result = []
     for effects in designs:
-        known = {factor.name for factor in effects.observed.factors}
-        lines = [] if effects.refusal else [_answer(effects, effect) for effect in requested if known.issuperset(effect)]
-        terms = tuple(term for term in effects.terms if any(set(term.factors) == set(effect) for effect in requested))
-        text = " ".join((*lines, "Of all that was looked at:", effects.sentence)) if lines else effects.sentence
-        result.append(replace(effects, terms=terms, sentence=text))
+        factors = {factor.name for factor in effects.observed.factors}
+        sets = [frozenset(effect) for effect in requested if not effects.refusal and factors.issuperset(effect)]
+        text = " ".join((*(_answer(effects, effect) for effect in sets), "Of all that was looked at:", effects.sentence))
+        terms = tuple(term for term in effects.terms if frozenset(term.factors) in sets)
+        result.append(replace(effects, terms=terms, sentence=text if sets else effects.sentence))
     return result
 
 
-def _answer(effects: Effects, effect: tuple[str, ...]) -> str:
-    name, alone = ":".join(effect), len(effects.observed.factors) == 1
-    terms = [term for term in effects.terms if set(term.factors) == set(effect) and (term.means != "profile" or alone)]
+def _answer(effects: Effects, effect: frozenset[str]) -> str:
+    name = ":".join(factor.name for factor in effects.observed.factors if factor.name in effect)
+    terms = [term for term in effects.terms if effect == frozenset(term.factors)]
+    others = [alias for term in terms for alias in term.aliases if len(alias) <= len(effect)]
+    others += [term.factors for term in effects.terms if effect in map(frozenset, term.aliases) and len(term.factors) <= len(effect)]
+    if others:
+        same = ", ".join(map(":".join, others))
+        grade = f" (resolution {ROMAN[effects.resolution]})" if effects.resolution in ROMAN else ""
+        raise Refused(f"{name} cannot be told from {same} in this design{grade}; one of a higher resolution can, or a factorial.")
     keys = [term for term in terms if term.means not in SCREENED and term.p_adjusted is not None]
-    screened = [_together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None]
-    lines = [*([_described(keys, effects)] if keys else []), *screened]
+    lines = [_described(keys, effects)] if keys else []
+    lines += [_together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None]
+    lines += [_tested(row, effects) for row in effects.anova if not terms and effect == frozenset(row.factors) and row.f is not None]
     places = {name, *(f"{name}{place}" for place in PLACES.values())}
     lines += [f"{label} cannot be judged: {reason}" for label, reason in effects.unestimable if label in places]
+    if not terms and not lines:
+        labels = first_few([term.label for term in effects.terms], MOST)
+        raise Refused(f"this design does not separate {name}; it separates {labels}. Lay out a factorial over these keys.")
     return f"{'; '.join(lines) or f'{name} cannot be judged: there is nothing to judge it by'}."
 
 
@@ -111,7 +126,7 @@ def _caveat(effects: Effects) -> Iterator[str]:
     if effects.mixed:
         yield f"A main effect of this design holds shares of others' interactions (up to {effects.mixed:.2f} of each): {CONFIRM}"
     elif effects.resolution is not None and effects.resolution <= 3:
-        yield f"A main effect of this design (resolution {'I' * effects.resolution}) is one with interactions of others: {CONFIRM}"
+        yield f"A main effect of this design (resolution {ROMAN[effects.resolution]}) is one with interactions of others: {CONFIRM}"
 
 
 def _profile(effects: Effects) -> Iterator[str]:
@@ -145,18 +160,14 @@ def _by_factor(effects: Effects) -> str:
     adjusted = zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)
     shown = [row for row, p in (*adjusted, *((row, row.p_adjusted) for row in rows)) if p is not None and p < ALPHA]
     if shown:
-        parts = [f"{row.name}: {unsigned(row.share)} of the variation, {_f(row, effects)}" for row in sorted(shown, key=_by_share)]
-        return f"{'; '.join(parts)}."
+        return f"{'; '.join(_tested(row, effects) for row in sorted(shown, key=lambda row: -row.share))}."
     clearest = min(rows, key=lambda row: row.p or 0.0)
-    return f"No factor can be named: the clearest, {clearest.name}, has {_f(clearest, effects)}."
+    return f"No factor can be named; the clearest is {_tested(clearest, effects)}."
 
 
-def _by_share(row: VariationRow) -> float:
-    return -row.share
-
-
-def _f(row: VariationRow, effects: Effects) -> str:
-    return f"F {digits(row.f or 0.0)} ({row.df}, {effects.error_df}), p {probability(row.p or 0.0)}"
+def _tested(row: VariationRow, effects: Effects) -> str:
+    f = f"F {digits(row.f or 0.0)} ({row.df}, {effects.error_df})"
+    return f"{row.name}: {unsigned(row.share)} of the variation, {f}, p {probability(row.p or 0.0)}"
 
 
 def unjudged(effects: Effects) -> list[str]:

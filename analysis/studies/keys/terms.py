@@ -53,7 +53,7 @@ class Observed:
     """What there is to analyse. `points` are all that were planned, by name, stock or the all-low one among them.
 
     `better` is None where nobody said which way is good (other studies): then words are raises and lowers. `profile` is the tweak set
-    that was taken apart, "" for a matrix or another study; `notes` is what the design said of itself.
+    that was taken apart, "" for a matrix or another study; `design_notes` is what the design said of itself.
     """
 
     study: str

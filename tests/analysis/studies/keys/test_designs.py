@@ -18,6 +18,7 @@ from analysis.render.text import render
 from analysis.studies import keys
 from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of, of_table
+from analysis.studies.keys.sentence import only as only_asked
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed, Term
 from analysis.terms import Comparison, Refused, Run
 from tests.made_designs import Keys, On, ablation, designed, factorial, fraction, plackett_burman_12
@@ -39,7 +40,7 @@ def run_of(kind: str, keys: Keys, points: Mapping[str, On], made: Made = QUIET) 
 
 
 def only(run: Run, *asked: tuple[str, ...]) -> Effects:
-    (found,) = effects_of(run, requested=asked)
+    (found,) = only_asked(effects_of(run), asked) if asked else effects_of(run)
     return found
 
 
