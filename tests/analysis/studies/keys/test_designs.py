@@ -13,10 +13,7 @@ import scipy.stats
 
 from analysis import load, studies
 from analysis.compare import Options, compare
-from analysis.load import from_json
-from analysis.render.text import render
 from analysis.studies import keys
-from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of, of_table
 from analysis.studies.keys.sentence import only as only_asked
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed, Term
@@ -349,14 +346,6 @@ def test_the_check_of_a_factorial_stands_on_the_error_of_its_effects() -> None:
     assert f"against stock: {100 * math.expm1(difference):+.1f} % (95 % " in found.again
     assert f"p {p:.2f})" in found.again
     assert found.again_fails == (p < 0.05)
-
-
-def test_names_that_are_commands_of_a_terminal_are_printed_as_text() -> None:
-    """A factor's name comes out of a file that anybody may have written."""
-    run = from_json(designed("factorial", Keys({"a\x1b[31m": 0.0, "[bold]b": 0.0}), factorial(2), Made(blocks=3, steps=6)), "made-up.json")
-    page = render(answer(effects_of(run), run))
-    assert "\x1b" not in page
-    assert "[bold]b" in page
 
 
 def test_a_design_over_keys_is_its_run_and_a_matrix_is_not() -> None:
