@@ -129,7 +129,7 @@ def test_v2_two_factors_replicated(analyse: Analyse) -> None:
     squares = {"mem": 5547, "cache": 1083, "mem:cache": 300, "error": 102, "total": 7032}
     assert rows_of(effects, "ss") == pytest.approx(squares, rel=EXACT)
     assert percentages(effects) == pytest.approx({"mem": 78.88, "cache": 15.40, "mem:cache": 4.27, "error": 1.45}, abs=PRINTED)
-    assert (effects.error_df, effects.error_ms) == (8, pytest.approx(12.75))
+    assert (effects.error_df, effects.error_ms) == pytest.approx((8, 12.75))
     for term, low, high in zip(effects.terms, (19.583, 7.583, 3.083), (23.417, 11.417, 6.917), strict=True):
         s_q = (term.se or 0.0) * (term.coefficient or 0.0) / term.effect
         assert s_q == pytest.approx(1.0308, abs=5e-5)
