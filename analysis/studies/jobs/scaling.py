@@ -1,23 +1,19 @@
-"""How many replicas a job gets: laws fitted to measured times, and replicas chosen for each job against one number for all, same jobs.
-
-In the data of answers effects are gains as fractions, of the choice for each job over the way they stand with.
-"""
+"""How many replicas a job gets: laws fitted to measured times, and replicas chosen for each job against one number for all, same jobs."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
+from analysis.contrasts import FEWEST, SAME, Scale, contrasts
 from analysis.formats.fields import Fields
-from analysis.load import find, load, load_each, parsed, read_each
-from analysis.stats.estimate import change_in
+from analysis.load import load_each, parsed, read_each
 from analysis.terms import Refused, Run, Unreadable
 from analysis.wording import digits, probability
 from control.called import JUDGE
@@ -27,11 +23,11 @@ from control.t_test import ALPHA
 
 from . import csv_file
 from .claims import CANT_TELL, NOT_COMPARABLE, leading
-from .estimates import FEWEST, Figure, Ratio, as_number, average_of_known, figure, holm_by_key, over_runs, plural, ratio_of, share
-from .records import Stream, in_order, of_one_machine, streams, tells_of_jobs
+from .estimates import Figure, as_number, average, average_of_known, figure, plural, share
+from .records import Stream, in_order, of_one_machine, streams
 
 if TYPE_CHECKING:
-    from .simulation import Floats
+    import pandas as pd
 
 LAW = tuple(field.name for field in fields(Law))
 ELASTIC = "chosen for each"
@@ -45,24 +41,21 @@ LEGEND = (
 
 
 def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
-    """Read CSV with `replicas`, `time_s` and, where sizes differ, `work`; and saved runs of streams of jobs.
+    """Read CSV with `replicas`, `time_s` and, if sizes differ, `work`; and saved runs of streams of jobs.
 
-    Returns: the points, and what was left out, a sentence each. Raises: Refused, where nothing is left, and for runs of different machines.
+    Returns: the points, and what was left out, a sentence each. Raises: Refused, if nothing is left, and for runs of different machines.
     """
-    left_out: list[str] = []
-    paths = [path for name in names for path in ([Path(name)] if name.endswith(".csv") else find([name]))]
-    tables = [csv_file.rows(csv_file.text_of(path), path, ("replicas", "time_s")) for path in paths if path.suffix == ".csv"]
+    from .prediction.reading import SERVICE, rows_of
+
+    lists = [name for name in names if name.endswith(".csv")]
+    tables = [csv_file.rows(csv_file.text_of(Path(name)), name, ("replicas", "time_s")) for name in lists]
     result = [_timed(row, at) for _, lines in tables for at, row in lines]
-    for run in of_one_machine((load(path) for path in paths if path.suffix != ".csv"), left_out):
-        for stream in streams(run, left_out) if tells_of_jobs(run) else ():
-            done = [job for job in stream.jobs if job.done and job.work is not None]
-            for job in done:
-                where = f"{run.origin}: {stream.name}: job {job.number}"
-                if job.start_s is None or job.end_s is None:
-                    raise Unreadable(f"{where} is done and has no start_s or end_s.")
-                result.append(_timed({"replicas": job.replicas, "work": job.work, "time_s": job.end_s - job.start_s}, where))
-            if missing := len(stream.jobs) - len(done):
-                left_out.append(f"{stream.name}: {missing} of {len(stream.jobs)} jobs were not done, or have no size.")
+    runs = [name for name in names if name not in lists]
+    rows, _, left_out = rows_of(runs, SERVICE) if runs else ([], SERVICE, [])
+    sized = [row for row in rows if "work" in row.factors]
+    result += [_timed({**row.factors, "time_s": row.value}, row.run) for row in sized]
+    if missing := len(rows) - len(sized):
+        left_out.append(f"{missing} of {len(rows)} jobs have no size.")
     if not result:
         raise Refused(f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip())
     return result, left_out
@@ -101,57 +94,83 @@ def law_of(numbers: Mapping[str, Any], where: str) -> Law:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaledStream:
-    """One stream under one way of scaling.
-
-    `within` is the part of the jobs that ran for the target ±10 %, `within_waited` that of those that were done so soon after submission;
-    `node_s_per_job` what a job took of the nodes; times in seconds, `p95_response_s` with the wait.
-    """
-
-    within: float
-    within_waited: float
-    node_s_per_job: float
-    mean_wait_s: float
-    p95_response_s: float
-
-
-def _scaled(ran_s: Floats, response_s: Floats, replicas: Floats, target_s: float) -> ScaledStream:
-    within, within_waited = (float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean()) for times_s in (ran_s, response_s))
-    node_s = float((ran_s * replicas).mean())
-    return ScaledStream(within, within_waited, node_s, float((response_s - ran_s).mean()), float(np.quantile(response_s, 0.95)))
-
-
-@dataclass(frozen=True, slots=True)
 class ScalingArm:
-    """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
+    """One way of scaling, stream by stream, and what the choice for each job has more or takes times of it.
 
-    Its `p` is after Holm over the ways of scaling, None where it is the same in all seeds. `node_seconds` is how many times those of
-    this one the choice takes. None for the choice itself.
+    `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is after Holm over all arms.
+    `node_seconds` is how many times those of this arm the choice takes. All are None for the choice itself, and for an
+    arm with other jobs.
     """
 
     name: str
-    replicas: float
-    seeds: tuple[ScaledStream, ...]
+    streams: Sequence[Mapping[str, float]]
     more_within: Figure | None = None
-    node_seconds: Ratio | None = None
     p: float | None = None
+    node_seconds: Figure | None = None
+    p_node_seconds: float | None = None
 
     def mean(self, name: str) -> float:
-        return float(np.mean([getattr(seed, name) for seed in self.seeds]))
+        return average([stream[name] for stream in self.streams])
+
+    @property
+    def shown(self) -> bool:
+        return (self.more_within is not None and self.more_within.why == SAME) or (self.p is not None and self.p < ALPHA)
 
 
-def compared(arms: Sequence[ScalingArm], unlike: Container[str] = ()) -> tuple[ScalingArm, ...]:
-    """Hold the first, the choice, against each of the others that met the same jobs."""
-    chosen = arms[0]
-    result = [arm if arm.name in unlike or len(chosen.seeds) < FEWEST else _against(chosen, arm) for arm in arms[1:]]
-    p = holm_by_key({arm.name: arm.p for arm in result})
-    return (chosen, *(replace(arm, p=p.get(arm.name)) for arm in result))
+# Of a stream: the share of jobs that ran for the target ±10 %, and of those done so soon after submission; what a job took
+# of the nodes; the jobs' waits and responses; their mean number of replicas.
+METRICS = ("within", "within_waited", "node_s_per_job", "mean_wait_s", "p95_response_s", "replicas")
 
 
-def _against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
-    more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
-    before, after = ({("", at): seed.node_s_per_job for at, seed in enumerate(arm.seeds)} for arm in (other, chosen))
-    return replace(other, more_within=over_runs(more), node_seconds=ratio_of(before, after), p=change_in(more, log=False).p)
+def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
+    """Return a row for each job that was done at once."""
+    import pandas as pd
+
+    rows = [(job.number, times.ran_s, times.response_s, job.replicas) for job, times in stream.done_with_times]
+    jobs = pd.DataFrame(rows, columns=["number", "ran_s", "response_s", "replicas"])
+    for name, of in (("within", "ran_s"), ("within_waited", "response_s")):
+        jobs[name] = ((jobs[of] / target_s - 1).abs() <= TOLERANCE).astype(float)
+    jobs["node_s_per_job"] = jobs["ran_s"] * jobs["replicas"]
+    jobs["mean_wait_s"] = jobs["response_s"] - jobs["ran_s"]
+    return jobs
+
+
+def compared(frame: pd.DataFrame, unlike: Collection[str] = ()) -> tuple[ScalingArm, ...]:
+    """Hold the choice against each other way of scaling, over streams of the same jobs.
+
+    frame: a row per stream and way of scaling (the column `arm`), `stream` numbers those of the same jobs, and METRICS.
+    Ways that are `unlike` are not compared.
+    """
+    arms = {
+        str(name): ScalingArm(str(name), [dict(zip(METRICS, row, strict=True)) for row in own[[*METRICS]].to_numpy().tolist()])
+        for name, own in frame.groupby("arm", sort=False)
+    }
+    others = [name for name in arms if name != ELASTIC and name not in unlike]
+    if not others:
+        return tuple(arms.values())
+    scales: dict[str, Scale] = {"within": "raw", "node_s_per_job": "log"}
+    found = contrasts(frame[~frame["arm"].isin(unlike)], "arm", ELASTIC, scales, within=("stream",))
+    for name in others:
+        within, node_s = found[found["arm"] == name].to_dict("records")
+        arms[name] = replace(
+            arms[name],
+            more_within=_of_choice(within, lambda less: -less),
+            p=_known(within["p_adjusted"]),
+            node_seconds=_of_choice(node_s, lambda times: 1 / times),
+            p_node_seconds=_known(node_s["p"]),
+        )
+    return tuple(arms.values())
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _of_choice(contrast: Mapping[Any, Any], turned: Callable[[float], float]) -> Figure | None:
+    """Turn a contrast of an arm with the choice into one of the choice with the arm."""
+    ends = [_known(contrast[name]) for name in ("value", "high", "low")]
+    value, low, high = (None if end is None else turned(end) for end in ends)
+    return None if value is None else Figure(value, low, high, why=contrast["missing"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +244,8 @@ def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
 
 
 def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
+    import pandas as pd
+
     beside = [one for one in every if (one.record.engine, one.record.slots) == (engine, slots) and one.target_s in {None, target_s}]
     tweaksets = sorted({stream.record.tweakset for stream in beside})
     if len(tweaksets) > 1:
@@ -237,30 +258,30 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
     where = f"{engine} with {slots} slots, target {target_s:g} s"
     if not shared:
         raise Refused(f"{where}: no jobs met every way of scaling; nothing can be compared.")
-    paired = {name: [by_arm[name][key] for key in shared] for name in order}
-    done = {name: [stream.record.done_with_times for stream in streams] for name, streams in paired.items()}
-    arms = []
-    for name, of_arm in done.items():
+    rows, jobs, numbers = [], {}, {}
+    for name in order:
+        of_arm = [_jobs_of(by_arm[name][key].record, target_s) for key in shared]
         if (fewest := min(map(len, of_arm))) < FEWEST_JOBS:
             raise Refused(f"{where}: a stream of {name} has {fewest} jobs that were done at once; {FEWEST_JOBS} are needed.")
-        columns = [np.array([(times.ran_s, times.response_s, job.replicas) for job, times in jobs]).T for jobs in of_arm]
-        mean_replicas = float(np.mean(np.concatenate([replicas for _, _, replicas in columns])))
-        scaled = tuple(_scaled(ran_s, response_s, replicas, target_s) for ran_s, response_s, replicas in columns)
-        arms.append(ScalingArm(name, mean_replicas, scaled))
-    numbers = {name: [{job.number for job, _ in jobs} for jobs in of_arm] for name, of_arm in done.items()}
+        for at, done in enumerate(of_arm):
+            late = {"p95_response_s": done["response_s"].quantile(0.95)}
+            rows.append({"arm": name, "stream": at, **done.mean(), **late})
+        jobs[name] = pd.concat(of_arm)
+        numbers[name] = [set(done["number"]) for done in of_arm]
     unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
-    ran_s = np.array([times.ran_s for jobs in done[ELASTIC] for _, times in jobs])
+    chosen = [by_arm[ELASTIC][key] for key in shared]
+    ran_s = jobs[ELASTIC]["ran_s"]
     return TargetReport(
         engine=engine,
         slots=slots,
         target_s=target_s,
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
-        lost=sum(len(stream.record.jobs) - len(jobs) for name in order for stream, jobs in zip(paired[name], done[name], strict=True)),
-        arms=compared(arms, unlike),
-        reachable=average_of_known(stream.reachable for stream in paired[ELASTIC]),
-        off=average_of_known(map(_off, paired[ELASTIC])),
-        profile_node_s=average_of_known(stream.profile_node_s for stream in paired[ELASTIC]),
+        lost=sum(len(by_arm[name][key].record.jobs) for name in order for key in shared) - sum(map(len, jobs.values())),
+        arms=compared(pd.DataFrame(rows), unlike),
+        reachable=average_of_known(stream.reachable for stream in chosen),
+        off=average_of_known(map(_off, chosen)),
+        profile_node_s=average_of_known(stream.profile_node_s for stream in chosen),
         late=float((ran_s > target_s * (1 + TOLERANCE)).mean()),
         early=float((ran_s < target_s * (1 - TOLERANCE)).mean()),
         unlike=unlike,
@@ -330,8 +351,8 @@ def _word(arm: ScalingArm) -> Word | None:
     if arm.name == ELASTIC:
         return None
     if arm.more_within is None:
-        return CANT_TELL if len(arm.seeds) < FEWEST else NOT_COMPARABLE
-    more = (arm.p is None or arm.p < ALPHA) * arm.more_within.value
+        return NOT_COMPARABLE
+    more = arm.shown * arm.more_within.value
     return Word("more", "good") if more > 0 else Word("fewer", "bad") if more < 0 else CANT_TELL
 
 
@@ -372,13 +393,13 @@ def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
     """The ways of scaling, and what the choice for each has more of than each; those with another word than can't tell first."""
     columns: Columns = [
         (Column("replicas", left=True), lambda arm: arm.name),
-        (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.replicas),
+        (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.mean("replicas")),
         (Column("within", "within", partial(share, decimals=1)), lambda arm: arm.mean("within")),
         (Column("choice\nhas", "verdict", left=True), _word),
         (Column("points more\n[95 %]", "points", figure), lambda arm: _points(arm.more_within)),
         (Column("node s\na job", "node_s_per_job", digits), lambda arm: arm.mean("node_s_per_job")),
         (Column("choice takes\ntimes [95 %]", "node_seconds", figure), lambda arm: arm.node_seconds),
-        (Column("p", write=probability, spare=1), lambda arm: arm.node_seconds and arm.node_seconds.p),
+        (Column("p", write=probability, spare=1), lambda arm: arm.p_node_seconds),
     ]
     waits: Columns = [
         columns[0],

@@ -66,14 +66,14 @@ def test_the_choice_is_held_against_one_number_for_all_on_the_same_jobs(reported
     assert (chosen["name"], static["name"]) == ("chosen for each", "2 for all")
     found = static["more_within"]
     assert found["low"] > 0
-    more = [mine["within"] - theirs["within"] for mine, theirs in zip(chosen["seeds"], static["seeds"], strict=True)]
+    more = [mine["within"] - theirs["within"] for mine, theirs in zip(chosen["streams"], static["streams"], strict=True)]
     assert found["value"] == pytest.approx(np.mean(more))
 
 
 def test_jobs_and_their_node_seconds_are_counted_by_start_and_end(reported: Reported) -> None:
     rows = stream(1, 2)["job"]
     expected = np.mean([2 * (row["end_s"] - row["start_s"]) for row in rows])
-    assert reported(both())["arms"][1]["seeds"][0]["node_s_per_job"] == pytest.approx(expected)
+    assert reported(both())["arms"][1]["streams"][0]["node_s_per_job"] == pytest.approx(expected)
 
 
 def test_how_far_the_law_was_off_and_to_which_side_is_told(reported: Reported) -> None:
@@ -82,14 +82,14 @@ def test_how_far_the_law_was_off_and_to_which_side_is_told(reported: Reported) -
     assert right["off"] == pytest.approx(0, abs=1e-6)
     assert wrong["off"] == pytest.approx(0.2)
     assert wrong["late"] > right["late"]
-    assert right["late"] + right["early"] + np.mean([one["within"] for one in right["arms"][0]["seeds"]]) == pytest.approx(1)
+    assert right["late"] + right["early"] + np.mean([one["within"] for one in right["arms"][0]["streams"]]) == pytest.approx(1)
     assert (right["reachable"], right["profile_node_s"]) == (0.8, 55.0)
 
 
 def test_starting_a_job_is_no_part_of_the_time_it_ran(reported: Reported) -> None:
     """Half a second from admission to start: in the response, not in the run."""
     rows = [job(at, starts=0.5, runs=2.0, work=1.0, replicas=2, planned_submit_s=float(at)) for at in range(10)]
-    (one,) = reported({(CHOSEN, "stock", 1): {**report(rows, SLOTS), "scale": [SAID]}})["arms"][0]["seeds"]
+    (one,) = reported({(CHOSEN, "stock", 1): {**report(rows, SLOTS), "scale": [SAID]}})["arms"][0]["streams"]
     assert (one["within"], one["within_waited"]) == (1.0, 0.0)
     assert one["node_s_per_job"] == pytest.approx(4)
 
@@ -120,7 +120,7 @@ def test_a_way_that_loses_the_jobs_off_the_target_is_no_better_for_it(reported: 
 
 def test_two_streams_carry_no_interval(reported: Reported) -> None:
     _, static = reported(both(blocks=2))["arms"]
-    assert (static["more_within"], static["node_seconds"]) == (None, None)
+    assert (static["more_within"]["low"], static["node_seconds"]["low"]) == (None, None)
 
 
 def test_pages_and_refusals(
