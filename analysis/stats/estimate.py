@@ -93,11 +93,6 @@ def change_in(changes: Sequence[float], *, log: bool) -> Estimate:
         return Estimate(len(changes), missing=str(reason))
 
 
-def differences(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int, float]:
-    """What changed in each block that has both."""
-    return {block: after[block] - before[block] for block in sorted(before.keys() & after.keys())}
-
-
 def contrast(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
     """Take a contrast inside each block that holds all of its cells; the other blocks do not count for it."""
     return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]

@@ -6,8 +6,8 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from analysis.formats.fields import Fields
 from analysis.plain import one_line
@@ -27,26 +27,28 @@ MOST = {"_s": 1e7, "_bytes": 2.0**53, "_j": 1e12}
 MOST_COUNTED = 1e9
 LIFE_S = 1e-3  # so long a process lives at least
 
-Place = tuple[str, str, str, int]  # study, workload, arm, block
-
 
 @dataclass(frozen=True, slots=True)
 class MonitoredCell:
-    """One measured cell: its monitor, and the workload's process.
+    """One cell: its monitor, and the workload's process.
 
     `monitor` and `usage` hold numbers by the names of the saved file (`data/README.md`), without those that are missing: `missing` says
-    why.
+    why. A cell that was not measured has none.
     """
 
     cell: Cell
-    name: str | None
-    base: str
-    kind: str
-    params: Mapping[str, object]
-    version: str | None
-    monitor: Mapping[str, float]
-    usage: Mapping[str, float]
-    missing: Mapping[str, str]
+    name: str | None = None
+    base: str = ""
+    kind: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
+    version: str | None = None
+    monitor: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> bool:
+        return self.cell.outcome == "measured"
 
     @property
     def rate_per_s(self) -> float | None:
@@ -84,7 +86,7 @@ class MonitoredCell:
 
 
 def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
-    """Read the measured cells of a run's studies with monitors.
+    """Read the cells of a run's studies with monitors.
 
     Returns: the run with those studies alone and CPU time as their primary metric: what is paid for watching is CPU time, also by a
     workload that has a primary metric of its own. Cells that do not fit their arm have failed there, with the reason; the others have all
@@ -92,45 +94,34 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
     """
     names = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
     own = [cell for cell in run.cells if cell.study in names]
-    misfits = _misfits(run, own)
-    cells, monitored = [], []
+    words: dict[tuple[str, str, str], set[str]] = {}
+    for cell in (cell for cell in own if cell.outcome == "measured" and cell.monitor):
+        for name in ("kind", "base"):  # all cells of an arm must agree in them
+            words.setdefault((cell.study, cell.tweakset, name), set()).add(_shown(cell.monitor.get(name)))
+    cells = []
     for cell in own:
-        if reason := misfits.get(_place(cell)):
-            cells.append(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=()))
-        elif cell.outcome == "measured":
-            monitored.append(_read_cell(cell, run.origin))
-            more = {ALL_CPU: monitored[-1].all_cpu_s, ENERGY: monitored[-1].usage.get("energy_j")}
-            cells.append(replace(cell, metrics={**cell.metrics, **{name: value for name, value in more.items() if value}}))
-        else:
-            cells.append(cell)
+        reason = _misfit(cell, run, words) if cell.outcome == "measured" else ""
+        if reason:
+            cells.append(MonitoredCell(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=())))
+            continue
+        one = _read_cell(cell, run.origin) if cell.outcome == "measured" else MonitoredCell(cell)
+        more = {name: value for name, value in ((ALL_CPU, one.all_cpu_s), (ENERGY, one.usage.get(ENERGY))) if value}
+        cells.append(replace(one, cell=replace(cell, metrics={**cell.metrics, **more})))
     studies = {name: replace(study, primary=CPU) for name, study in run.studies.items() if name in names}
     workloads = {name: replace(workload, primary=None) for name, workload in run.workloads.items()}
-    return replace(run, cells=tuple(cells), studies=studies, workloads=workloads), monitored
+    return replace(run, cells=tuple(one.cell for one in cells), studies=studies, workloads=workloads), cells
 
 
-def _place(cell: Cell) -> Place:
-    return cell.study, cell.workload, cell.tweakset, cell.block
-
-
-def _misfits(run: Run, cells: Sequence[Cell]) -> dict[Place, str]:
-    measured = [cell for cell in cells if cell.outcome == "measured"]
-    words: dict[tuple[str, str, str], set[str]] = {}
-    for cell in measured:
-        for name in ("kind", "base"):  # all cells of an arm must agree in them
-            if cell.monitor:
-                words.setdefault((cell.study, cell.tweakset, name), set()).add(_shown(cell.monitor.get(name)))
-    reasons = {}
-    for cell in measured:
-        expected = run.tweaksets[cell.tweakset].monitor or None
-        called = (cell.monitor or {}).get("name")
-        if not cell.monitor:
-            reasons[_place(cell)] = "it does not tell whether it had a monitor"
-        elif called != expected:
-            reasons[_place(cell)] = f"it tells of {_shown(called)}, where its arm is {_shown(expected)}"
-        elif mixed := [key for key in ("kind", "base") if len(words[cell.study, cell.tweakset, key]) > 1]:
-            several = ", ".join(sorted(words[cell.study, cell.tweakset, mixed[0]]))
-            reasons[_place(cell)] = f"cells of its arm tell of more than one {mixed[0]}: {several}"
-    return reasons
+def _misfit(cell: Cell, run: Run, words: Mapping[tuple[str, str, str], set[str]]) -> str:
+    """Say why a cell is none of its arm; "" where it is. `words` are what the cells of each arm call their monitor."""
+    if not cell.monitor:
+        return "it does not tell whether it had a monitor"
+    expected, called = run.tweaksets[cell.tweakset].monitor or None, cell.monitor.get("name")
+    if called != expected:
+        return f"it tells of {_shown(called)}, where its arm is {_shown(expected)}"
+    mixed = [name for name in ("kind", "base") if len(words[cell.study, cell.tweakset, name]) > 1]
+    several = [", ".join(sorted(words[cell.study, cell.tweakset, name])) for name in mixed]
+    return f"cells of its arm tell of more than one {mixed[0]}: {several[0]}" if mixed else ""
 
 
 def _shown(value: object) -> str:
@@ -154,8 +145,8 @@ def _read_cell(cell: Cell, origin: str) -> MonitoredCell:
     missing = {f"usage.{key}": str(reason) for key, reason in usage.optional_mapping("missing").items()}
     if name is not None:
         missing |= {f"monitor.{key}": str(reason) for key, reason in fields.optional_mapping("missing").items()}
-    told = fields.known_numbers("told", (START_CPU, AT_WORK))
-    numbers = _possible({**part.known_numbers("monitor", MONITOR), **told}, "monitor", missing)
+    further = fields.known_numbers("told", (START_CPU, AT_WORK))
+    numbers = _possible({**part.known_numbers("monitor", MONITOR), **further}, "monitor", missing)
     for key, reason in _contradictions(numbers).items():
         missing[f"monitor.{key}"] = reason
         del numbers[key]

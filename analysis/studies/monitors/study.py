@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from analysis.compare import Options, compare
 from analysis.stats.estimate import Change, Mean, cost_of, mean_of
 from analysis.switched import outlasting, outlasts
-from analysis.terms import AGAIN, Cell, Comparison, Effect, Refused, Run, Verdict
+from analysis.terms import AGAIN, Comparison, Effect, Refused, Run, Verdict
 from analysis.wording import LARGEST, probability, unsigned
 
 from .records import ALL_CPU, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
@@ -160,55 +160,48 @@ def overheads(run: Run) -> list[Overhead]:
     run, cells = read(run)
     rows = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
     placebos = _against_placebo(run, cells)
-    places = {(cell.study, cell.workload): None for cell in run.cells}
-    order = [(study, workload) for study in run.studies for workload in run.workloads if (study, workload) in places]
-    return [
-        _workload(
-            run,
-            place,
-            [cell for cell in cells if (cell.cell.study, cell.cell.workload) == place],
-            {row.tweakset: row for row in rows if (row.study, row.workload) == place},
-            {name: figure for (*other, name), figure in placebos.items() if tuple(other) == place},
-        )
-        for place in order
-    ]
+    result = []
+    for place in ((study, workload) for study in run.studies for workload in run.workloads):
+        arms: dict[str, list[MonitoredCell]] = {run.baseline: []}
+        for cell in (cell for cell in cells if (cell.cell.study, cell.cell.workload) == place):
+            arms.setdefault(cell.cell.tweakset, []).append(cell)
+        if any(arms.values()):
+            own = {row.tweakset: row for row in rows if (row.study, row.workload) == place}
+            result.append(_workload(run, place, arms, own, placebos))
+    return result
 
 
 def _workload(
     run: Run,
     place: tuple[str, str],
-    cells: Sequence[MonitoredCell],
+    cells: Mapping[str, Sequence[MonitoredCell]],
     rows: Mapping[str, Comparison],
-    placebos: Mapping[str, OverheadFigure],
+    placebos: Mapping[tuple[str, str, str], OverheadFigure],
 ) -> Overhead:
     study, workload = place
-    by_arm: dict[str, list[MonitoredCell]] = {name: [] for name in (run.baseline, *rows)}
-    every: dict[str, list[Cell]] = {name: [] for name in by_arm}
-    for cell in cells:
-        by_arm.setdefault(cell.cell.tweakset, []).append(cell)
-    for saved in (saved for saved in run.cells if (saved.study, saved.workload) == place):
-        every.setdefault(saved.tweakset, []).append(saved)
+    measured = {name: [cell for cell in own if cell.measured] for name, own in cells.items()}
     control = control_of(rows.get(AGAIN))
-    names = _in_order(rows, by_arm, run)
-    labels = _labels(by_arm, names)
-    none = by_arm[run.baseline]
-    arms = [
-        MonitoredArm(
-            tweakset=run.baseline,
-            label="none",
-            n=sum(cell.outcome == "measured" for cell in every[run.baseline]),
-            blocks=len(every[run.baseline]),
-            verdict="not comparable",
-            said="what others are held against",
-        )
-    ]
+    names = _in_order(rows, measured, run)
+    labels = _labels(measured, names)
+    none = measured[run.baseline]
+    stock = MonitoredArm(
+        tweakset=run.baseline,
+        label="none",
+        n=len(none),
+        blocks=len(cells[run.baseline]),
+        verdict="not comparable",
+        said="what others are held against",
+    )
+    arms = [_with_cells(stock, cells[run.baseline], none)]
     for name in names:
-        first = by_arm[name][0] if by_arm[name] else None
-        arm = _judged(rows[name], control, labels[name])
-        if every[name] and not any(cell.outcome == "measured" for cell in every[name]):
-            arm = replace(arm, said="skipped" if all(cell.outcome == "skipped" for cell in every[name]) else "failed")
-        arm = replace(arm, placebo=placebos.get(name), base=run.tweaksets[name].monitor.partition(":")[0])
-        arms.append(arm if first is None else _watched(arm, by_arm[name], none))
+        arm = replace(
+            _judged(rows[name], control, labels[name]),
+            placebo=placebos.get((*place, name)),
+            base=run.tweaksets[name].monitor.partition(":")[0],
+        )
+        if not measured[name]:
+            arm = replace(arm, said="skipped" if all(cell.cell.outcome == "skipped" for cell in cells[name]) else "failed")
+        arms.append(_with_cells(arm, cells[name], none))
     turns = [row for row in rows.values() if row.processes]
     units = "blocks"  # what n counts; where monitors took turns inside processes, these
     if turns:
@@ -221,20 +214,9 @@ def _workload(
         base=next((row.primary.baseline for row in rows.values() if row.primary is not None), None),
         family=max((row.family for row in rows.values()), default=0),
         control=control,
-        arms=tuple(_with_cells(arm, every[arm.tweakset], by_arm[arm.tweakset]) for arm in arms),
+        arms=tuple(arms),
         units=units,
     )
-
-
-def _with_cells(arm: MonitoredArm, every: Sequence[Cell], cells: Sequence[MonitoredCell]) -> MonitoredArm:
-    """Add the load of an arm's cells, why figures are missing (the first reason of each), and cells that were not measured."""
-    loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
-    lost = [f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}." for cell in every if cell.outcome != "measured"]
-    missing: dict[str, str] = {}
-    for name, reason in (entry for cell in cells for entry in cell.missing.items()):
-        missing.setdefault(name, reason)
-    load = LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None
-    return replace(arm, load=load, missing=missing, lost=Counter(lost))
 
 
 def _labels(cells: Mapping[str, Sequence[MonitoredCell]], names: Iterable[str]) -> dict[str, str]:
@@ -264,8 +246,22 @@ def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]]
     return sorted(names, key=place)
 
 
-def _watched(arm: MonitoredArm, cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitoredArm:
-    """Add which monitor it was, and what that took itself."""
+def _with_cells(arm: MonitoredArm, every: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitoredArm:
+    """Add what an arm's cells say: which monitor it was and what that took itself, their load, what is missing or was not measured."""
+    cells = [cell for cell in every if cell.measured]
+    loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
+    lost = [cell.cell for cell in every if not cell.measured]
+    missing: dict[str, str] = {}
+    for name, reason in (entry for cell in cells for entry in cell.missing.items()):
+        missing.setdefault(name, reason)
+    arm = replace(
+        arm,
+        load=LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
+        missing=missing,
+        lost=Counter(f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}." for cell in lost),
+    )
+    if not cells:
+        return arm
     first = cells[0]
     arm = replace(arm, base=first.base, kind=first.kind, params=first.params, version=first.version, rate_per_s=first.rate_per_s)
     if first.name is None:

@@ -74,7 +74,7 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     dear = next(one for one in workload["arms"] if one["tweakset"] == "cprofile")
     assert dear["cpu"]["low"] > 0.5
     assert dear["cpu"]["p_adjusted"] < 0.05
-    assert dear["load"][0] > 0
+    assert dear["load"]["value"] > 0
 
 
 def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
