@@ -15,7 +15,6 @@ from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -38,47 +37,30 @@ def figure(history: History) -> Figure:
     return picture.draw(history)
 
 
-def levels(axes: Axes) -> list[tuple[float, float]]:
-    """Heights of the level lines, begin and end."""
-    return [(ends[0][1], ends[1][1]) for line in axes.lines if line.get_linewidth() == 1.6 and len(ends := points(line)) == 2]
-
-
-def test_every_level_is_where_the_history_says(figure: Figure, history: History) -> None:
-    changes = sorted(
-        (one for one in history.changes if one.series.workload == "bench.py::parse" and one.series.metric.better == "higher"),
-        key=lambda one: one.found.index,
-    )
-    expected = [changes[0].before, *(change.after for change in changes)]
-    for ends, level in zip(levels(figure.axes[0]), expected, strict=True):
-        assert ends == pytest.approx((level, level))
-
-
-def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
-    """Ten times as long is a tenth of the throughput: a triangle at the lower edge, on its day; no dot is missing."""
-    low = [place for line in lines_of(figure.axes[0], "v") for place in points(line)]
-    dots = [place for line in lines_of(figure.axes[0], "o") for place in points(line)]
-    assert low == [(60.0, 0.0)]
-    assert len(dots) == 80
-
-
-def test_each_change_is_marked_once_in_the_colour_of_its_kind(figure: Figure) -> None:
+def test_every_level_is_where_the_history_says_and_each_change_marked_once(figure: Figure, history: History) -> None:
     """Throughput: 1/1.3 is for the worse, back again for the better."""
-    upright = [line for line in figure.axes[0].lines if line.get_linewidth() == 1.2 and line.get_marker() == "None"]
+    assert faults(figure) == []
+    of_parse = (one for one in history.changes if (one.series.workload, one.series.metric.better) == ("bench.py::parse", "higher"))
+    changes = sorted(of_parse, key=lambda one: one.found.index)
+    lines = figure.axes[0].lines
+    levels = [[y for _, y in points(line)] for line in lines if line.get_linewidth() == 1.6 and len(points(line)) == 2]
+    assert levels == [pytest.approx([level, level]) for level in (changes[0].before, *(change.after for change in changes))]
+    upright = [line for line in lines if line.get_linewidth() == 1.2 and line.get_marker() == "None"]
     assert [line.get_color() for line in upright] == [picture.WORSE, picture.BETTER]
     assert [points(line)[0][0] for line in upright] == [29.5, 37.5]
 
 
-def test_nothing_is_cut_or_lies_over_anything(figure: Figure) -> None:
-    assert faults(figure) == []
+def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
+    """Ten times as long is a tenth of the throughput: a triangle at the lower edge, on its day; no dot is missing."""
+    low, dots = ([place for line in lines_of(figure.axes[0], mark) for place in points(line)] for mark in "vo")
+    assert low == [(60.0, 0.0)]
+    assert len(dots) == 80
 
 
-def test_more_than_a_page_of_changes_is_counted() -> None:
+def test_more_than_a_page_of_changes_is_counted_and_short_series_are_not_drawn() -> None:
     history = looked_back({f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at) for at in range(picture.MOST + 4)})
     figure = picture.draw(history)
     assert len(figure.axes) == picture.MOST
     assert "4 more workloads" in said(figure)
-
-
-def test_short_series_are_not_drawn() -> None:
     with pytest.raises(NothingToDraw, match="enough runs"):
         picture.draw(looked_back({"short": [1.0, 2.0]}))

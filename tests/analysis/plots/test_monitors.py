@@ -34,11 +34,8 @@ def figure(scene: Scene) -> Figure:
     return overhead_forest.draw(scene)
 
 
-def test_nothing_is_cut_and_nothing_lies_over_anything_else(figure: Figure) -> None:
+def test_it_is_of_runs_with_monitors_and_of_no_others(scene: Scene, figure: Figure) -> None:
     assert faults(figure) == []
-
-
-def test_it_is_of_runs_with_monitors_and_of_no_others(scene: Scene) -> None:
     assert "overhead_forest" in fitting(scene.runs)
     assert "overhead_forest" not in fitting([from_json(saved_run(), "made.json")])
     assert "beside cells without one" in refusal(overhead_forest, replace(scene, overhead={}))
@@ -50,12 +47,10 @@ def test_dear_and_cheap_monitors_stand_apart_on_one_scale(figure: Figure) -> Non
     assert axes.get_xscale() == "symlog"
     (dear,) = [x for line in lines_of(axes, "^") for x, _ in points(line) if x > 40]
     cheap = min(x for line in lines_of(axes, "s") for x, _ in points(line))
-    place = axes.transData.transform
-    low, high = axes.get_xlim()
-    wide = place((high, 0))[0] - place((low, 0))[0]
     assert dear == pytest.approx(60, abs=1)
-    assert place((1.0, 0))[0] - place((0.0, 0))[0] > 0.15 * wide
-    assert place((dear, 0))[0] - place((cheap, 0))[0] > 0.3 * wide
+    one, zero, far, near, low, high = (axes.transData.transform((x, 0))[0] for x in (1.0, 0.0, dear, cheap, *axes.get_xlim()))
+    assert one - zero > 0.15 * (high - low)
+    assert far - near > 0.3 * (high - low)
 
 
 def test_a_noisy_run_is_drawn_without_one_thing_over_another() -> None:
