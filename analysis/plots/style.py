@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from xml.sax.saxutils import escape
 
 from matplotlib import rc_context
 
@@ -183,7 +183,7 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
         return f'<?xml version="1.0" encoding="utf-8"?>\n{start[:-1]} {look}>{body}'
     heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page says itself
     top = HEADED if heading.search(body) else 0.0
-    escaped = [escape(UNSEEN.sub("\ufffd", text)) for text in (title, description)]
+    escaped = [escape(UNSEEN.sub("\ufffd", text), quote=False) for text in (title, description)]
     texts = f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
     view = f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" aria-labelledby="{name}-title {name}-desc"'
     return f"<svg {view} {look}>{texts}{heading.sub('', body)}"
