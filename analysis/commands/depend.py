@@ -52,10 +52,10 @@ def network(
     A line is all that was asked for but the loss: delay, MTU, congestion control.
     """
     from analysis.studies.jobs.network import lines as lines_of
-    from analysis.studies.jobs.network import lossy, trained
+    from analysis.studies.jobs.network import lossy, lossy_cells
 
     refused: list[str] = []
-    lines = lines_of(trained(runs, refused))
+    lines = lines_of(lossy_cells(runs, refused))
     if all(row.loss == 0 for line in lines for row in line.losses):
         raise Refused(f"{', '.join(runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
     return then(lossy(lines, refused), "report", *runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.answer import Column, Columns, Word
@@ -49,16 +50,27 @@ def verdict(contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTE
     return above if contrast.value > none else below
 
 
-def ratio_columns(head: str, name: str, word: Callable[[Any], Word | None], of: Callable[[Any], Contrast | None]) -> Columns:
-    """Make the columns of a ratio of times: its verdict, the ratio with its interval, and its p."""
+def column(
+    head: str, name: str = "", write: Callable[[Any], str] = str, of: str = "", **look: Any
+) -> tuple[Column, Callable[[Any], object]]:
+    """Make a column of what rows have under its name, or `of` another one."""
+    return Column(head, name, write, **look), attrgetter(of or name or head)
 
-    def of_row(field: str) -> Callable[[Any], object]:
-        return lambda row: getattr(of(row), field, None)
+
+def ratio_columns(head: str, word: Callable[[Any], Word | None], name: str = "") -> Columns:
+    """Make the columns of a ratio of times: its verdict, the ratio with its interval, and its p.
+
+    `name` is under what rows have the contrast, where they are none themselves.
+    """
+
+    def contrast(row: Any) -> Contrast | None:
+        of_row = getattr(row, name) if name else row
+        return of_row if of_row is not None and of_row.value is not None else None
 
     return [
         (Column(head, "verdict", left=True), word),
-        (Column("times as long\n[95 %]", name, figure), lambda row: of(row) if of_row("value")(row) is not None else None),
-        (Column("p\nHolm", "p_adjusted", probability), of_row("p_adjusted")),
+        (Column("times as long\n[95 %]", name or "ratio", figure), contrast),
+        (Column("p\nHolm", "p_adjusted", probability), lambda row: getattr(contrast(row), "p_adjusted", None)),
     ]
 
 

@@ -1,32 +1,25 @@
-"""Values with their intervals: means over blocks or runs, ratios of pairs, gains; how they are written, and how faults are called.
-
-A block counts once.
-"""
+"""Values with their intervals: means over blocks or runs, in which a block counts once; and how they are written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Table, text_table
+from analysis.contrasts import FEWEST, SAME
 from analysis.labels import shorten
-from analysis.stats.adjust import holm
 from analysis.stats.effect import ROUNDING, interval, moments
 from analysis.wording import digits, probability, unit_of
-from control.t_test import ALPHA, t_interval
 
 if TYPE_CHECKING:
     from .records import Unit
 
     Document = dict[str, Any]
 
-Key = TypeVar("Key")
-FEWEST = 3  # blocks or runs that carry an interval
 FEW = f"fewer than {FEWEST} blocks: no interval"
 FEW_RUNS = f"fewer than {FEWEST} runs: no interval"
-SAME = "the same in every block: no interval"
 NONE = "–"
 
 
@@ -39,30 +32,6 @@ class Figure:
     high: float | None = None
     se: float | None = None
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """One number over another, paired by block: geometric mean with 95 and 90 % intervals.
-
-    `p` is two-sided, against 1; `p_adjusted` is after Holm over all ratios of one question.
-    Intervals and p are None where `why` says so.
-    """
-
-    value: float
-    blocks: int
-    low: float | None = None
-    high: float | None = None
-    low90: float | None = None
-    high90: float | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    why: str = ""
-
-    @property
-    def gain(self) -> tuple[float, float, float]:
-        """How much faster what takes so many times as long is, a fraction, and its interval."""
-        return 1 / self.value - 1, 1 / (self.high or self.value) - 1, 1 / (self.low or self.value) - 1
 
 
 def as_number(value: object) -> float | None:
@@ -101,49 +70,11 @@ def over_runs(values: Sequence[float], few: str = FEW_RUNS) -> Figure | None:
     return Figure(*interval(values), spread / math.sqrt(len(values)))
 
 
-def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
-    """Return second over first, pair by pair; pairs of one block count as one. None where there is none, or one is not above 0."""
-    if any(min(pair) <= 0 for inside in pairs.values() for pair in inside):
-        return None
-    units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]
-    if not units:
-        return None
-    log, spread = moments(units)
-    n = len(units)
-    if n < FEWEST or spread < ROUNDING:
-        return Ratio(math.exp(log), n, why=FEW if n < FEWEST else SAME)
-    se = spread / math.sqrt(n)
-    wide, narrow = (t_interval(log, se, n - 1, alpha) for alpha in (ALPHA, 2 * ALPHA))
-    low, high, low90, high90 = (math.exp(end) for end in (wide.low, wide.high, narrow.low, narrow.high))
-    return Ratio(math.exp(log), n, low, high, low90, high90, wide.p)
-
-
-def ratio_of(before: Mapping[Unit, float], after: Mapping[Unit, float]) -> Ratio | None:
-    """Return `after` over `before`, over the blocks or runs that have both."""
-    return ratio({unit: [(before[unit], after[unit])] for unit in before if unit in after})
-
-
-def adjusted(ratios: Mapping[Key, Ratio | None]) -> dict[Key, Ratio | None]:
-    """Return the ratios with their p after Holm over all that have one."""
-    p = holm_by_key({key: ratio.p for key, ratio in ratios.items() if ratio is not None})
-    return {key: None if ratio is None else replace(ratio, p_adjusted=p.get(key)) for key, ratio in ratios.items()}
-
-
-def p_of(ratio: Ratio | None) -> float | None:
-    return None if ratio is None else ratio.p_adjusted
-
-
-def holm_by_key(ps: Mapping[Key, float | None]) -> dict[Key, float]:
-    """Return each p after Holm over all there are; what has none is left out."""
-    known = {key: p for key, p in ps.items() if p is not None}
-    return dict(zip(known, holm(list(known.values())), strict=True))
-
-
 def number(value: float | None, most: int = 3) -> str:
     return NONE if value is None else digits(value, most)
 
 
-def figure(value: Figure | Ratio | None, scale: float = 1.0, most: int = 3) -> str:
+def figure(value: Any, scale: float = 1.0, most: int = 3) -> str:
     """Write a value with its interval: `0.612 [0.58, 0.645]`, without one where it has none."""
     if value is None:
         return NONE
@@ -152,7 +83,12 @@ def figure(value: Figure | Ratio | None, scale: float = 1.0, most: int = 3) -> s
     return f"{number(value.value * scale, most)} [{number(value.low * scale, most)}, {number(value.high * scale, most)}]"
 
 
-def value_of(figure: Figure | Ratio | None, scale: float = 1.0) -> float | None:
+def middle(value: Any, scale: float = 1.0) -> str:
+    """Write a value without its interval."""
+    return number(value.value * scale)
+
+
+def value_of(figure: Any, scale: float = 1.0) -> float | None:
     return None if figure is None else figure.value * scale
 
 
@@ -176,7 +112,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, Figure | Ratio):
+    if isinstance(value, Figure):
         return figure(value)
     return number(value) if value is None or isinstance(value, float) else str(value)
 

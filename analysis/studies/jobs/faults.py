@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.wording import counted, unsigned
 
-from .claims import CANT_TELL, SAME_TIME, SLOWER, Contrast, apart, claimed, claims_first, contrasts_of, ratio_columns, verdict
+from .claims import CANT_TELL, SAME_TIME, SLOWER, Contrast, apart, claimed, claims_first, column, contrasts_of, ratio_columns, verdict
 from .estimates import Figure, average, figure, number, over_blocks, value_of
 from .poisoning import lost_accuracy, poisonings, section
 from .records import AGAINST, OF_FAULT
@@ -79,6 +79,7 @@ class FaultArm:
     goodput: Contrast | None = None
     isolation: Isolation | None = None
     notes: tuple[str, ...] = ()
+    name: str = ""
 
     @property
     def thinned(self) -> bool:
@@ -273,15 +274,16 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
     )
 
 
-def named(arms: Sequence[FaultArm]) -> list[tuple[str, FaultArm]]:
+def named(arms: Sequence[FaultArm]) -> list[FaultArm]:
     """Name arms by fault and by what sets arms of one fault apart, their streams last; arms of one fault stand together."""
     ordered = sorted(arms, key=lambda arm: _order(arm.fault, arm.params))
     faults = apart([arm.params for arm in ordered], [arm.fault for arm in ordered])
-    return [*zip(apart([dict(arm.condition) for arm in ordered], faults), ordered, strict=True)]
+    names = apart([dict(arm.condition) for arm in ordered], faults)
+    return [replace(arm, name=name) for name, arm in zip(names, ordered, strict=True)]
 
 
 def _summary(arms: Sequence[FaultArm]) -> str:
-    verdicts = [(word_of(arm), f"{name} (× {number(arm.slowdown.value)})" if arm.slowdown else name) for name, arm in named(arms)]
+    verdicts = [(word_of(arm), f"{arm.name} (× {number(arm.slowdown.value)})" if arm.slowdown else arm.name) for arm in named(arms)]
     losing = sum(arm.lost_jobs > 0 for arm in arms)
     lost = f" Jobs are lost under {losing} of {counted(len(arms), 'setting')}." if losing else ""
     return f"{claimed(verdicts, 'without the fault')}{lost}"
@@ -296,48 +298,46 @@ def word_of(arm: FaultArm) -> Word:
 
 
 def _condition(arms: Sequence[FaultArm], margin: float) -> Section:
-    rows = [*named([arm for arm in arms if arm.fault]), *(("no fault", arm) for arm in arms if not arm.fault)]
+    faulty = named([arm for arm in arms if arm.fault])
 
-    def word(row: tuple[str, FaultArm]) -> Word | None:
-        return word_of(row[1]) if row[1].fault else None
-
-    def of(name: str, scale: float = 1.0) -> Callable[[tuple[str, FaultArm]], float | None]:
-        return lambda row: value_of(row[1].figures[name], scale)
+    def mean(head: str, name: str, scale: float = 1.0, **look: Any) -> tuple[Column, Callable[[FaultArm], object]]:
+        own_name = name if scale == 1.0 else f"{name}_percent"
+        return Column(head, own_name, number, **look), lambda arm: value_of(arm.figures[name], scale)
 
     columns: Columns = [
-        (Column("fault", left=True), lambda row: row[0]),
-        *ratio_columns("jobs are", "slowdown", word, lambda row: row[1].slowdown),
-        (
-            Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True),
-            lambda row: row[1].isolation and ISOLATION[row[1].isolation],
-        ),
-        (Column("done"), lambda row: f"{row[1].outcomes.get('done', 0)}/{sum(row[1].outcomes.values())}"),
-        (Column("useful\n%", "useful_percent", number, spare=2), of("useful", 100)),
-        (Column("lost\ns", "lost_s", number, spare=2), of("lost_s")),
-        (Column("goodput", "goodput", number, spare=3), lambda row: value_of(row[1].goodput)),
-        (Column("blocks", spare=1), lambda row: row[1].blocks),
+        column("fault", of="name", left=True),
+        *ratio_columns("jobs are", _word, "slowdown"),
+        (Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True), lambda arm: arm.isolation and ISOLATION[arm.isolation]),
+        (Column("done"), lambda arm: f"{arm.outcomes.get('done', 0)}/{sum(arm.outcomes.values())}"),
+        mean("useful\n%", "useful", 100, spare=2),
+        mean("lost\ns", "lost_s", spare=2),
+        (Column("goodput", write=number, spare=3), lambda arm: value_of(arm.goodput)),
+        column("blocks", spare=1),
     ]
     struck: Columns = [
         columns[0],
-        (Column("faults"), lambda row: row[1].strikes),
-        (Column("attempts\nended", "hit"), lambda row: row[1].hit),
-        (Column("restart\ns", "restart_s", number), of("restart_s")),
-        (Column("lost s\neach", "lost_s_per_hit", number), of("lost_s_per_hit")),
-        (Column("recovered s\n[95 %]", "recovery_s", figure), lambda row: row[1].figures["recovery_s"]),
-        (Column("of", "recovered"), lambda row: f"{row[1].recovered}/{row[1].strikes}"),
-        (Column("available\n%", "available_percent", number, spare=1), of("available", 100)),
+        column("faults", of="strikes"),
+        column("attempts\nended", "hit"),
+        mean("restart\ns", "restart_s"),
+        mean("lost s\neach", "lost_s_per_hit"),
+        (Column("recovered s\n[95 %]", "recovery_s", figure), lambda arm: arm.figures["recovery_s"]),
+        (Column("of", "recovered"), lambda arm: f"{arm.recovered}/{arm.strikes}"),
+        mean("available\n%", "available", 100, spare=1),
     ]
-    of_faults = [row for row in rows if row[1].fault]
-    notes = grouped([(name, note) for name, arm in of_faults for note in arm.notes], len(of_faults))
+    rows = [*faulty, *(replace(arm, name="no fault") for arm in arms if not arm.fault)]
     return Section(
         arms[0].workload,
         [
-            *map(Line, _constants([arm for _, arm in of_faults])),
-            table_of(columns, claims_first(rows, word)),
-            table_of(struck, claims_first((row for row in of_faults if row[1].strikes), word)),
-            *bullets(notes),
+            *map(Line, _constants(faulty)),
+            table_of(columns, claims_first(rows, _word)),
+            table_of(struck, claims_first((arm for arm in faulty if arm.strikes), _word)),
+            *bullets(grouped([(arm.name, note) for arm in faulty for note in arm.notes], len(faulty))),
         ],
     )
+
+
+def _word(arm: FaultArm) -> Word | None:
+    return word_of(arm) if arm.fault else None
 
 
 def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
@@ -353,11 +353,11 @@ def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
 
 
 def _spared_jobs(policies: Sequence[Contrast], unlike: Sequence[str]) -> Section:
-    columns: Columns = [
-        (Column("policy", left=True), lambda contrast: contrast.arm),
-        (Column("fault", left=True), lambda contrast: contrast.fault),
-        *ratio_columns("jobs are", "response", verdict, lambda contrast: contrast),
-        (Column("blocks"), lambda contrast: contrast.n),
+    columns = [
+        column("policy", of="arm", left=True),
+        column("fault", left=True),
+        *ratio_columns("jobs are", verdict),
+        column("blocks", of="n"),
     ]
     return Section(
         "Response of the stream's own jobs under the same fault, over that under fifo",

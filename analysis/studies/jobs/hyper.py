@@ -12,8 +12,8 @@ from analysis import studies
 from analysis.answer import Answer, Column, Columns, Line, Section, table_of, together
 from analysis.terms import Refused
 
-from .claims import Contrast, contrasts_of, faster, rows_of
-from .estimates import Figure, as_number, average, figure, over_runs, share, value_of
+from .claims import Contrast, column, contrasts_of, faster, rows_of
+from .estimates import Figure, as_number, average, figure, over_runs, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,11 +158,11 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
             (Column(name, left=True), partial(lambda point, at: point.levels[at], at=at))  # a point's level of each factor
             for at, name in enumerate(result.factors)
         ),
-        (Column("time s\n[95 %]", "time_s", figure), lambda point: point.time_s),
+        column("time s\n[95 %]", "time_s", figure),
         (Column("reached"), lambda point: f"{point.reached}/{point.jobs}"),
-        (Column("epochs", write="{:.1f}".format), lambda point: value_of(point.epochs)),
-        (Column("accuracy", write=partial(share, decimals=1)), lambda point: point.accuracy),
-        (Column("runs"), lambda point: point.runs),
+        column("epochs", write=lambda epochs: f"{epochs.value:.1f}"),
+        column("accuracy", write=partial(share, decimals=1)),
+        column("runs"),
     ]
     order = sorted(result.points, key=lambda point: (point.reached < point.jobs, _soon(point)))
     title, *findings = _lines(result)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.plots import marks
 from analysis.plots.labels import room_for
-from analysis.plots.marks import ends_of
-from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line
+from analysis.plots.marks import Mark, MarkRow, Style, ends_of, forest_section
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, GRID, INK, MARKERS, QUIET, SMALL, picture
 from analysis.terms import Refused
 from analysis.wording import unsigned
 from control.scaling import TOLERANCE, time_s
 
-from .estimates import Figure as Estimate
 from .estimates import figure, over_blocks, unit
-from .pictures_faults import JOBS, LEFT, run_title
-from .poisoning import WORSE, Poisoning, poisonings, word_of
+from .pictures_faults import JOBS, LEFT, LOOKS, WORDS, run_title
+from .poisoning import BETTER, WORSE, Poisoning, poisonings, word_of
 from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile, systems_of
 from .scaling import MeasuredStream, TargetReport, of_run, reports
 
 if TYPE_CHECKING:
-    from .records import Stream, Unit
+    from .records import Unit
 
 TALL = 2.4
 PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
@@ -39,97 +36,44 @@ def look_of(at: int) -> tuple[str, str]:
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 
-BESIDE = 0.38  # inches that the words on a line take
-SERVERS = {"fedavg": "mean", "median": "median", "trimmed": "trimmed mean"}
-ROUND = "accuracy_round_"  # of a job's result, with the number of the round
-
-
-class Course(NamedTuple):
-    """One setting: what its server does, where that sets it apart, and its accuracy after each round that is known."""
-
-    server: str
-    setting: Poisoning
-    after: dict[float, Estimate]
-
-
 @picture(-26, "Accuracy with poisoned clients", REPORTS=JOBS)
 def jobs_poisoning(scene: Scene) -> Spec:
     """How much accuracy a federated model loses to clients that flip their labels, and which server gives it back."""
-    results = [(gathered.run, _courses(gathered.streams)) for gathered in scene.streams]
-    results = [(run, courses) for run, courses in results if any(course.setting.poisoned for course in courses)]
-    if not results:
-        raise NothingToDraw("no job tells how accurate it was after its first round and its last, with poisoned clients")
+    by_run = [(gathered.run, [one for one in poisonings(gathered.streams) if one.drop is not None]) for gathered in scene.streams]
+    every = [one for _, own in by_run for one in own]
+    if not every:
+        raise NothingToDraw("no job tells its accuracy with poisoned clients and without")
     lead = (
-        "Accuracy on images that no client has, round by round, by what the server makes of its clients' models. Marks: means over blocks "
-        "with 95 % intervals. What ends lower than without poison was lost to it."
+        "Accuracy on images that no client has, of the same jobs without poisoned clients less that with them, block by block: right of 0 "
+        "is lost. Lines: 95 % intervals; p after Holm over all settings."
     )
-    sections = [Section(run_title(scene, run), TALL + 0.5, partial(_learned, courses=courses), run=run) for run, courses in results]
-    gaps = any(len(course.after) < max(course.after) for _, courses in results for course in courses)
-    notes = ["Dashed: the saved run has only the rounds with marks; what lies between them is not known."] if gaps else []
-    return Spec(lead, sections, notes=notes, title=_cost(results[0][1]))
+    sections = []
+    for run, own in by_run:
+        rows = [
+            MarkRow(
+                one.setting.replace("=", " "),
+                [Mark(ends_of(one.drop, 100), LOOKS[_look(one)], [f"{one.poisoned:g}", figure(one.accuracy, 100), figure(one.drop, 100)])],
+            )
+            for one in sorted(own, key=lambda one: one.drop.value if one.drop else 0.0)
+        ]
+        settings: Style = {"left": room_for([row.name for row in rows], 2.2), "right": 3.0, "label": "accuracy lost, points"}
+        heads = [("poisoned", 0.12), ("accuracy, %", 0.75), ("lost [95 %]", 0)]
+        reach = marks.reach_of((row.marks[0].ends for row in rows), 1.0)
+        sections.append(forest_section(run_title(scene, run), rows, run=run, heads=heads, reach=reach, **settings))
+    legend = verdict_entries(LOOKS, {*map(_look, every)}, WORDS | {"slower": "accuracy is lost", "faster": "accuracy is gained"})
+    return Spec(lead, sections, legend, title=_cost(every))
 
 
-def _courses(streams: Sequence[Stream]) -> list[Course]:
-    """Settings by their last accuracy, the best first. Rounds are of jobs that began but once: a later attempt's first is no first."""
-    once = [replace(stream, jobs=tuple(job for job in stream.jobs if job.done_at_once)) for stream in streams]
-    names = {name for stream in once for job in stream.jobs for name in job.result if name.startswith(ROUND)}
-    rounds = {"accuracy_first": 1.0} | {name: float(name.removeprefix(ROUND)) for name in sorted(names)}
-    after: dict[tuple[object, ...], dict[float, Estimate]] = {}
-    for name, at in sorted(rounds.items(), key=lambda entry: entry[1]):
-        for one in poisonings(once, name):
-            if one.accuracy is not None:
-                after.setdefault((one.condition, one.setting, one.poisoned), {})[at] = one.accuracy
-    end = max((job.work or 1.0 for stream in streams for job in stream.jobs), default=1.0)
-    last = sorted(((-one.accuracy.value, at, one) for at, one in enumerate(poisonings(streams)) if one.accuracy is not None))
-    known = [(one, its) for _, _, one in last if (its := after.get((one.condition, one.setting, one.poisoned)))]
-    apart = [name for name in _params(known[0][0]) if len({_params(one).get(name) for one, _ in known}) > 1] if known else []
-    return [
-        Course(", ".join(_called(name, _params(one).get(name, "")) for name in apart), one, its | {end: one.accuracy or its[1.0]})
-        for one, its in known
-    ]
+def _look(one: Poisoning) -> str:
+    """One of LOOKS."""
+    return {WORSE: "slower", BETTER: "faster"}.get(word_of(one), "not shown")
 
 
-def _params(setting: Poisoning) -> dict[str, str]:
-    return dict(pair.split("=", 1) for pair in setting.setting.split(", ") if "=" in pair)
-
-
-def _called(name: str, value: str) -> str:
-    return SERVERS.get(value, value) if name == "aggregation" else f"{name} {value}"
-
-
-def _cost(courses: Sequence[Course]) -> str:
-    """The loss under the worst server, and under the best where there are several."""
-    shown = [course for course in courses if word_of(course.setting) is WORSE]
-    drops = [(course.setting.drop.value, course.server) for course in shown if course.setting.drop]
-    if not drops:
-        return ""
-    (least, best), (most, _) = min(drops), max(drops)
-    beside = f"; with a {best}, {100 * least:.1f}" if least < most and best in SERVERS.values() else ""
-    return f"Poisoned clients cost {100 * most:.1f} points of accuracy{beside}"
-
-
-def _learned(sheet: Page, top: float, courses: Sequence[Course]) -> None:
-    rounds = sorted({at for course in courses for at in course.after})
-    end = rounds[-1]
-    wide = 2.9
-    axes = sheet.axes(LEFT, top + 0.1, wide, TALL, xlim=(1 - 0.06 * end, 1.06 * end), ylabel="accuracy, %", xlabel="after round")
-    marks.ticks(axes, "x", [at for at in rounds if len(rounds) < 13 or at in {1, end} or at % 5 == 0])
-    for at, course in enumerate(courses):
-        color, marker = look_of(at + 1 if course.setting.poisoned else 0)
-        style = {"color": color, "marker": marker, "markersize": 6, "linestyle": "-" if len(course.after) >= end else (0, (4, 2))}
-        marks.lines(axes, [(place, ends_of(accuracy, 100)) for place, accuracy in course.after.items()], style)
-    axes.grid(axis="y")
-    low, high = axes.get_ylim()
-    left, down = LEFT + wide + 0.1, -math.inf
-    for at, (server, one, after) in enumerate(courses):
-        clients = _params(one).get("clients")
-        who = f"{one.poisoned:g}{f' of {clients}' if clients else ''} poisoned" if one.poisoned else "no poison"
-        lost = f", lost {figure(one.drop, 100)} points" if one.drop is not None else ""
-        name, text = ", ".join(filter(None, (who, server))), f"{figure(one.accuracy, 100)} %{lost}"
-        down = max(down + BESIDE, 0.1 + TALL * (high - 100 * after[end].value) / (high - low))
-        style = {"fontweight": "bold", "color": look_of(at + 1 if one.poisoned else 0)[0]}
-        sheet.text(left, top + down - 0.01, name, va="bottom", **style)
-        sheet.text(left, top + down + 0.01, text, va="top", fontsize=SMALL, color=QUIET)
+def _cost(every: Sequence[Poisoning]) -> str:
+    """The loss under the server that loses least, and most."""
+    drops = sorted(100 * one.drop.value for one in every if one.drop and word_of(one) is WORSE)
+    ends = dict.fromkeys(f"{drop:.1f}" for drop in (drops[:1] + drops[-1:]))
+    return f"Poisoned clients cost {' to '.join(ends)} points of accuracy" if ends else ""
 
 
 # Of which colour a part of a job's time is, from its submission on.

@@ -80,7 +80,7 @@ def jobs_faults(scene: Scene) -> Spec:
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
     by_run = [(one.run, [arm for arm in one.arms if arm.fault]) for one in scene.streams]
     sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
-    notes = grouped([(name, note) for name, arm in named(arms) for note in arm.notes], len(arms))
+    notes = grouped([(arm.name, note) for arm in named(arms) for note in arm.notes], len(arms))
     lost = "Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."
     return Spec(lead, sections, legend, [lost, *notes], worst(arms))
 
@@ -102,7 +102,7 @@ def verdict(arm: FaultArm) -> str:
 
 def worst(arms: Sequence[FaultArm]) -> str:
     """Which fault is shown to slow jobs most, in a sentence; nothing where none is."""
-    slower = [(arm.slowdown, name) for name, arm in named(arms) if arm.slowdown and verdict(arm) == "slower"]
+    slower = [(arm.slowdown, arm.name) for arm in named(arms) if arm.slowdown and verdict(arm) == "slower"]
     ratio, name = max(slower, key=lambda one: one[0].value, default=(None, ""))
     return "" if ratio is None else f"Jobs take {digits(ratio.value, 2)} times as long under the fault {name}"
 
@@ -114,7 +114,7 @@ def words(arm: FaultArm) -> str:
 
 def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
     """Make a section of a row an arm; a column of which nothing is known is left out."""
-    names, arms = zip(*named(arms), strict=True)
+    arms = named(arms)
     scale, short = unit(one.value for arm in arms for one in (arm.figures["recovery_s"], arm.figures["lost_s"]) if one is not None)
     columns = [
         ("ratio [95 %]", 1.3, [words(arm) for arm in arms]),
@@ -126,9 +126,10 @@ def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
     heads = [(head, 0.12 + sum(wide for _, wide, _ in columns[:at])) for at, (head, _, _) in enumerate(columns)]
     texts = zip(*(column for _, _, column in columns), strict=True)
     marks = [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False) for arm, its in zip(arms, texts, strict=True)]
-    rows = [MarkRow(name, [mark]) for name, mark in zip(names, marks, strict=True)]
+    rows = [MarkRow(arm.name, [mark]) for arm, mark in zip(arms, marks, strict=True)]
     look = {"right": 0.12 + sum(wide for _, wide, _ in columns), "band": (1 / (1 + MARGIN), 1 + MARGIN), "heads": heads}
-    return ratio_rows(title, rows, 1 + 2 * MARGIN, "response time, ratio", left=room_for(names, 2.2), **look, **settings)
+    left = room_for([arm.name for arm in arms], 2.2)
+    return ratio_rows(title, rows, 1 + 2 * MARGIN, "response time, ratio", left=left, **look, **settings)
 
 
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
@@ -149,7 +150,7 @@ def jobs_network(scene: Scene) -> Spec:
         name = "A round trip that is not known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
         beside = ", ".join(filter(None, (one.congestion, one.stand_in)))
         sections.append(Section(name, LINES.height(2), partial(_network, line=one), beside, run=run))
-        notes += [f"{name}: {note}" for note in one.notes]
+        notes += [f"{name}: no cell without loss: nothing to compare with."] if one.alone else []
     return Spec(lead, sections, [], notes, _lossy(one for _, one in result))
 
 

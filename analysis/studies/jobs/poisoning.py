@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from analysis.answer import Column, Columns, Section, Word, bullets, table_of
+from analysis.answer import Columns, Section, Word, bullets, table_of
 
-from .claims import Contrast, claimed, contrasts_of, verdict
+from .claims import Contrast, claimed, column, contrasts_of, verdict
 from .estimates import Figure, as_number, figure, over_blocks
 from .records import AGAINST, OF_FAULT
 
@@ -111,11 +111,11 @@ def word_of(of: Poisoning) -> Word:
 
 def section(poisonings: Sequence[Poisoning]) -> Section:
     columns: Columns = [
-        (Column("setting", left=True), lambda setting: setting.setting),
-        (Column("poisoned", write="{:g}".format), lambda setting: setting.poisoned),
-        (Column("jobs"), lambda setting: setting.jobs),
-        (Column("accuracy\n% [95 %]", "accuracy", partial(figure, scale=100)), lambda setting: setting.accuracy),
-        (Column("lost, points\n[95 %]", "lost", partial(figure, scale=100)), lambda setting: setting.drop),
+        column("setting", left=True),
+        column("poisoned", write="{:g}".format),
+        column("jobs"),
+        column("accuracy\n% [95 %]", "accuracy", partial(figure, scale=100)),
+        column("lost, points\n[95 %]", "drop", partial(figure, scale=100)),
     ]
     lines = [
         f"what has no clean run of its own is compared with {clean}."

@@ -11,8 +11,8 @@ import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
 from control.t_test import t_tail
 
-from .claims import CLAIMS, SAME_TIME, Contrast, apart, claimed, claims_first, contrasts_of, rows_of, verdict
+from .claims import CLAIMS, SAME_TIME, Contrast, apart, claimed, claims_first, column, contrasts_of, rows_of, verdict
 from .estimates import Figure, figure, over_runs, share
 from .simulation import Coming, JobSource, Played, figures, jobs, play
 
@@ -66,30 +66,19 @@ class PlayedStream:
     """One stream under one policy, with its jobs that were done in their first attempt, in the order of submission.
 
     `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size.
-    `playable`: all slots were there all the time and no job was lost or tried again, so that the simulator knows all there was.
     """
 
-    stream: Stream
+    policy: str
     condition: Condition
     arrivals: Hashable
-    coming: tuple[Coming, ...]
+    coming: Sequence[Coming]
     played: Played
+    lost: int
+    whole: bool  # nothing was lost or tried again, and all slots were there all the time: the simulator knows all there was
 
     @property
-    def policy(self) -> str:
-        return self.stream.policy
-
-    @property
-    def at_once(self) -> frozenset[int]:
-        return frozenset(arrival.job.number for arrival in self.coming)
-
-    @property
-    def lost(self) -> int:
-        return len(self.stream.jobs) - len(self.coming)
-
-    @property
-    def playable(self) -> bool:
-        return not self.lost and not self.stream.outages
+    def at_once(self) -> set[int]:
+        return {arrival.job.number for arrival in self.coming}
 
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
@@ -107,27 +96,25 @@ def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> l
 def _played(stream: Stream, machine: str) -> PlayedStream:
     if not stream.policy:
         raise Unreadable("its stream has no policy.")
-    done = [job for job in stream.jobs if job.done_at_once]
+    done = sorted((job for job in stream.jobs if job.done_at_once), key=lambda job: job.submit_s or 0.0)
     for job in done:
         needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
         if missing := [name for name, time_s in needed.items() if time_s is None]:
             raise Unreadable(f"job {job.number} was done and has no {missing[0]}.")
     slots = stream.slots or 0
-    if len(done) < FEWEST_JOBS:
-        raise Unreadable(f"{len(done)} jobs on {slots} slots were done; a policy takes {FEWEST_JOBS} and more.")
-    done.sort(key=lambda job: job.submit_s or 0.0)
-    if len({job.number for job in done}) < len(done):
-        raise Unreadable("two jobs have one number.")
+    if len({job.number for job in done}) < max(len(done), FEWEST_JOBS):
+        raise Unreadable(f"{len(done)} jobs on {slots} slots were done; a policy takes {FEWEST_JOBS} and more, each with its own number.")
     submit_s, taken_s, end_s = (np.array([getattr(job, name) for job in done], float) for name in ("submit_s", "taken_s", "end_s"))
     if submit_s[0] < 0:
         raise Unreadable("a job came before the stream began.")
-    replicas = np.array([float(job.replicas) for job in done])
     return PlayedStream(
-        stream=stream,
+        policy=stream.policy,
         condition=(*stream.condition_without("policy"), ("engine", stream.engine), ("slots", str(slots)), ("machine", machine)),
         arrivals=(json.dumps(dict(stream.arrivals), sort_keys=True), stream.same_jobs),
-        coming=tuple(_coming(job, takes_s) for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)),
-        played=Played(submit_s, taken_s, end_s, replicas, (ANY,) * len(done), {ANY: slots}),
+        coming=[_coming(job, takes_s) for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)],
+        played=Played(submit_s, taken_s, end_s, np.array([job.replicas for job in done], float), (ANY,) * len(done), {ANY: slots}),
+        lost=len(stream.jobs) - len(done),
+        whole=len(stream.jobs) == len(done) and not stream.outages,
     )
 
 
@@ -145,10 +132,7 @@ def _coming(job: Job, takes_s: float) -> Coming:
     return Coming(waiting, {ANY: takes_s})
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """Mean waits of a policy's streams, measured and simulated, in seconds; `longer_s` is measured less simulated."""
-
+class Replay(NamedTuple):
     policy: str
     streams: int
     measured_s: float
@@ -177,16 +161,18 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All under one condition: what was asked for but the policy, engine, slots and machine; `name` is what sets it apart from others."""
+    """All under one condition: what was asked for but the policy, engine, slots and machine; `name` is what sets it apart from others.
+
+    `replays` have a row per policy: mean waits of its streams, measured and simulated, and `longer_s`, measured less simulated.
+    """
 
     name: str
     engine: str
     slots: int
     streams: int
     policies: Policies
-    replays: tuple[Replay, ...]
-    notes: tuple[str, ...]
-    unplayed: int
+    replays: Sequence[Replay]
+    notes: Sequence[str]
 
 
 def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
@@ -214,10 +200,10 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
     by_policy: dict[str, dict[Hashable, PlayedStream]] = {}
     for stream in streams:
         by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
-    kept = [stream for own in by_policy.values() for stream in own.values()]
+    distinct = [stream for own in by_policy.values() for stream in own.values()]
     shared = [key for key in next(iter(by_policy.values())) if all(key in own for own in by_policy.values())]
-    engine, slots = streams[0].stream.engine, streams[0].stream.slots or 0
-    where = f"{engine} with {slots} slots"
+    about = dict(streams[0].condition)
+    where = f"{about['engine']} with {about['slots']} slots"
     if baseline not in by_policy:
         raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
     if not shared:
@@ -232,32 +218,23 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
         for at, stream in enumerate(met[policy])
     ]
     counts = {
-        "streams that had the jobs of another under the same policy: copies, left out.": len(streams) - len(kept),
-        "streams, whose arrivals not every policy had, are left out of the comparison.": len(kept) - len(shared) * len(met),
-        "jobs were not done in their first attempt and have no part in these figures.": sum(stream.lost for stream in kept),
+        "streams that had the jobs of another under the same policy: copies, left out.": len(streams) - len(distinct),
+        "streams, whose arrivals not every policy had, are left out of the comparison.": len(distinct) - len(shared) * len(met),
+        "jobs were not done in their first attempt and have no part in these figures.": sum(stream.lost for stream in distinct),
+        "streams lost slots or jobs, and are not played in simulation.": sum(not stream.whole for stream in distinct),
     }
-    playable = {policy: [stream for stream in by_policy[policy].values() if stream.playable] for policy in order}
-    return Place(
-        name=name,
-        engine=engine,
-        slots=slots,
-        streams=len(shared),
-        policies=compared(rows, baseline),
-        replays=tuple(_replay(policy, own) for policy, own in playable.items() if own and policy in policies.names()),
-        notes=(
-            *(f"{count} {what}" for what, count in counts.items() if count),
-            *(UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike),
-        ),
-        unplayed=sum(not stream.playable for stream in kept),
-    )
+    notes = [f"{count} {what}" for what, count in counts.items() if count]
+    notes += [UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike]
+    whole = {policy: [stream for stream in by_policy[policy].values() if stream.whole] for policy in order if policy in policies.names()}
+    replays = [_replay(policy, own) for policy, own in whole.items() if own]
+    return Place(name, about["engine"], int(about["slots"]), len(shared), compared(rows, baseline), replays, notes)
 
 
 def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
     measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
     simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
-    longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
-    n = len(streams)
-    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, over_runs(longer_s))
+    longer_s = over_runs([real - played for real, played in zip(measured_s, simulated_s, strict=True)])
+    return Replay(policy, len(streams), fmean(measured_s), fmean(simulated_s), longer_s)
 
 
 def compared(rows: list[dict[str, object]], baseline: str) -> Policies:
@@ -341,19 +318,16 @@ def _parts(comparison: Policies) -> list[Line | Table]:
     """The contrasts, of policies that claim something first, then each policy's own figures."""
     order = [contrast.arm for contrast in claims_first(comparison.waits, _word)]
     columns: Columns = [
-        (Column("policy", left=True), lambda row: row.arm),
+        column("policy", of="arm", left=True),
         (Column("jobs are", "verdict", left=True), _word),
         (Column("by", "metric", left=True), lambda row: METRICS[row.metric]),
         (
             Column(f"times {comparison.baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)),
             lambda row: lacking(row) or row,
         ),
-        (Column("p (Holm)", "p_adjusted", probability), lambda row: row.p_adjusted),
+        column("p (Holm)", "p_adjusted", probability),
     ]
-    own: Columns = [
-        (Column("policy", left=True), lambda row: row.policy),
-        *((Column(head, name, partial(_figure, name)), attrgetter(name)) for name, head in HEADS.items()),
-    ]
+    own = [column("policy", left=True), *(column(head, name, partial(_figure, name)) for name, head in HEADS.items())]
     rows = sorted(comparison.contrasts, key=lambda row: order.index(row.arm))
     parts: list[Line | Table] = [table_of(columns, rows)] if rows else []
     parts.append(table_of(own, comparison.figures))
@@ -380,16 +354,14 @@ def _measured(place: Place) -> Iterator[Line | Table]:
     yield from bullets(place.notes)
     yield from _parts(place.policies)
     replays: Columns = [
-        (Column("played in simulation", "policy", left=True), lambda replay: replay.policy),
-        (Column("streams"), lambda replay: replay.streams),
-        (Column("mean wait s", "mean_wait_s", digits), lambda replay: replay.measured_s),
-        (Column("simulated s", "simulated_s", digits), lambda replay: replay.simulated_s),
-        (Column("longer by s [95 %]", "longer_s", _longer), lambda replay: replay.longer_s),
+        column("played in simulation", "policy", left=True),
+        column("streams"),
+        column("mean wait s", "mean_wait_s", digits, of="measured_s"),
+        column("simulated s", "simulated_s", digits),
+        column("longer by s [95 %]", "longer_s", _longer),
     ]
     if place.replays:
         yield table_of(replays, place.replays)
-    if place.unplayed:
-        yield Line(f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of.", "•")
 
 
 def _figure(name: str, value: float) -> str:

@@ -8,15 +8,16 @@ replicas, at most 1: a job of several threads is not more than busy. In data par
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Columns, Section, Word, bullets, table_of
 from analysis.terms import Refused
 
-from .claims import CANT_TELL, Contrast, apart, claimed, claims_first, contrasts_of, faster, rows_of, verdict
-from .estimates import Figure, figure, number, over_runs, value_of
+from .claims import CANT_TELL, Contrast, apart, claimed, claims_first, column, contrasts_of, faster, rows_of, verdict
+from .estimates import Figure, figure, middle, over_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,21 +225,26 @@ def _word(best: BestSystem) -> Word:
 
 
 def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:
-    def part(name: str) -> Callable[[ClassProfile], float | None]:
-        return lambda row: value_of(row.parts.get(name), 100)
-
+    whole = "{:.0f}".format
     columns: Columns = [
-        (Column("system", left=True), lambda row: names[row.system]),
-        (Column("time s\n[95 %]", "time_s", figure), lambda row: row.time_s),
-        (Column("work\n/s", "work_per_s", number), lambda row: value_of(row.work_per_s)),
-        (Column("core\ns", "core_s", number), lambda row: value_of(row.core_s)),
-        (Column("CPU\n%", "cpu_percent", "{:.0f}".format), lambda row: value_of(row.cpu, 100)),
-        (Column("memory\n%", "memory_percent", "{:.0f}".format), lambda row: value_of(row.memory, 100)),
-        (Column("bottleneck", left=True), lambda row: row.bottleneck),
-        *((Column(f"{name}\n%", f"{name}_percent", "{:.0f}".format, spare=SPARE[name]), part(name)) for name in PARTS),
+        column("system", write=names.__getitem__, left=True),
+        column("time s\n[95 %]", "time_s", figure),
+        column("work\n/s", "work_per_s", middle),
+        column("core\ns", "core_s", middle),
+        column("CPU\n%", "cpu", lambda cpu: whole(100 * cpu.value)),
+        column("memory\n%", "memory", lambda memory: whole(100 * memory.value)),
+        column("bottleneck", left=True),
+        *(
+            (Column(f"{name}\n%", name, lambda part: whole(100 * part.value), spare=SPARE[name]), partial(_part, name=name))
+            for name in PARTS
+        ),
     ]
     jobs, runs = sum(row.jobs for row in rows), max(row.runs for row in rows)
     return Section(f"{best.class_ or 'jobs'}: {jobs} jobs in {runs} runs", [table_of(columns, rows), *bullets(_lines(best, rows, names))])
+
+
+def _part(row: ClassProfile, name: str) -> Figure | None:
+    return row.parts.get(name)
 
 
 def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -76,33 +77,14 @@ def lossy() -> Scene:
     return scene_of([from_json(lossy_run(MadeLine(root)), "made up")])
 
 
-def test_poisoned_clients_are_followed_from_the_first_round_to_the_last() -> None:
-    """No round between these is in this run, and none is drawn: the lines are dashed."""
+def test_what_poisoned_clients_cost_stands_beside_the_accuracy_that_is_left() -> None:
     figure = jobs_poisoning.draw(poisoned())
     assert faults(figure) == []
-    assert figure.get_label() == "Poisoned clients cost 12.6 points of accuracy; with a median, 3.3"
-    (axes,) = figure.axes
-    courses = {tuple(x for x, _ in points(line)): line.get_linestyle() for line in axes.lines if line.get_marker() != "None"}
-    assert courses == {(1, 10): "--"}
-    ends = [[y for _, y in points(line)] for line in axes.lines if line.get_marker() != "None"]
-    assert ends[0] == pytest.approx([75.8, 90.2], abs=0.1), "without poison"
-    assert [end for _, end in ends] == pytest.approx([90.2, 86.9, 84.4, 77.6], abs=0.1)
-    assert "4 of 10 poisoned, trimmed mean" in said(figure)
-
-
-def test_every_round_that_a_run_has_is_on_the_line() -> None:
-    """Rounds 2 to 9 are made up; a job that began again has no part in them."""
-    scene = poisoned()
-    (gathered,) = scene.streams
-    more = {f"accuracy_round_{at}": at / 10 for at in range(2, 10)}
-    first, *others = gathered.streams
-    jobs = tuple(replace(job, result={**job.result, **more}) for job in first.jobs)
-    again = replace(jobs[0], attempts=2, result={**jobs[0].result, "accuracy_round_5": 0.0})
-    streams = (replace(first, jobs=(again, *jobs[1:])), *others)
-    figure = jobs_poisoning.draw(replace(scene, streams=(replace(gathered, streams=streams),)))
-    (whole,) = [line for line in figure.axes[0].lines if line.get_marker() != "None" and len(points(line)) == 10]
-    assert points(whole)[4] == pytest.approx((5, 50))
-    assert whole.get_linestyle() == "-"
+    assert figure.get_label() == "Poisoned clients cost 3.3 to 12.6 points of accuracy"
+    lost = [point for line in lines_of(figure.axes[0], "^") for point, _ in points(line)]
+    assert lost == pytest.approx([3.3, 5.8, 12.6], abs=0.05)
+    accuracies = {f"{100 * accuracy:.1f}" for (_, clients), accuracy in ACCURACIES.items() if clients}
+    assert accuracies <= set(re.findall(r"\b\d+\.\d\b", said(figure)))
 
 
 def test_a_bar_is_divided_as_the_time_of_its_jobs() -> None:

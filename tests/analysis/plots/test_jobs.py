@@ -130,7 +130,7 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
 def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
     """What all had is left out of the names: the rate, and the retries."""
     arms = faults.arms_of(scene)
-    assert {name for name, _ in named(arms)} == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
+    assert {arm.name for arm in named(arms)} == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
     text = said(drawings["jobs_faults"])
     assert all(faults.words(arm) in text for arm in arms)
     assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)

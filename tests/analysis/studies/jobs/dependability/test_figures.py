@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.answer import Word
+from analysis.contrasts import SAME
 from analysis.studies.jobs.claims import CANT_TELL, FASTER, NOT_COMPARABLE, SLOWER, claimed, claims_first, verdict
-from analysis.studies.jobs.estimates import FEW, SAME, over_blocks
+from analysis.studies.jobs.estimates import FEW, over_blocks
 from analysis.studies.jobs.records import Fault, Outage
 from analysis.studies.jobs.recovery import (
     ANOTHER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs import network
-from analysis.studies.jobs.network import LossyLine, TrainedCell
+from analysis.studies.jobs.network import LossyLine
 from analysis.studies.jobs.network import lines as judged
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
@@ -56,7 +56,7 @@ def saved(folder: Path, made: MadeLine, blocks: int = 5) -> str:
 
 
 def line_of(folder: Path, made: MadeLine, blocks: int = 5) -> LossyLine:
-    (found,) = judged(network.trained([saved(folder, made, blocks)], []))
+    (found,) = judged(network.lossy_cells([saved(folder, made, blocks)], []))
     return found
 
 
@@ -95,9 +95,9 @@ def test_facts_that_are_no_numbers_refuse_the_cell_and_counts_that_are_missing_a
     del other["extra_info"]["report"]["network"][1]["timeouts"]
     (tmp_path / "run.json").write_text(json.dumps(run))
     refused: list[str] = []
-    (found,) = network.trained([path], refused)
+    (found,) = network.lossy_cells([path], refused)
     assert "rtt_s" in refused[0]
-    assert (found.timeouts, found.again) == (None, None)
+    assert (found["timeouts"], found["again"]) == (None, None)
 
 
 @pytest.mark.parametrize("loss", ["much", "150", "-1", "nan"])
@@ -107,20 +107,16 @@ def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> Non
     run["deeptweak"]["workloads"]["ddp_network:loss_percent=1:delay_ms=10"]["params"]["loss_percent"] = loss
     (tmp_path / "run.json").write_text(json.dumps(run))
     refused: list[str] = []
-    assert len(network.trained([path], refused)) == 1
+    assert len(network.lossy_cells([path], refused)) == 1
     assert ["loss_percent" in line for line in refused] == [True]
 
 
-CLEAN = TrainedCell(("r", 1), (), 0.0, 1.5, 0.1, 1460, 1.0, "reno", "", None, None, None)
-LOSSY = replace(CLEAN, loss=0.01, step_s=12.185)
-
-
-def test_where_no_cell_tells_its_arithmetic_communication_is_what_a_step_takes_longer() -> None:
-    (line,) = judged([replace(one, compute_s=None) for one in (CLEAN, LOSSY)])
+def test_where_no_cell_tells_its_arithmetic_communication_is_what_a_step_takes_longer(tmp_path: Path) -> None:
+    line = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0), compute_s=None))
     assert line.of_excess
-    assert [one.communication_s.value for one in line.losses if one.communication_s] == pytest.approx([0, 12.185 - 1.5])
+    assert [known(one.communication_s).value for one in line.losses] == pytest.approx([0, root(0.01) - CLEAN_S], rel=0.1)
 
 
 def test_timeouts_are_counted_by_the_step(tmp_path: Path) -> None:
-    found = network.trained([saved(tmp_path, MadeLine(lambda _: 0.01, timeouts=lambda _: 5.0))], [])
-    assert {one.timeouts for one in found} == {5}
+    found = network.lossy_cells([saved(tmp_path, MadeLine(lambda _: 0.01, timeouts=lambda _: 5.0))], [])
+    assert {one["timeouts"] for one in found} == {5}

@@ -88,7 +88,7 @@ def test_without_any_twin_nothing_is_compared_and_it_is_said() -> None:
 
 def test_arms_that_differ_in_retries_alone_are_two() -> None:
     streams = [slowed(1, 1.5), replace(slowed(1, 1.2), retries=3), clean(1)]
-    assert [name for name, _ in named(arms(streams, MARGIN)[1:])] == ["cpu_hog", "cpu_hog, retries 3"]
+    assert [arm.name for arm in named(arms(streams, MARGIN)[1:])] == ["cpu_hog", "cpu_hog, retries 3"]
 
 
 def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
