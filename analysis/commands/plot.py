@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.files import damaged, write_whole
 from analysis.load import load_each
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from analysis.summary import SummaryRow
 
 GROUP = "run"
-HELP = "pictures of saved runs and summary tables, a file each"
+HELP = "write pictures of saved runs and summary tables, one file each"
 EXAMPLE = f"""\
 example:
   {JUDGE} plot .benchmarks/*/0001_exp1.json
@@ -38,8 +39,7 @@ FORMATS = ("png", "svg", "pdf")
 SUMMARY = "summary"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """A file that was written: which picture or table it holds, and in a sentence what a reader sees there."""
 
     picture: str
@@ -50,12 +50,15 @@ class Written:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
-    parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="only this picture; may be given several times")
+    parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="draw only this picture; may be given several times")
     parser.add_argument("--output", type=Path, default=Path("plots"), metavar="DIR", help="folder to write to (default: %(default)s)")
-    parser.add_argument("--format", choices=FORMATS, default="png", help="of the pictures (default: %(default)s)")
+    parser.add_argument("--format", choices=FORMATS, default="png", help="format of the pictures (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
+    from analysis.render.text import for_stdout
+    from analysis.summary import answer
+
     refused: list[str] = []
     runs = list({one.run_id: one for one in load_each(args.runs, refused)}.values())  # a copy of a run is no second one
     for line in refused:
@@ -66,7 +69,15 @@ def run(args: argparse.Namespace) -> int:
         files, missing, rows = _write(runs, args)
     if not files:
         raise Refused("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
-    print(_as_json(files, missing, rows, refused) if args.json else _as_text(files, missing, rows), end="", flush=True)
+    if args.json:
+        written = {"files": [file._asdict() for file in files], "not_drawn": missing}
+        data = written | {"summary": [asdict(row) for row in rows], "refused": refused}
+        print(json.dumps(data, indent=2, allow_nan=False))
+        return 0
+    lines = [for_stdout(answer(rows))] if rows else []
+    lines += [f"{file.path} ({file.size_bytes / 1000:.0f} kB)" for file in files]
+    lines += [fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ") for name, reason in missing.items()]
+    print("\n".join(lines), flush=True)
     return 0
 
 
@@ -74,7 +85,8 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     from analysis.plots import fitting, pictures
     from analysis.plots.scene import NothingToDraw, scene_of
     from analysis.plots.style import written
-    from analysis.summary import rows_of
+    from analysis.render import csv, markdown
+    from analysis.summary import answer, rows_of
 
     known = pictures() if args.picture else fitting(runs)
     unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
@@ -83,55 +95,21 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}
-    for name in dict.fromkeys(args.picture or [*fitting(runs), SUMMARY]):
-        if name == SUMMARY:
-            continue
+
+    def save(name: str, form: str, content: bytes, answers: str) -> None:
+        path = args.output / f"{name}.{form}"
+        write_whole(path, content)
+        files.append(Written(name, str(path), len(content), answers))
+
+    names = dict.fromkeys(args.picture or [*known, SUMMARY])
+    for name in (name for name in names if name != SUMMARY):
         try:
-            content = written(known[name].draw(scene), args.format)
+            save(name, args.format, written(known[name].draw(scene), args.format), known[name].ANSWERS)
         except NothingToDraw as reason:
             missing[name] = ended(str(reason))
-            continue
-        files.append(_save(args.output / f"{name}.{args.format}", content, name, known[name].ANSWERS))
-    rows: list[SummaryRow] = []
-    if SUMMARY in (args.picture or [SUMMARY]):
-        rows = rows_of(runs, scene.comparisons)
-        files += _tables(rows, args.output)
+    rows = rows_of(runs, scene.comparisons) if SUMMARY in names else []
+    if rows:
+        text = "One row per tweak set and workload: throughput, step time, telemetry, parameters, verdict."
+        save(SUMMARY, "csv", csv.render(answer(rows)).encode(), text)
+        save(SUMMARY, "md", markdown.render(answer(rows)).encode(), text)
     return files, missing, rows
-
-
-def _tables(rows: Sequence[SummaryRow], folder: Path) -> list[Written]:
-    from analysis.render import csv, markdown
-    from analysis.summary import answer
-
-    text = "One row a tweak set and workload: throughput, step time, telemetry, parameters, verdict."
-    return [
-        _save(folder / "summary.csv", csv.render(answer(rows)).encode(), SUMMARY, text),
-        _save(folder / "summary.md", markdown.render(answer(rows)).encode(), SUMMARY, text),
-    ]
-
-
-def _save(path: Path, content: bytes, name: str, answers: str) -> Written:
-    write_whole(path, content)
-    return Written(name, str(path), len(content), answers)
-
-
-def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow]) -> str:
-    from textwrap import fill
-
-    from analysis.render.text import for_stdout
-    from analysis.summary import answer
-
-    lines = [for_stdout(answer(rows))] if rows else []
-    lines += [f"{file.path} ({file.size_bytes / 1000:.0f} kB)" for file in files]
-    lines += [fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ") for name, reason in missing.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow], refused: Sequence[str]) -> str:
-    data = {
-        "files": [asdict(file) for file in files],
-        "not_drawn": missing,
-        "summary": [asdict(row) for row in rows],
-        "refused": list(refused),
-    }
-    return json.dumps(data, indent=2, allow_nan=False) + "\n"

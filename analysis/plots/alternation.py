@@ -126,7 +126,7 @@ def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
 
 
 def pair_gains(processes: Sequence[Cell], metric: Metric, baseline: str) -> list[list[float]]:
-    """Return the gain of each pair of segments, a fraction; a list a process."""
+    """Return the gain of each pair of segments, a fraction; one list per process."""
     result = []
     for cell in processes:
         sides: dict[int, dict[bool, float]] = {}

@@ -230,7 +230,7 @@ def row_axes(
     right: float = 0.02,
     **settings: Any,
 ) -> Axes:
-    """Make axes with a row a name, the first on top at 0, and write the names before them."""
+    """Make axes with one row per name, the first on top at 0, and write the names before them."""
     names = list(names)
     left = beside(left, right)
     names_beside(sheet, top, left, names, row_in, lines)

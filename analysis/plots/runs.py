@@ -80,7 +80,7 @@ def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
 @picture(27, "The whole run, cell by cell", NOT_OF=TIMELESS)
 def run_order(scene: Scene) -> Spec:
     """Whether the machine stayed the same over the run: every cell in the order they ran, and what else the machine did meanwhile."""
-    orderless = "one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak"
+    orderless = "one cell per tweak set and no record of the order they ran in: drift cannot be told from a tweak"
     panels = some((panel for panel in panels_of(scene) if panel.run.replicated), orderless)
     names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
     looks, legend = _looks(scene, names)
