@@ -92,7 +92,7 @@ def _matrices(findings: Findings, metric: str) -> Iterator[Table]:
                 [threads, *(column.get((number, threads), MISSING) for number in part)]
                 for threads in sorted({size[1] for size in column if size[0] in part})
             ],
-            f"{LABELS[metric]} ({findings.grid.label(ACTIVE)}): threads a block down, blocks across",
+            f"{LABELS[metric]} ({findings.grid.label(ACTIVE)}): threads per block down, blocks across",
         )
 
 
@@ -246,7 +246,7 @@ def _lines(findings: Findings) -> Iterator[str]:
     if len(bundle) > 1:
         low, high = (f"{line.slope:.3f} at {line.among}" for line in (bundle[0], bundle[-1]))
         yield (
-            f"SMOCC on SMACT is a bundle of lines, one a block size: slope {low} a block (R² {bundle[0].r2:.2f}),"
+            f"SMOCC on SMACT is a bundle of lines, one per block size: slope {low} per block (R² {bundle[0].r2:.2f}),"
             f" {high} (R² {bundle[-1].r2:.2f}) ({bundle[0].table})."
         )
 
@@ -260,12 +260,12 @@ def _courses(findings: Findings) -> Iterator[str]:
         if courses and not dips:
             yield f"{name} never falls with more blocks, at any of {len(courses)} block sizes {over}."
         elif dips and metric == SMOCC:
-            yield f"{name} is not monotone either, at {first_few([str(threads) for threads, *_ in dips], FEW)} threads a block."
+            yield f"{name} is not monotone either, at {first_few([str(threads) for threads, *_ in dips], FEW)} threads per block."
         elif dips:
             deepest = "; ".join(f"{threads}: {share(high)} at {few}, {share(low)} at {many}" for threads, few, high, many, low in dips)
             yield (
                 f"More blocks are not more {name}: it is not monotone at {len(dips)} of {len(courses)} block sizes {over}."
-                f" Its deepest fall, by threads a block: {deepest} blocks."
+                f" Its deepest fall, by threads per block: {deepest} blocks."
             )
 
 

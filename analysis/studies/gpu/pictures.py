@@ -69,7 +69,7 @@ def draw_grid(findings: Findings) -> Figure:
         f"Struck through: a bound is broken ({_names(broken)})." if broken else "",
         "SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.",
     ]
-    lead = "Each row is a number of blocks, each column a number of threads a block; dark is busy."
+    lead = "Each row is a number of blocks, each column a number of threads per block; dark is busy."
     if (misled := findings.misled) is not None:
         low = f"; in {misled.busy_low_smact} of these SMACT, the share of SMs with work, never reaches 0.3" if misled.busy_low_smact else ""
         lead = f"Utilisation reaches 90 % in {misled.busy} of {misled.cells} kernels{low}. {lead}"
@@ -105,7 +105,7 @@ def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set
         left = GRID_LEFT + at * (wide + GRID_GAP)
         sheet.text(left, top + HEAD_IN - 0.22, HEADS[metric], fontweight="bold")
         axes = sheet.axes(left, top + HEAD_IN, wide, ROW * len(blocks), xticks=range(len(threads)), yticks=[], label=LABELS[metric])
-        axes.set_xlabel("threads a block")
+        axes.set_xlabel("threads per block")
         axes.set_xticklabels([str(thread) for thread in threads], fontsize=points)
         axes.tick_params(length=0)
         axes.spines[:].set(visible=True, color=FAINT, linewidth=0.6)

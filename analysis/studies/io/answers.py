@@ -120,7 +120,7 @@ def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     """Return the answer, the table of configurations first; `brief` is that table and the tweak sets."""
     if not study.cells:
-        return Answer("No run with epochs: nothing can be said.", warnings=left_out(study), data=record_of(study))
+        return Answer("No run has epochs, so there is nothing to analyse.", warnings=left_out(study), data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
     what = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
     title, *others = [*findings(study), f"{what}{'; all: ' + study.alike if study.alike else ''}."]
@@ -199,7 +199,7 @@ def _details(study: IoStudy) -> Iterator[Section]:
 def _variation(study: IoStudy) -> Section:
     """Make one table for all responses: the share of the variation, and p of the effect's own steps."""
     known = [analysis for analysis in study.analyses if analysis.findings]
-    lines = [Line(f"{one.response}: nothing can be said: {one.refusal}", "", "open") for one in study.analyses if one.refusal]
+    lines = [Line(f"{one.response}: not analysed: {one.refusal}", "", "open") for one in study.analyses if one.refusal]
     title = "What varies with what: untouched machine"
     if not known:
         return Section(title, lines)

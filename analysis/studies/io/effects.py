@@ -149,10 +149,10 @@ class Layout:
                 groups[tuple(point[at] for at in others)][corner] = point
         whole = [group for group in groups.values() if len(group) == len(corners)]
         if not whole:
-            raise NotComparable(f"nothing else alike was measured at all its levels in {FEWEST_BLOCKS} blocks")
+            raise NotComparable(f"no combination of the other factors was measured at all its levels in {FEWEST_BLOCKS} blocks")
         result = contrast({point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}, blocks)
         if len(result) < FEWEST_BLOCKS:
-            raise NotComparable(f"{len(result)} blocks hold all that it takes, and at least {FEWEST_BLOCKS} are needed")
+            raise NotComparable(f"{len(result)} blocks hold all its cells, and at least {FEWEST_BLOCKS} are needed")
         return result
 
     def step(self, name: str, levels: Point, question: Question, among: int) -> EffectStep:
@@ -205,9 +205,7 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
         reasons = ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost)) or "nothing ran"
         return replace(empty, refusal=f"no run has it: {reasons}.")
     if blocks < FEWEST_BLOCKS:
-        refusal = (
-            f"measured in {counted(blocks, 'block')}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
-        )
+        refusal = f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are needed to see how far differences vary."
         return replace(empty, refusal=refusal)
     try:
         variation, means, notes = _described(layout)
@@ -216,7 +214,7 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     tested, gone = _test_steps(layout, variation)
     notes = [*gone, *_notes(layout, blocks), *notes]
     if not tested:
-        return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=tuple(notes))
+        return replace(empty, refusal=next(iter(gone), "the levels of no factor can be distinguished."), notes=tuple(notes))
     return replace(empty, variation=tuple(variation), findings=_effects(layout, variation, means, tested), notes=tuple(notes))
 
 
@@ -243,7 +241,7 @@ def _described(layout: Layout) -> tuple[list[Variation], dict[Point, dict[str, f
     base, levels = base_columns([block for block, _ in layout.cells]), layout.levels
     total = float(np.square(y - y.mean()).sum())
     if len(set(keys)) < 2:
-        raise NotComparable(f"cells of {len(set(keys))} of {len(layout.planned)} points were measured: nothing to set against each other.")
+        raise NotComparable(f"cells of {len(set(keys))} of {len(layout.planned)} points were measured: there is nothing to compare.")
     error, error_df = rss([base, coded_levels(keys)], y)
     scatter = error / error_df if error_df else total
     if min(total, scatter) <= ROUNDING**2 * max(1.0, float(np.square(y).max())):
@@ -260,7 +258,7 @@ def _described(layout: Layout) -> tuple[list[Variation], dict[Point, dict[str, f
         else:
             lost = ", ".join(sorted({point for point, _ in layout.lost}))
             reason = f"cells of {lost} are missing" if lost else "there are combinations of levels that were never run"
-            notes.append(f"{':'.join(term)} cannot be told: {reason}.")
+            notes.append(f"{':'.join(term)} cannot be estimated: {reason}.")
     (without, _), (left, df) = rss([base[:, :1], *terms.values()], y), rss([base, *terms.values()], y)
     rows = [Variation("blocks", base.shape[1] - 1, without - left, 0.0), *rows]
     rows += [Variation("what these leave", df - error_df, max(0.0, left - error), 0.0)] if df > error_df else []
@@ -269,7 +267,7 @@ def _described(layout: Layout) -> tuple[list[Variation], dict[Point, dict[str, f
     mains = [term for term in terms if len(term) == 1]
     used = next((names for names in ([*terms], mains) if independent([base, *map(terms.__getitem__, names)])), None)
     if used is None:
-        raise NotComparable("the factors' levels cannot be told apart: some never varied without others.")
+        raise NotComparable("the factors' levels cannot be distinguished: some never varied without others.")
     beta = fit(np.column_stack([base, *map(terms.__getitem__, used)]), y).beta
     ends = np.cumsum([base.shape[1], *(terms[term].shape[1] for term in used)])
     means: dict[Point, dict[str, float]] = {
@@ -278,7 +276,7 @@ def _described(layout: Layout) -> tuple[list[Variation], dict[Point, dict[str, f
         if term in mains
     }
     if len(layout.cells) != math.prod(len({*column}) for column in zip(*((block, *point) for block, point in layout.cells), strict=True)):
-        notes.append("the cells do not balance: a step is taken where all of it was measured, and shares do not add up.")
+        notes.append("the design is unbalanced: each step uses the blocks that hold all its cells, and shares do not add up.")
     return rows, means, notes
 
 
@@ -297,7 +295,7 @@ def _test_steps(layout: Layout, variation: Sequence[Variation]) -> tuple[dict[Po
                 lost[name] = str(reason)
         if lost:
             part = f", {'; '.join(lost)}," if result[factors] else ""
-            gone.append(f"{' × '.join(factors)}{part} cannot be told: {next(iter(lost.values()))}.")
+            gone.append(f"{' × '.join(factors)}{part} cannot be estimated: {next(iter(lost.values()))}.")
     return {factors: steps for factors, steps in result.items() if steps}, gone
 
 
@@ -339,11 +337,11 @@ def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
 
 def _notes(layout: Layout, blocks: int) -> Iterator[str]:
     for name, twin in layout.varied.same:
-        yield f"{name} always went with {twin}: the two cannot be told apart, and {twin} stands for both."
+        yield f"{name} always went with {twin}: the two cannot be distinguished, and {twin} stands for both."
     for (point, reason), lost in layout.lost.items():
         where = "" if lost == [None] else f" in block {', '.join(map(str, lost))}"
         yield f"left out: {point}{where}: {reason}."
     for one in layout.varied.alone:
         yield f"left out: the only configuration with {level_name(*one)}; the others are a complete design."
     if blocks < COMFORTABLE_BLOCKS:
-        yield f"{blocks} blocks only: with fewer than {COMFORTABLE_BLOCKS} one odd cell can decide, and small effects are not seen."
+        yield f"only {blocks} blocks: with fewer than {COMFORTABLE_BLOCKS}, one odd cell can decide and small effects are missed."

@@ -251,7 +251,7 @@ def _identity(run: IoRun, jobs: Sequence[Mapping[str, float | None]], objections
         return Identity(why_missing=f"{objections[0].kind}: {objections[0].reason}")
     steps, retained_steps = fewest_steps(run)
     if steps <= DLIO_UNCOUNTED_STEPS or not retained_steps:
-        return Identity(why_missing=f"{steps} steps an epoch: none is left to count")
+        return Identity(why_missing=f"{steps} steps per epoch: none is left to count")
     if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
         return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
     au, rate = (fmean(row[name] or 0.0 for row in jobs) for name in (STEADY, "samples_per_s_steady"))
@@ -288,7 +288,7 @@ def describe_oversleep(judged: Sequence[Judged]) -> str | None:
     late = [ratio for one in judged if (ratio := overslept(one.run)) is not None and ratio > OVERSLEPT]
     often = f"in {len(late)} of {len(judged)} runs a computation took more than {OVERSLEPT - 1:.0%} longer"
     most = f" (up to {max(late):.2f} times as long)" if late else ""
-    clocked = "AU as clocked would take waiting for the machine for work"
+    clocked = "AU as clocked would count waiting for the machine as work"
     return f"AU is computed with the computation time that was asked for: {often}{most}, and {clocked}"
 
 

@@ -56,15 +56,15 @@ def fewest_steps(run: IoRun) -> tuple[int, int]:
 def cannot_be(name: str, values: Sequence[float]) -> str | None:
     """Return why the values of one figure are impossible: not a number, negative, or more than can be."""
     if not values:
-        return "nothing was recorded of it"
+        return "it was not recorded"
     if not all(map(math.isfinite, values)):
-        return "it comes out as no number: the times of the file contradict each other"
+        return "it is not a number: the times in the file contradict each other"
     if name in SHARES and not 0 <= min(values) <= max(values) <= 1:
-        return "it comes out below 0 or above 1, which no part of an epoch can be"
+        return "it is below 0 or above 1, which is impossible for a share"
     if min(values) < 0:
-        return "it comes out below 0, which no utilisation and no rate can be"
+        return "it is below 0, which is impossible for a utilisation or a rate"
     if name in AU and max(values) > HIGHEST_AU_PERCENT:
-        return f"it comes out at {max(values):.1f} %, more than {HIGHEST_AU_PERCENT} %: computation longer than the epoch it was in"
+        return f"it is {max(values):.1f} %, more than {HIGHEST_AU_PERCENT} %: computation longer than the epoch it was in"
     return None
 
 
@@ -89,7 +89,7 @@ def doubts(run: IoRun) -> Iterator[Doubt]:
     steps, kept = fewest_steps(run)
     yield from _too_few_steps(run, steps, kept)
     if not any(any(epoch.compute_s) for epoch in run.epochs):
-        yield Doubt("nothing computed", "no time was computed: utilisation is 0 whatever the input does", AU)
+        yield Doubt("nothing computed", "there was no computation: utilisation is 0 whatever the input does", AU)
     ratio = overslept(run)
     if ratio is not None and ratio > OVERSLEPT:
         asked = f"{1000 * (run.computation_time_s or 0.0):.4g} ms"
@@ -100,12 +100,12 @@ def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
     count = "1 step" if steps == 1 else f"{steps} steps"
     ahead = (run.read_threads or 0) * (run.prefetch_factor or 0)
     if steps <= DLIO_UNCOUNTED_STEPS:
-        yield Doubt("degenerate", f"{count} an epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", OF_DLIO)
+        yield Doubt("degenerate", f"{count} per epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", OF_DLIO)
     if not kept:
-        yield Doubt("degenerate", f"{count} an epoch, and none is left after the excluded ones", WITHOUT_FIRST)
+        yield Doubt("degenerate", f"{count} per epoch, and none is left after the excluded ones", WITHOUT_FIRST)
     why = []
     if kept < LEAST_RETAINED:
-        why.append(f"{count} an epoch leave {kept} after the excluded ones (at least {LEAST_RETAINED})")
+        why.append(f"{count} per epoch leave {kept} after the excluded ones (at least {LEAST_RETAINED})")
     if steps - 1 < 2 * ahead:
         fetched = f"{run.read_threads} readers x {run.prefetch_factor} batches are fetched during the first, excluded step"
         why.append(f"{fetched}, so at least {2 * ahead} must follow it, and {steps - 1} do")
@@ -126,7 +126,7 @@ def _cache_contradictions(run: IoRun) -> Iterator[str]:
         before = [rank.resident_before for rank in ranks if rank.resident_before is not None]
         worst = (max if state == "cold" else min)(before, default=None)
         if worst is not None and (worst > COLD_AT_MOST if state == "cold" else worst < WARM_AT_LEAST):
-            limit = f"{COLD_AT_MOST:.0%} may be" if state == "cold" else f"{WARM_AT_LEAST:.0%} must be"
+            limit = f"at most {COLD_AT_MOST:.0%}" if state == "cold" else f"at least {WARM_AT_LEAST:.0%}"
             yield f"cache={state}, and {worst:.1%} of the data set was in memory when epoch {number} began ({limit})"
         size, counts = run.dataset.get("bytes"), [rank.read_bytes for rank in ranks]
         if isinstance(size, int | float) and size > 0 and None not in counts:
@@ -141,13 +141,13 @@ def _fetch_limit(run: IoRun, state: str, ranks: Sequence[Epoch], fetched: float,
     # What comes from a device while all of the data set is locked in memory is Python and its libraries.
     own_bytes = OWN_COLD_BYTES if any(rank.locked for rank in ranks) else OWN_BYTES
     if state == "warm":
-        return f" ({WARM_FETCHES:.0%} may be)" if fetched > max(WARM_FETCHES * size, own_bytes) else ""
+        return f" (at most {WARM_FETCHES:.0%})" if fetched > max(WARM_FETCHES * size, own_bytes) else ""
     least, most = COLD_FETCHES
     # Where no device lies below the files, nobody counts what is fetched.
     counted = fetched > 0 or any(rank.device_read_bytes is not None for rank in ranks)
     if counted and fetched < least * _needed_bytes(run, ranks, size):
-        return f" ({least:.0%} of what it read must be)"
-    return f": part of it was read twice ({most:.0%} may be)" if fetched > most * size + OWN_COLD_BYTES else ""
+        return f" (at least {least:.0%} of what it read)"
+    return f": part of it was read twice (at most {most:.0%})" if fetched > most * size + OWN_COLD_BYTES else ""
 
 
 def _needed_bytes(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s"}
 MOST = 3  # names or figures in a line
 MOST_STATES = 4
+UNSCALED = "Hand-over between processes and their start do not scale with record_scale, so this does not hold for the full-size job."
 OTHERS_SHORT_S = 0.005  # a step's computation below which hand-over and process start are of its own size
 
 
@@ -75,8 +76,7 @@ def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
     scaled = {run.computation_time_s or 0.0 for run in runs if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}}
     if times := sorted(time_s for time_s in scaled if 0 < time_s < OTHERS_SHORT_S):
         span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
-        reason = f"a step computes {span} ms: hand-over between processes and their start do not scale with record_scale"
-        yield f"Doubt: {reason}; do not carry this over to the full-size job.", True
+        yield f"Doubt: a step computes for {span} ms. {UNSCALED}", True
 
 
 def _state(run: IoRun) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def _state(run: IoRun) -> tuple[str, ...]:
     known = {*run.overrides, *run.params}
     cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
     writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
-    computing = "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms a step"
+    computing = "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms per step"
     return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing, run.engine)
 
 
@@ -94,7 +94,7 @@ def _fastest(states: Mapping[tuple[str, ...], Mapping[str, Sequence[Judged]]]) -
         where = ", ".join(words) or "all"
         yield f"{where[0].upper()}{where[1:]}: {_highest(groups)}."
     if len(states) > MOST_STATES:
-        yield f"{len(states) - MOST_STATES} more states of what is no choice (model, cache, checkpoints, record): in the table."
+        yield f"The table has {len(states) - MOST_STATES} more states (model, cache, checkpoints or record length)."
 
 
 def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
@@ -111,14 +111,14 @@ def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
     others = [name for name in groups if name != best and name not in gains]
     parts = [f"{best} was fastest, {rate}"]
     if others:
-        parts.append(f"can't tell it from {', '.join(others[:MOST])}{_more(others)}")
+        parts.append(f"not distinguishable from {', '.join(others[:MOST])}{_more(others)}")
     each = [
         f"{name} was {unsigned(abs(gain.value or 0.0))} slower {change_text(RATE, gain).partition(' % ')[2]}"
         for name, gain in sorted(gains.items(), key=lambda one: -(one[1].value or 0.0))
     ]
     if each:
         parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
-    family = f"Holm over {counted(len(pairs), 'pair')}" if pairs else "no two share two blocks"
+    family = f"Holm over {counted(len(pairs), 'pair')}" if pairs else "no two configurations share two blocks"
     return f"{'; '.join(parts)} ({family})"
 
 
@@ -140,7 +140,7 @@ def _tweak_sets(study: IoStudy) -> Iterator[str]:
     for name in dict.fromkeys(one.tweakset for one in study.idle):
         own = [one for one in study.idle if one.tweakset == name and one.p is not None]
         off, count = sum(one.shown for one in own), counted(len(own), "configuration")
-        outcome = f"no difference shown in {count}" if own else "in too few blocks to say more"
+        outcome = f"no difference shown in {count}" if own else "measured in too few blocks"
         outcomes[f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome].append(name)
     for outcome, names in outcomes.items():
         yield f"{', '.join(names)} changed nothing here: a second A/A; {outcome}."
@@ -172,7 +172,7 @@ def of_factors(study: IoStudy) -> list[str]:
 def answers(analysis: Analysis) -> list[str]:
     """Describe every factor, and every two that are shown to do something together; a line each."""
     if analysis.refusal:
-        return [f"{analysis.response}: nothing can be said: {analysis.refusal}"]
+        return [f"{analysis.response}: not analysed: {analysis.refusal}"]
     return [_answer(effect, analysis) for effect in analysis.findings if len(effect.factors) == 1 or effect.shown]
 
 
@@ -182,12 +182,12 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
     sure = f"{effect.clearest.n} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
     step = f"{effect.clearest.name} {change_text(analysis.response, effect.clearest)}"
     if not effect.shown:
-        return f"{head}: not shown to matter; its clearest step, {step}; {sure}."
+        return f"{head}: no effect shown; its clearest step is {step}; {sure}."
     sure = f"{unsigned(effect.share)} of the variation, {sure}"
     if len(effect.factors) == 1:
         means = ", ".join(f"{level} {digits(mean, 3)}" for level, mean in effect.levels.items())
         company = [" × ".join(other.factors) for other in analysis.findings if other.shown and {head} < {*other.factors}]
-        depends = f" On average over the others only: see {', '.join(company)}." if company else ""
+        depends = f" This is an average over the other factors: see {', '.join(company)}." if company else ""
         return f"{head}: {means} {'samples/s' if analysis.response == RATE else '%'}; {step}; {sure}.{depends}"
     pair = effect.together
     if pair is None:
@@ -195,7 +195,7 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
     by_size = sorted(pair.steps, key=lambda step: step.value)
     shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
     each = "; ".join(f"with {level_name(pair.along, step.name)} {change_text(analysis.response, step)}" for step in shown)
-    return f"{head}: {pair.factor} {pair.first} → {pair.last} does {each}; {sure}."
+    return f"{head}: {pair.factor} {pair.first} → {pair.last}: {each}; {sure}."
 
 
 def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
@@ -211,6 +211,6 @@ def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
             if turned or not same.shown:
                 yield (
                     f"{effect.factors[0]} {step.name}: AU without the first step {_points(step.value)} points, over the whole epoch "
-                    f"{_points(other.value)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
-                    "is left out, it was not saved."
+                    f"{_points(other.value)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the "
+                    "excluded step and was not saved."
                 )
