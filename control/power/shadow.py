@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import norm
@@ -26,12 +26,10 @@ from .terms import Partition, tenants_of
 if TYPE_CHECKING:
     from .terms import Floats, Knobs, Question, Seen, Tenant
 
-Value = TypeVar("Value")
-
 MOST_PROCESSES = 10
 STEP_PERCENT = 5.0
 RUNGS = (-3, -2, -1, 1, 2, 3)
-BATCHES = (1, 2, 4, *range(8, 257, 4))
+BATCHES: tuple[int, ...] = (1, 2, 4, *range(8, 257, 4))
 
 
 def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
@@ -59,7 +57,7 @@ def bounds(share: float, network: str) -> tuple[int, int]:
 
 def _shared(here: Partition) -> list[Partition]:
     """Five percent to and from the process of the largest share."""
-    largest = max(range(len(here.shares)), key=lambda at: here.shares[at])
+    largest = _largest(here)
     result = []
     for at in range(len(here.shares)):
         for step in (STEP_PERCENT, -STEP_PERCENT):
@@ -78,7 +76,7 @@ def _batched(here: Partition, network: str) -> list[Partition]:
         low, high = bounds(share, network)
         rung = at_most(BATCHES, batch)
         others = [BATCHES[rung + step] for step in RUNGS if 0 <= rung + step < len(BATCHES)]
-        result += [Partition(here.shares, _replaced(here.batches, at, other)) for other in others if low <= other <= high]
+        result += [_with(here, at, (share, other)) for other in others if low <= other <= high]
     return result
 
 
@@ -88,31 +86,34 @@ def _merged(here: Partition, network: str) -> list[Partition]:
     order = sorted(range(len(here.shares)), key=lambda at: (here.shares[at], at))
     first, second = sorted(order[:2])
     share = here.shares[first] + here.shares[second]
-    low, high = bounds(share, network)
-    batch = BATCHES[at_most(BATCHES, min(max(here.batches[first] + here.batches[second], low), high))]
-    shares, batches = _replaced(here.shares, first, share), _replaced(here.batches, first, batch)
-    return [Partition(shares[:second] + shares[second + 1 :], batches[:second] + batches[second + 1 :])]
+    one = share, _rung(here.batches[first] + here.batches[second], share, network)
+    return [_with(_with(here, second), first, one)]
 
 
 def _split(here: Partition, network: str) -> list[Partition]:
     """The process of the largest share as two of half of it each, to five percent."""
-    at = max(range(len(here.shares)), key=lambda number: here.shares[number])
+    at = _largest(here)
     half = STEP_PERCENT * (here.shares[at] / 2 // STEP_PERCENT)
     if half < STEP_PERCENT:
         return []
-    rest = here.shares[at] - half
-    allowed = bounds(half, network), bounds(rest, network)
-    batches = [BATCHES[at_most(BATCHES, min(max(here.batches[at] // 2, low), high))] for low, high in allowed]
-    return [
-        Partition(
-            (*here.shares[:at], half, rest, *here.shares[at + 1 :]),
-            (*here.batches[:at], *batches, *here.batches[at + 1 :]),
-        )
-    ]
+    parts = (half, here.shares[at] - half)
+    return [_with(here, at, *((part, _rung(here.batches[at] // 2, part, network)) for part in parts))]
 
 
-def _replaced(values: Sequence[Value], at: int, value: Value) -> tuple[Value, ...]:
-    return (*values[:at], value, *values[at + 1 :])
+def _largest(here: Partition) -> int:
+    return max(range(len(here.shares)), key=lambda at: here.shares[at])
+
+
+def _rung(batch: int, share: float, network: str) -> int:
+    low, high = bounds(share, network)
+    return BATCHES[at_most(BATCHES, min(max(batch, low), high))]
+
+
+def _with(here: Partition, at: int, *processes: tuple[float, int]) -> Partition:
+    """The partition with these processes (share, batch) in the place of one."""
+    every = list(zip(here.shares, here.batches, strict=True))
+    every[at : at + 1] = processes
+    return Partition(tuple(share for share, _ in every), tuple(batch for _, batch in every))
 
 
 EVERY = 3  # iterations from one update to the next
