@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from analysis.answer import Answer
-from analysis.terms import Run
+from analysis.terms import Cell, Run
 
 ORDER = 20
 TITLE = "Power"
@@ -32,3 +34,12 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
     refused: list[str] = []
     return replace(answer_of(run, sides(run, refused), brief=brief), refused=refused)
+
+
+def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:  # noqa: ARG001  # of steps
+    """Return a cell under a cap with its figures as metrics: `--metric energy_j_per_image`."""
+    if cell.outcome != "measured" or "iteration" not in cell.report:
+        return cell
+    from .figures import with_figures as read_figures
+
+    return read_figures(cell, origin, str(params.get("backend") or ""))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,30 @@ UNREAD = "what it told cannot be read"
 UNKNOWN = "no reason was recorded"
 
 
+@dataclass(frozen=True, slots=True)
+class CappedCell:
+    """What a cell told: iterations, facts of its task, and why from some iteration on no setting would keep the cap."""
+
+    rows: Sequence[Mapping[str, Any]]
+    facts: Mapping[str, object]
+    infeasible: tuple[str, ...]
+
+
+def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
+    """Return a cell with its figures as metrics, and what it told; or what is wrong with that."""
+    try:
+        rows = iterations(cell, origin, backend)
+        infeasible = tuple(
+            Fields(record, origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]").text("sentence")
+            for at, record in enumerate(cell.report.get(INFEASIBLE, ()))
+        )
+    except Unreadable as error:
+        return replace(cell, reading=str(error))
+    known = figures(rows) if any(row["steady"] for row in rows) else {}
+    metrics = {**cell.metrics, **{name: value for name, value in known.items() if not math.isnan(value)}}
+    return replace(cell, metrics=metrics, reading=CappedCell(rows, next(iter(cell.report.get(TASK, ())), {}), infeasible))
+
+
 def is_capped(run: Run) -> bool:
     """Whether any cell of a run told of iterations under a cap."""
     return any(ROWS in cell.report for cell in run.cells)
@@ -84,30 +109,24 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     names = named(run)
     every: list[dict[str, Any]] = []
 
-    def own(run: Run, cell: Cell) -> dict[str, Any] | None:
+    def own(_: Run, cell: Cell) -> dict[str, Any] | None:
         if cell.tweakset not in {STOCK, AGAIN} or cell.workload not in names:
             return None
         place: dict[str, Any] = {**names[cell.workload], "id": cell.id, "block": cell.block}
         place["again"] = cell.tweakset == AGAIN
         if cell.outcome != "measured":
             return place | {"reason": cell.reason or UNKNOWN}
-        try:
-            rows = iterations(cell, run.origin, names[cell.workload]["backend"])
-            infeasible = tuple(
-                Fields(record, run.origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]").text("sentence")
-                for at, record in enumerate(cell.report.get(INFEASIBLE, ()))
-            )
-        except Unreadable as error:
-            refused.append(str(error))
+        if not isinstance(cell.reading, CappedCell):
+            refused.extend([cell.reading] if isinstance(cell.reading, str) else [])
             return place | {"outcome": "failed", "reason": UNREAD}
-        every.extend(row | {name: place[name] for name in OF_CELL} for row in rows)
+        rows = cell.reading.rows
+        every.extend({**row, **{name: place[name] for name in OF_CELL}} for row in rows)
         told = {name: rows[0][name] for name in ("backend", "unit", "power_source")}
-        facts = next(iter(cell.report.get(TASK, ())), {})
-        place |= told | {"read": told["backend"], "facts": facts, "infeasible": infeasible}
+        place = {**place, **told, "read": told["backend"], "facts": cell.reading.facts, "infeasible": cell.reading.infeasible}
         if not any(row["steady"] for row in rows):
             reason = f"{len(rows)} iterations: none is steady, which takes more than {FIRST} under one cap"
             return place | {"outcome": "skipped", "reason": reason}
-        return place | figures(rows)
+        return place
 
     frame = cells.cells([run], own)
     own_columns = ["read", "unit", "power_source", "facts", "infeasible", *SCALES]

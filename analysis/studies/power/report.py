@@ -325,8 +325,8 @@ def _rest(side: PowerSide) -> Columns:
     def three(value: float) -> str:
         return digits(value, 3)
 
-    def hundred(value: float) -> str:
-        return f"{100 * value:.1f}"
+    def percent_of_time(figure: str) -> Callable[[MeasuredAlgorithm], float | None]:
+        return lambda arm: None if (value := _value(arm, figure)) is None else 100 * value
 
     return [
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
@@ -334,12 +334,12 @@ def _rest(side: PowerSide) -> Columns:
         (Column(f"{drawn_from(side)}\n{unit}", "limited", digits), mean(POWER)),
         (Column("energy\nJ/image", "energy_j_per_image", three), mean(PER_IMAGE)),
         (Column("p95\nms", "p95_ms", three), mean(P95)),
-        (Column(">SLO\n%", "over_slo_percent", hundred), mean(OVER_SLO)),
-        (Column(">cap\n%", "above_cap_percent", hundred), mean(ABOVE)),
+        (Column(">SLO\n%", "over_slo_percent", "{:.1f}".format), percent_of_time(OVER_SLO)),
+        (Column(">cap\n%", "above_cap_percent", "{:.1f}".format), percent_of_time(ABOVE)),
         (Column(f"above\n{EXCESSES.get(side.unit, f'{unit}·s')}/min", "excess_per_min", three), mean(EXCESS)),
         (Column("longest\ns", "longest_s"), most(LONGEST)),
         (Column(f"worst\n{unit}", "worst"), most(WORST)),
-        (Column("whole\n>1.02 %", "whole_above_percent", hundred), mean(WHOLE_102)),
+        (Column("whole\n>1.02 %", "whole_above_percent", "{:.1f}".format), percent_of_time(WHOLE_102)),
     ]
 
 

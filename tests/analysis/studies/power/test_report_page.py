@@ -92,3 +92,17 @@ def test_the_html_report_has_section_and_pictures() -> None:
     for name in ("power_forest", "power_trace", "power_predicted"):
         assert f'id="picture-{name}"' in html or f'alt="{name}' in html
     assert html.lower().count("<script") == 1  # the page's own, named by its hash in the policy; none out of a file
+
+
+def test_figures_are_metrics_of_each_cell(tmp_path: Path) -> None:
+    """So that a notebook, `export` and `compare --metric` have them; a cell whose rows cannot be read has none."""
+    import deeptweak
+
+    content = capped_run(SMALL)
+    content["benchmarks"][0]["extra_info"]["report"]["iteration"][0]["cap"] = -1
+    path = tmp_path / "cap.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    frame = deeptweak.load(path)
+    known = frame.dropna(subset="above_102_share")
+    assert len(frame) - len(known) == 1
+    assert (known.groupby("param.algorithm")["above_102_share"].mean()[["steady", "morak"]] > 0.05).tolist() == [False, True]
