@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 from analysis import studies
 
 from .files import read_whole, reason_of, unpacked
-from .formats import other_tools, pytest_benchmark, record_file, saved_run, strangers
+from .formats import record_file, saved_run
+from .formats.checked import EDITED
 from .terms import Refused, Run, Unreadable
 
 PACKED = ".json.xz"  # a run that somebody has packed (`xz run.json`), to keep many
@@ -48,6 +51,8 @@ def from_json(saved: object, origin: str) -> Run:
     top = saved if isinstance(saved, dict) else {}
     if saved_run.recognises(top):
         return saved_run.from_json(top, origin)
+    from .formats import other_tools, pytest_benchmark, strangers
+
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
     if other := other_tools.read(top, origin):
@@ -111,6 +116,8 @@ def _stands_beside(path: Path) -> bool:
     """Whether a file is one that asv writes beside its results: what it benchmarks, and where."""
     if path.name not in ("benchmarks.json", "machine.json") or not path.is_file():
         return False
+    from .formats import strangers
+
     try:
         return strangers.of_json(parsed(path)) is not None
     except Unreadable:
@@ -163,13 +170,14 @@ def parsed(path: Path) -> object:
     content = read_whole(path, "no such file; `deeptweak run` and `pytest benchmarks/ --benchmark-save=NAME` write one")
     content = unpacked(path, content) if path.name.endswith(PACKED) else content
     try:
-        saved, odd = _parsed(content)
-        if odd and isinstance(saved, dict) and saved_run.recognises(saved):
-            _no_number(odd[0])
-        return record_file.complete(saved, path, _strict)
+        return record_file.complete(_parsed(content), path)
     except UnicodeDecodeError:
         raise Unreadable(f"{path}: not a text file; a saved run is UTF-8 JSON.") from None
+    except UnicodeEncodeError:
+        raise Unreadable(f"{path}: holds half of a character, which no file and no picture can hold; {EDITED}.") from None
     except json.JSONDecodeError as error:
+        from .formats import strangers
+
         if stranger := strangers.of_text(error.doc):
             raise Unreadable(f"{path}: not read here: {stranger}") from None
         where = f"line {error.lineno} column {error.colno}"
@@ -182,19 +190,26 @@ def parsed(path: Path) -> object:
         raise Unreadable(f"{path}: nested too deeply for a saved run.") from None
 
 
-def _parsed(content: bytes) -> tuple[object, list[str]]:
-    """Parse JSON, with what it holds beside JSON's numbers: other tools write NaN for what they could not measure."""
+def _parsed(content: bytes) -> object:
+    """Parse JSON. Python's own parser says why it is none, or reads the NaN that other tools write for what they could not measure."""
     odd: list[str] = []
 
     def constant(word: str) -> float:
         odd.append(word)
         return float(word)
 
-    return json.loads(content, parse_constant=constant, object_pairs_hook=_once_each), odd
-
-
-def _strict(content: bytes) -> object:
-    return json.loads(content, parse_constant=_no_number, object_pairs_hook=_once_each)
+    try:
+        saved = msgspec.json.decode(content)
+    except msgspec.MsgspecError:
+        saved = json.loads(content, parse_constant=constant)
+        json.dumps(saved, ensure_ascii=False).encode()  # JSON can write half of a character
+    if not (isinstance(saved, dict) and saved_run.recognises(saved)):
+        return saved
+    if odd:
+        raise ValueError(f"holds {odd[0]}, which is no measurement and not JSON; the run that wrote it is damaged, measure again.")
+    if content.count(b'"') != msgspec.json.encode(saved).count(b'"'):
+        json.loads(content, object_pairs_hook=_once_each)
+    return saved
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -204,7 +219,3 @@ def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twice = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
         raise ValueError(f"holds {twice!r} twice in one object; it was edited, take the file from its source again.")
     return made
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"holds {word}, which is no measurement and not JSON; the run that wrote it is damaged, measure again.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +11,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from .formats import record_file
+from .terms import Unreadable
 
 if TYPE_CHECKING:
     from .terms import Cell, Run
@@ -64,9 +66,9 @@ def _from_file(run: Run) -> dict[str, Series]:
         raise Missing("the run was saved without telemetry samples")
     cells = {cell.id: cell for cell in run.cells}
     try:
-        result = map(json.loads, record_file.lines_of(Path(run.origin), named))
+        result = map(msgspec.json.decode, record_file.lines_of(Path(run.origin), named))
         return {one["cell"]: _sampled(one["columns"], cells[one["cell"]]) for one in result if one["cell"] in cells}
-    except record_file.Damaged as error:
+    except Unreadable as error:
         raise Missing(str(error)) from None
     except (LookupError, TypeError, ValueError) as error:
         raise Missing(f"{named['name']} is damaged ({type(error).__name__}: {error}); {record_file.REMEDY}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from control import errors, saved
 
@@ -163,8 +163,8 @@ class Cell:
     process: int | None = None
     node: str | None = None
     report: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
-    monitor: Mapping[str, object] = field(default_factory=dict)
-    usage: Mapping[str, object] = field(default_factory=dict)
+    monitor: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
     reading: object = None
 
 

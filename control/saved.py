@@ -1,38 +1,38 @@
 """The saved run, as one side writes it and the other reads it: a pytest-benchmark file with DeepTweak's own parts.
 
-A field is its type, then `unit: meaning`; a dict beside it is JSON schema, as it stands. `python -m docs.generate` makes
-`data/run.schema.json` and docs/reference/run.md of this. A type is closed, so that nothing is written that is not explained here, unless
-it is `OPEN`; stock fields are pytest-benchmark's.
+A field is its type with the values it may have, then `unit: meaning`. msgspec checks by these types what is read, and
+`python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md of them. Nothing is written that is not explained here,
+but in the types of `OPEN`; stock fields are pytest-benchmark's.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from msgspec import Meta
+
 SCHEMA_VERSION = 1
-
-
-def limits(**keywords: object) -> tuple[tuple[str, object], ...]:
-    """What JSON schema says of a value besides its type; as a dict is not, it is hashable."""
-    return tuple(keywords.items())
-
-
-OPEN = limits(additionalProperties=True)
+# What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
+SHORTEST_S, LONGEST_S = 1e-9, 1e7
+LARGEST, LARGEST_COUNT = 1.7e308, 2**63 - 1
 
 Better = Literal["lower", "higher"]
 Outcome = Literal["measured", "failed", "skipped"]
 InForce = Literal["found", "set"]  # what stands in the kernel: the values that were found there, or those of the tweak set
 Kind = Literal["sysctl", "ulimit", "service", "boot", "environment", "process"]
 
-Name = Annotated[str, limits(minLength=1)]
-Sha256 = Annotated[str, limits(pattern="^[0-9a-f]{64}$")]
-Utc = Annotated[str, limits(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+]00:00)$")]
-Version = Annotated[int, limits(minimum=1, maximum=SCHEMA_VERSION)]
-Count = Annotated[int, limits(minimum=0)]
-Ordinal = Annotated[int, limits(minimum=1)]
-Amount = Annotated[float, limits(minimum=0)]
-Positive = Annotated[float, limits(exclusiveMinimum=0)]
-Fraction = Annotated[float, limits(exclusiveMinimum=0, exclusiveMaximum=1)]
+Name = Annotated[str, Meta(min_length=1)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Utc = Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+]00:00)$")]
+Version = Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)]
+Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
+Ordinal = Annotated[int, Meta(ge=1, le=LARGEST_COUNT)]
+Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Seconds = Annotated[float, Meta(ge=SHORTEST_S, le=LONGEST_S)]  # that a step took
+Duration = Annotated[float, Meta(ge=0, le=LONGEST_S)]  # none at all may have passed
+Finite = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Fraction = Annotated[float, Meta(gt=0, lt=1)]
 Values = dict[str, Any]
-Change = Annotated[list[Any], limits(minItems=2, maxItems=2)]  # before, after
+Change = Annotated[list[Any], Meta(min_length=2, max_length=2)]  # before, after
 
 
 class Cluster(TypedDict, total=False):
@@ -93,7 +93,7 @@ class Study(TypedDict):
     ]
     baseline: Annotated[
         NotRequired[list[Name]],
-        limits(minItems=2, uniqueItems=True),
+        Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
         "names: the untouched arms that were declared before the run to be the baseline together (their geometric mean in a block); "
         "absent where it is `stock` alone",
     ]
@@ -106,10 +106,10 @@ class Factor(TypedDict):
         "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool, which stay together; `<kind>:<key>` "
         "where two kinds have the key",
     ]
-    kind: Annotated[Kind | Literal["script"], "word: `sysctl`, `ulimit`, `service`, `boot`, `environment`, `process` or `script`"]
+    kind: Annotated[Literal[Kind, "script"], "word: `sysctl`, `ulimit`, `service`, `boot`, `environment`, `process` or `script`"]
     levels: Annotated[
         list[str | None],
-        limits(minItems=2, uniqueItems=True),
+        Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
         "as the kernel's: null (as found on the machine), then values, the manifest's own last; a script's is `run`, a boot token's "
         "without a value the token; lines that stay together are one value",
     ]
@@ -148,7 +148,7 @@ class Design(TypedDict):
 
 
 class Command(TypedDict):
-    program: Annotated[list[str], limits(minItems=1), "words: the program and its arguments"]
+    program: Annotated[list[str], Meta(min_length=1), "words: the program and its arguments"]
     folder: Annotated[str, "path: where it runs"]
     environment: Annotated[dict[str, str], "text: variable → value, of those that `--env` set"]
     steps_are: Annotated[

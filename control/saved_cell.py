@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from .saved import OPEN, Amount, Change, Count, InForce, Name, Ordinal, Positive, Utc, Values, Version, limits
+from msgspec import Meta
+
+from .saved import Amount, Change, Count, Duration, Finite, InForce, Machine, Name, Ordinal, Positive, Run, Seconds, Utc, Values, Version
 
 
 class Place(TypedDict):
@@ -93,16 +95,16 @@ class Facts(TypedDict, total=False):
 
 
 class Steps(TypedDict):
-    wall_s: Annotated[list[Positive], limits(minItems=1), "s: wall time of the step"]
-    cpu_s: Annotated[NotRequired[list[Amount]], "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`"]
+    wall_s: Annotated[list[Seconds], Meta(min_length=1), "s: wall time of the step"]
+    cpu_s: Annotated[NotRequired[list[Duration]], "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`"]
     samples: Annotated[list[Count], "count: samples worked on"]
     tokens: Annotated[NotRequired[list[Count]], "count: tokens worked on; 0 where the work has none"]
-    loss: Annotated[NotRequired[list[float]], "number: training loss"]
+    loss: Annotated[NotRequired[list[Finite]], "number: training loss"]
     rate_per_s: Annotated[
         NotRequired[list[Positive]],
         "1/s: what the program told of its own speed in the step, see `extra_info.workload_facts.rate_unit`; `wall_s` is our own clock's",
     ]
-    start_monotonic_s: Annotated[NotRequired[list[float]], "s: CLOCK_MONOTONIC when the step began, the clock of the telemetry"]
+    start_monotonic_s: Annotated[NotRequired[list[Finite]], "s: CLOCK_MONOTONIC when the step began, the clock of the telemetry"]
     warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
     overlap: Annotated[
         NotRequired[Literal[True]],
@@ -127,10 +129,19 @@ class Turn(TypedDict):
     first: Annotated[Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"]
     steps: Annotated[Ordinal, "steps: how many"]
     others_cpu_s: Annotated[
-        NotRequired[Amount | None],
+        NotRequired[Duration | None],
         "s: CPU time that others used meanwhile: neither the workload, nor the harness and its sampler, nor the kernel's own threads; "
         "null where that was not seen, and in an arm's last slice, after which its process is gone",
     ]
+
+
+class Told(TypedDict, total=False):
+    start_cpu_s: Annotated[
+        Amount | None,
+        "s: of one `beside`: processor time of its first process and its daemons before it was at work; absent with `cpu_s`",
+    ]
+    stop_cpu_s: Annotated[Amount | None, "s: the same, after it was told to stop"]
+    at_work_s: Annotated[Amount | None, "s: where it took turns: how long it was at work, start and end left out"]
 
 
 class Monitor(TypedDict):
@@ -154,12 +165,7 @@ class Monitor(TypedDict):
     samples: Annotated[Count | None, "count: that it took"]
     start_s: Annotated[Amount | None, "s: from its start until it was at work"]
     stop_s: Annotated[Amount | None, "s: from the last step until its report was written and it was gone"]
-    told: Annotated[
-        dict[str, Any],
-        "–: what it tells besides; of one `beside`: `start_cpu_s` and `stop_cpu_s`, what of its first process's and its daemons' "
-        "processor time went by before it was at work and after it was told to stop, seconds, and where it took turns `at_work_s`, how "
-        "long it was at work, start and end left out; absent with `cpu_s`",
-    ]
+    told: Annotated[Told, "–: what it tells besides"]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
@@ -179,7 +185,7 @@ class Usage(TypedDict):
 
 class Telemetry(TypedDict):
     summary: Annotated[
-        dict[str, float | None],
+        dict[str, Finite | None],
         "as named: column and statistic → value over the measured steps (start-up and warm-up left out): `_mean`, `_min`, `_max`; "
         "`_total` is what a counter counted; `steal_s` is CPU time that the hypervisor gave to others, `sampler_missed_ticks_total` how "
         "often the sampler came too late, `others_cpu_s_total` is other programs' CPU time in all slices but the last",
@@ -230,7 +236,7 @@ class CellRecord(TypedDict):
     order: Annotated[Count, "number: as in `deeptweak.cells`"]
     seed: Annotated[NotRequired[Count], "number: of weights and data; the same for all cells of a block and workload"]
     target: Annotated[Name, "word: where it ran: `local`, `kubernetes`"]
-    place: Annotated[NotRequired[Place], OPEN, "–: where on a cluster it ran; only with `--target=kubernetes`"]
+    place: Annotated[NotRequired[Place], "–: where on a cluster it ran; only with `--target=kubernetes`"]
     node: Annotated[NotRequired[Name], "name: host name of the machine it ran on; on a cluster the name of the node"]
     outcome: Annotated[Literal["measured"], "word: `measured`"]
     reason: Annotated[None, "–: null"]
@@ -241,27 +247,47 @@ class CellRecord(TypedDict):
         "–: kernel values that the tweak set writes, and what its `process` packages give to the workload's process; boot tokens and the "
         "limits of `ulimit.conf` are not listed here",
     ]
-    workload_facts: Annotated[Facts, OPEN, "–: what the workload says of itself; each adds its own"]
+    workload_facts: Annotated[Facts, "–: what the workload says of itself; each adds its own"]
     limits: Annotated[
-        NotRequired[dict[str, Annotated[list[Annotated[int, limits(minimum=-1)]], limits(minItems=2, maxItems=2)]]],
+        NotRequired[dict[str, Annotated[list[Annotated[int, Meta(ge=-1)]], Meta(min_length=2, max_length=2)]]],
         "bytes or counts: resource limits the workload found, name → [soft, hard]; -1 is unlimited",
     ]
     steps: Annotated[NotRequired[Steps], "–: the columns"]
-    segments: Annotated[NotRequired[list[Segment]], limits(minItems=2), "–: in the order they ran, two a pair, in random order"]
-    turns: Annotated[NotRequired[list[Turn]], limits(minItems=2), "–: a slice each, in the order they ran"]
+    segments: Annotated[NotRequired[list[Segment]], Meta(min_length=2), "–: in the order they ran, two a pair, in random order"]
+    turns: Annotated[NotRequired[list[Turn]], Meta(min_length=2), "–: a slice each, in the order they ran"]
     report: Annotated[
-        NotRequired[dict[str, Annotated[list[dict[str, Any]], limits(minItems=1)]]],
+        NotRequired[dict[str, list[dict[str, Any]]]],
         "–: name → everything the workload told under that name, in order, each an object of its own; these are known:",
     ]
     monitor: Annotated[NotRequired[Monitor], "–: of `stock` and `stock-again` all is null, and `missing.monitor` says that there was none"]
     usage: Annotated[NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"]
     telemetry: Annotated[NotRequired[Telemetry], "–: sampled by another process beside the workload"]
-    environment: Annotated[NotRequired[Environment], OPEN, "–: what can differ from cell to cell; open"]
-    metrics: Annotated[Metrics, limits(minProperties=1, additionalProperties=Positive | None), "–: all are made from the measured steps"]
+    environment: Annotated[NotRequired[Environment], "–: what can differ from cell to cell; open"]
+    metrics: Annotated[Metrics, "–: all are made from the measured steps"]
 
 
+class Benchmark(TypedDict):
+    extra_info: dict[str, Any]
+
+
+class MachineInfo(TypedDict):
+    deeptweak: Annotated[Machine, "–: read once, before the first cell"]
+
+
+class File(TypedDict):
+    """A whole run, as `--benchmark-json` writes it. Of benchmarks, those with a `schema_version` are cells (`CellRecord`)."""
+
+    deeptweak: Run
+    machine_info: MachineInfo
+    benchmarks: list[Benchmark]
+
+
+# Types that may have more fields than are explained here, and the JSON schema of these fields.
+OPEN: dict[type, Any] = dict.fromkeys((Benchmark, Environment, Facts, File, Machine, MachineInfo, Place, Told), True)
+OPEN[Metrics] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}]}
 # What was measured here has all of this; a job of KAITO has what its logs say. Steps that overlap have no throughput.
 RULES: dict[type, dict[str, Any]] = {
+    Metrics: {"minProperties": 1},
     CellRecord: {
         "if": {"properties": {"workload_facts": {"required": ["kaito"]}}},
         "else": {
@@ -279,5 +305,5 @@ RULES: dict[type, dict[str, Any]] = {
                 "else": {"properties": {"metrics": {"required": ["throughput_samples_per_s"]}}},
             }
         ],
-    }
+    },
 }

@@ -1,9 +1,13 @@
-"""Student's t, central and noncentral: what every interval, its p and its power rest on."""
+"""Student's t, central and noncentral: what every interval, its p and its power rest on.
+
+Computed here and held to scipy's by a test: importing `scipy.special` takes half as long as a whole comparison does.
+"""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 ALPHA = 0.05
@@ -11,17 +15,67 @@ POWER = 0.80
 LARGEST_LOG = 700.0  # its exponential is still a float
 
 
+NORMAL = NormalDist()
+NEARLY_NORMAL = 1e7  # degrees of freedom from which on t is the normal distribution to seven digits
+SETTLED = 1e-14
+MOST_TERMS, MOST_STEPS = 10_000, 200
+NODES, FAR = 240, 37.0  # of the integral over the chi distribution; an exponent beyond which nothing is left of it
+FEW = 4  # degrees of freedom
+
+
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    from scipy.special import stdtrit
+    """Solve P(T <= t) = p by Newton's steps: from the normal quantile, nearer to 0, they go outwards and never too far."""
+    if p < 1 / 2:
+        return -t_quantile(1 - p, df)
+    t = NORMAL.inv_cdf(p)
+    for _ in range(MOST_STEPS):
+        step = (t_tail(t, df) - (1 - p)) / t_density(t, df)
+        t += step
+        if abs(step) <= SETTLED * t:
+            break
+    return t
 
-    return float(stdtrit(df, p))
+
+def t_density(t: float, df: float) -> float:
+    if df >= NEARLY_NORMAL:
+        return NORMAL.pdf(t)
+    scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    return math.exp(scale - (df + 1) / 2 * math.log1p(t * t / df))
 
 
 def t_tail(t: float, df: float) -> float:
-    from scipy.special import stdtr
+    """Answer P(T > t), by the regularized incomplete beta function."""
+    if t < 0:
+        return 1 - t_tail(-t, df)
+    if df >= NEARLY_NORMAL:
+        return math.erfc(t / math.sqrt(2)) / 2
+    inner, outer = t * t / (df + t * t), df / (df + t * t)
+    if outer * (df / 2 + 5 / 2) < df / 2 + 1:
+        return _beta(df / 2, 1 / 2, outer, inner) / 2
+    return (1 - _beta(1 / 2, df / 2, inner, outer)) / 2
 
-    return float(stdtr(df, -t))
+
+def _beta(a: float, b: float, x: float, rest: float) -> float:
+    """Answer I_x(a, b), where `rest` is 1 - x, by its continued fraction (Lentz; DLMF 8.17.22)."""
+    if x <= 0:
+        return 0.0
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)) / a
+    fraction, above, below = 1.0, 1.0, 0.0
+    for term in range(MOST_TERMS):
+        half = term // 2
+        if term == 0:
+            numerator = 1.0
+        elif term % 2:
+            numerator = -(a + half) * (a + b + half) * x / ((a + term - 1) * (a + term))
+        else:
+            numerator = half * (b - half) * x / ((a + term - 1) * (a + term))
+        below = 1 / (1 + numerator * below)
+        above = 1 + numerator / above
+        fraction *= above * below
+        if abs(above * below - 1) < SETTLED:
+            break
+    return front * (fraction - 1)
 
 
 class TInterval(NamedTuple):
@@ -44,11 +98,32 @@ def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> 
     """Answer how many standard errors away an effect must be for a two-sided t-test to find it with the given power.
 
     Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and a small alpha the
-    usual t_crit + t_power of statistics texts promises up to a fifth too much.
+    usual t_crit + t_power of statistics texts promises up to a fifth too much. P is an integral over the chi distribution of the
+    standard error, in whose logarithm the integrand is smooth; with few degrees of freedom it is too steep for that.
     """
-    from scipy.special import nctdtrinc
+    critical = t_quantile(1 - alpha / 2, df)
+    if df < FEW:
+        from scipy.special import nctdtrinc
 
-    return float(nctdtrinc(df, 1 - power, t_quantile(1 - alpha / 2, df)))
+        return float(nctdtrinc(df, 1 - power, critical))
+    if df >= NEARLY_NORMAL:
+        return critical + NORMAL.inv_cdf(power)
+    scale = math.log(2) + df / 2 * math.log(df / 2) - math.lgamma(df / 2)
+    low, high = -FAR / df - math.sqrt(FAR / df), math.sqrt(FAR / df)
+    width = (high - low) / NODES
+    logs = [low + node * width for node in range(NODES + 1)]
+    shares = [(critical * math.exp(log), width * math.exp(scale + df * (log - math.exp(2 * log) / 2))) for log in logs]
+    errors = critical
+    for _ in range(MOST_STEPS):
+        missed = math.fsum(share * math.erfc((errors - spread) / math.sqrt(2)) for spread, share in shares) / 2
+        density = math.fsum(share * NORMAL.pdf(errors - spread) for spread, share in shares)
+        # Newton's steps on the normal quantile of what is missed, which is nearly a straight line.
+        quantile = NORMAL.inv_cdf(missed)
+        step = (quantile - NORMAL.inv_cdf(1 - power)) * NORMAL.pdf(quantile) / density
+        errors += step
+        if abs(step) < SETTLED * 1000:
+            break
+    return errors
 
 
 def detectable_gain(log_sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float:

@@ -23,32 +23,42 @@ FAST, ALIKE = 0.25, 0.5
 BUSY_CORES = 0.2
 
 
-def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s: Sequence[Sequence[float | None]] = ()) -> list[float]:
-    """One step time an arm, of step times by arm, round and place in the slice (arms × rounds × places, seconds).
+Slices = Sequence[Sequence[Sequence[float]]]  # of a block: arms × rounds × places, seconds
+Others = Sequence[Sequence["float | None"]]  # of a block: arms × rounds, seconds; None where that was not seen
+
+
+def round_adjusted_s(slices_s: Slices, others_cpu_s: Others = ()) -> list[float]:
+    """One step time an arm, of step times by arm, round and place in the slice.
 
     Steps of one round and one place stand beside each other. Their logs are an arm's value plus a level that all arms share: what the
     machine did then, and what that place is (a first step after a pause, one that writes a checkpoint). Both are fitted robustly, so that
     single slow steps do not move them, and to the faster steps rather than the slower. Places count by their share of the time; the result
     is the mean step time of all arms times what an arm differs from it.
 
-    `others_cpu_s` is what others used of the CPUs in each slice (arms × rounds, seconds; None where that was not seen). By how much a step
+    `others_cpu_s` is what others used of the CPUs in each slice. By how much a step
     is slower where they use more is one slope for the whole block, and is taken out too: who gets more of them is a matter of chance.
     Nobody makes a step faster by using the CPUs, and a second that others take holds it up by about a second at most: the rest is noise.
     """
+    return blocks_adjusted_s([(slices_s, others_cpu_s)])[0]
+
+
+def blocks_adjusted_s(blocks: Sequence[tuple[Slices, Others]]) -> list[list[float]]:
+    """Return `round_adjusted_s` of each of several blocks, of one shape, together."""
     import numpy as np
 
-    times_s = np.asarray(slices_s)
-    shift, asymmetry = np.zeros(times_s.shape[:2]), ALIKE
-    if others_cpu_s:
-        whole_s = times_s.sum(axis=2)
-        cores = np.minimum(np.array(others_cpu_s, dtype=float) / whole_s, MOST_CORES)
+    times_s = np.asarray([slices_s for slices_s, _ in blocks])
+    whole_s = times_s.sum(axis=-1)
+    unseen = np.full(whole_s.shape[1:], np.nan)
+    used_s = np.array([others_cpu_s or unseen for _, others_cpu_s in blocks], dtype=float)
+    shift, asymmetry = np.zeros(whole_s.shape), np.full(len(blocks), ALIKE)
+    for block, cores in enumerate(np.minimum(used_s / whole_s, MOST_CORES)):
         if not np.isnan(cores).all():
-            shift = _slowed(whole_s, cores)
-            asymmetry = FAST + (ALIKE - FAST) * min(float(np.nanmean(cores)) / BUSY_CORES, 1.0)
-    logs = np.moveaxis(np.log(times_s), 2, 0) - shift
-    typical_s = np.exp(logs.mean(axis=(1, 2)))
-    values_s: list[float] = (typical_s.mean() * np.exp(typical_s @ additive(logs, asymmetry) / typical_s.sum())).tolist()
-    return values_s
+            shift[block] = _slowed(whole_s[block], cores)
+            asymmetry[block] = FAST + (ALIKE - FAST) * min(float(np.nanmean(cores)) / BUSY_CORES, 1.0)
+    logs = np.moveaxis(np.log(times_s), 3, 1) - shift[:, None]
+    typical_s = np.exp(logs.mean(axis=(2, 3)))
+    fitted = additive(logs, asymmetry)
+    return [(typical.mean() * np.exp(typical @ values / typical.sum())).tolist() for typical, values in zip(typical_s, fitted, strict=True)]
 
 
 def _slowed(slices_s: Array, cores: Array) -> Array:
@@ -73,28 +83,44 @@ def _centred(table: Array) -> Array:
     return centred
 
 
-def additive(tables: Array, asymmetry: float = ALIKE) -> Array:
+def additive(tables: Array, asymmetry: Array) -> Array:
     """The rows' values of tables that are row plus column plus noise, their mean 0: M-quantiles (Breckling and Chambers, Biometrika 1988).
 
     By turns, rows and columns are means in which a number counts the less, the farther it lies beyond 1.345 standard deviations (Huber,
     Robust Statistics, 1981), and numbers above what is fitted count `asymmetry`, those below 1 - `asymmetry`; 0.5 is Huber's M-estimate.
-    `tables` has the shape (…, rows, columns), the result (…, rows).
+    `tables` has the shape (blocks, places, rows, columns), `asymmetry` (blocks,), the result (blocks, places, rows). A block that has
+    settled stays as it is.
     """
     import numpy as np
 
+    above = asymmetry[:, None, None, None]
     columns = tables.mean(axis=-2, keepdims=True)
-    rows = np.median(tables - columns, axis=-1, keepdims=True)
+    rows = _median(tables - columns)
+    values = np.empty(tables.shape[:-1])
+    open_blocks = np.arange(len(tables))
     for _ in range(SWEEPS):
         before = rows
         residuals = tables - rows - columns
         left = np.abs(residuals)
-        limit = HUBER * np.maximum(NORMAL_MAD * np.median(left, axis=(-2, -1), keepdims=True), SMALLEST)
-        weights = limit / np.maximum(left, limit) * np.where(residuals > 0, asymmetry, 1 - asymmetry)
+        spread = NORMAL_MAD * _median(left.reshape(*left.shape[:-2], 1, -1))
+        limit = HUBER * np.maximum(spread, SMALLEST)
+        weights = limit / np.maximum(left, limit) * np.where(residuals > 0, above, 1 - above)
         columns = (weights * (tables - rows)).sum(axis=-2, keepdims=True) / weights.sum(axis=-2, keepdims=True)
         rows = (weights * (tables - columns)).sum(axis=-1, keepdims=True) / weights.sum(axis=-1, keepdims=True)
         middle = rows.mean(axis=-2, keepdims=True)
         rows, columns = rows - middle, columns + middle
-        if np.abs(rows - before).max() < SETTLED:
+        values[open_blocks] = rows[..., 0]
+        moving = np.abs(rows - before).max(axis=(1, 2, 3)) >= SETTLED
+        if not moving.any():
             break
-    values: Array = rows[..., 0]
+        if not moving.all():
+            open_blocks, tables, above, rows, columns = (each[moving] for each in (open_blocks, tables, above, rows, columns))
     return values
+
+
+def _median(values: Array) -> Array:
+    """Medians along the last axis, as `np.median` has them: of few numbers that takes a third of the time."""
+    ordered, count = values.copy(), values.shape[-1]
+    ordered.sort()
+    middle: Array = (ordered[..., (count - 1) // 2, None] + ordered[..., count // 2, None]) / 2
+    return middle

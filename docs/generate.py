@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import json as jsonlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Any, cast, is_typeddict
 
+import msgspec
 from _pytest.config.argparsing import Parser
 
 from analysis.__main__ import COMMANDS, GROUPS, Command
@@ -24,7 +25,7 @@ from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
 from control import saved, saved_cell
 from control.known_keys import KNOWN, Known
-from control.saved_cell import CellRecord
+from control.saved_cell import CellRecord, File
 from fixtures import catalogue, designs, targets
 from fixtures.__main__ import examples
 from fixtures.options import add_options
@@ -71,7 +72,6 @@ RECORDS = {
     "A term of an entry": Term,
 }
 SCHEMA = ROOT / "data/run.schema.json"
-PLAIN: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null"}
 RULES = saved.RULES | saved_cell.RULES
 MEANS = {
     "sysctl": "sysctl",
@@ -235,76 +235,46 @@ def run() -> Iterator[str]:
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of a whole saved run, from the types of its records (`control/saved.py`)."""
-    cell = {"if": {"required": ["schema_version"]}, "then": shape(CellRecord), "else": {"type": "object"}}
-    machine = {"description": "read once, before the first cell", **shape(saved.Machine), "additionalProperties": True, "unit": "–"}
+    """JSON schema of a whole saved run: msgspec's, of the types it is checked by, with the units, meanings and rules beside them."""
+    refs, parts = msgspec.json.schema_components([File, CellRecord], ref_template="#/$defs/{name}")
+    for kind in (each for module in (saved, saved_cell) for each in vars(module).values() if is_typeddict(each)):
+        part = parts[kind.__name__]
+        part["properties"] = {name: part["properties"][name] for name in kind.__annotations__}  # in the order written
+        for name, hint in kind.__annotations__.items():
+            for note in (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)):
+                unit, _, description = note.partition(": ")
+                part["properties"][name] |= {"unit": unit, "description": description}
+        part |= {"additionalProperties": saved_cell.OPEN.get(kind, False), **RULES.get(kind, {})}
+    parts["Benchmark"]["properties"]["extra_info"] |= {"if": {"required": ["schema_version"]}, "then": refs[1]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "run.schema.json",
         "title": "A saved run",
         "description": "Written by `python -m docs.generate`. A whole run, as `--benchmark-json` writes it; `--benchmark-save` keeps the "
         "larger part in a compressed file beside (data/README.md). Stock fields are pytest-benchmark's and are left open.",
-        "type": "object",
-        "required": ["deeptweak", "machine_info", "benchmarks"],
-        "properties": {
-            "deeptweak": shape(saved.Run),
-            "machine_info": {"type": "object", "required": ["deeptweak"], "properties": {"deeptweak": machine}},
-            "benchmarks": {
-                "type": "array",
-                "items": {"type": "object", "required": ["extra_info"], "properties": {"extra_info": cell}},
-            },
-        },
+        **refs[0],
+        "$defs": parts,
     }
-
-
-def shape(hint: Any) -> dict[str, Any]:
-    """JSON schema of a type; of a field, with its unit and meaning."""
-    kind, inner = get_origin(hint), get_args(hint)
-    if hint in PLAIN:
-        return {"type": PLAIN[hint]}
-    if is_typeddict(hint):
-        fields_of = {name: shape(each) for name, each in hint.__annotations__.items()}
-        required = [name for name in fields_of if name in hint.__required_keys__]
-        return {"type": "object", "additionalProperties": False, "required": required, "properties": fields_of, **RULES.get(hint, {})}
-    if kind is Annotated:
-        node = shape(inner[0])
-        for note in inner[1:]:
-            if isinstance(note, str):
-                node["unit"], _, node["description"] = note.partition(": ")
-            else:
-                node |= {word: value if isinstance(value, bool | float | int | str) else shape(value) for word, value in note}
-        return node
-    if kind in (list, dict):
-        rest = {} if inner[-1] is Any else {"items" if kind is list else "additionalProperties": shape(inner[-1])}
-        return {"type": "array" if kind is list else "object", **rest}
-    return {"enum": list(inner)} if kind is Literal else either([shape(each) for each in inner])
-
-
-def either(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """JSON schema of a value that is of one of several types: what is said of one type's values (`minimum`) says nothing of another's."""
-    node = {word: value for part in parts for word, value in part.items()}
-    if "enum" in node:
-        return {"enum": [value for part in parts for value in part.get("enum", [None])]}
-    return node | ({"type": [part["type"] for part in parts]} if len(parts) > 1 else {})
 
 
 def documented(whole: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every field that DeepTweak adds to pytest-benchmark's file, with what the schema says of it."""
-    parts = whole["properties"]
-    yield from properties(parts["deeptweak"], "deeptweak")
-    yield from properties(parts["benchmarks"]["items"]["properties"]["extra_info"]["then"], "extra_info")
-    yield from properties(parts["machine_info"], "machine_info")
+    for name, place in (("Run", "deeptweak"), ("CellRecord", "extra_info"), ("MachineInfo", "machine_info")):
+        yield from properties(whole["$defs"][name], place, whole["$defs"])
 
 
-def properties(part: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def properties(part: Mapping[str, Any], place: str, defs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every place the schema names a property at, with what it says of it."""
+    if "$ref" in part:
+        part = defs[part["$ref"].rpartition("/")[2]]
     for name, inner in part.get("properties", {}).items():
         yield f"{place}.{name}", inner
-        yield from properties(inner, f"{place}.{name}")
-    if isinstance(part.get("additionalProperties"), dict):
-        yield from properties(part["additionalProperties"], f"{place}.*")
-    if "items" in part:
-        yield from properties(part["items"], f"{place}[]")
+        yield from properties(inner, f"{place}.{name}", defs)
+    for inner in part.get("anyOf", ()):
+        yield from properties(inner, place, defs)
+    for name, sign in (("additionalProperties", ".*"), ("items", "[]")):
+        if isinstance(part.get(name), dict):
+            yield from properties(part[name], f"{place}{sign}", defs)
 
 
 def meanings(record: type) -> list[tuple[list[str], str]]:

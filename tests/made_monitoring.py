@@ -138,7 +138,6 @@ def _monitor(monitor: Monitor | None, wall_s: float) -> dict[str, Any]:
             "name",
             "base",
             "kind",
-            "params",
             "version",
             "cpu_s",
             "wall_s",
@@ -147,9 +146,8 @@ def _monitor(monitor: Monitor | None, wall_s: float) -> dict[str, Any]:
             "samples",
             "start_s",
             "stop_s",
-            "told",
         )
-        return {**dict.fromkeys(gone), "missing": {"monitor": "this arm has none"}}
+        return {**dict.fromkeys(gone), "params": {}, "told": {}, "missing": {"monitor": "this arm has none"}}
     inside = monitor.kind == "inside"
     rate = next((1 / float(str(value)) if name == "interval_s" else float(str(value)) for name, value in monitor.params.items()), None)
     life_s = wall_s + monitor.start_s + monitor.stop_s

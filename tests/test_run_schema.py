@@ -64,7 +64,7 @@ READ: dict[type, tuple[Any, set[str]]] = {
     Study: (saved.Study, {"name"}),
     Metric: (saved.Metric, set()),
     Workload: (saved.Workload, {"name"}),
-    TweakSet: (saved.TweakSet, {"name"}),
+    TweakSet: (saved.TweakSet, {"name", "level_of"}),
     Setting: (saved.Setting, set()),
     Design: (saved.Design, set()),
     Factor: (saved.Factor, set()),
@@ -74,7 +74,7 @@ READ: dict[type, tuple[Any, set[str]]] = {
 
 @pytest.mark.parametrize("read_as", READ)
 def test_what_is_read_is_there_and_what_is_required_always_is(read_as: Any) -> None:
-    """`Fields.record` reads the fields of these by their names; `made` are those that the reader makes itself."""
+    """The reader takes the fields of these by their names; `made` are those that it makes itself."""
     written, made = READ[read_as]
     read = {field.name: field.default is MISSING and field.default_factory is MISSING for field in fields(read_as)}
     assert read.keys() - made <= written.__annotations__.keys()

@@ -16,32 +16,123 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from analysis.metrics import quantile
+from control.saved import Count, Positive, Seconds
 
-from .fields import Fault, Foreign
-from .pytest_benchmark import ARM, BY_PLACE, FAULTS, THROUGHPUT
+from .checked import FOREIGN, Fault, Part
 
 JSON = dict[str, Any]
 SCALES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 SUMMARIES = ("mean", "median", "stddev")  # what google-benchmark always adds to repetitions
+FAMILY = ("family_index", "per_family_instance_index")
 SUMMARY = re.compile(r"(.+)_(mean|median|stddev|cv|min|max|BigO|RMS)")
+Unit = Literal["ns", "us", "ms", "s", "sec", "seconds"]
 # A benchmark's name, the parameters that tell it from others of its name, and its times in seconds or its statistics.
 Entry = tuple[str, str, Callable[[], JSON]]
 
 
-def read(saved: Mapping[str, object], origin: str) -> JSON | None:
+class Times(Struct):
+    """The times of a list, in seconds."""
+
+    times: tuple[Seconds, ...]
+
+
+class Command(Struct):
+    """A result of hyperfine."""
+
+    command: str
+    parameters: dict[str, Any] | None = None
+
+
+class Context(Struct):
+    """The machine of google-benchmark."""
+
+    host_name: str | None = None
+    num_cpus: Any = None
+    date: str | None = None
+
+
+class Entries(Struct):
+    """A file of google-benchmark."""
+
+    context: Context
+    benchmarks: list[dict[str, Any]]
+
+
+class Loop(Struct):
+    """A repetition of google-benchmark, or a sum of several."""
+
+    name: str
+    run_name: str | None = None
+    label: str | None = None
+
+
+class LoopTime(Struct):
+    real_time: Positive
+    time_unit: Unit
+
+
+class Latency(Struct):
+    """Statistics of AIPerf."""
+
+    unit: Unit
+    avg: Positive
+    min: Positive | None = None
+    p25: Positive | None = None
+    p50: Positive | None = None
+    p75: Positive | None = None
+    max: Positive | None = None
+
+
+class Throughput(Struct):
+    unit: Literal["requests/sec"]
+    avg: Positive
+
+
+class Failed(Struct):
+    avg: float = 0
+
+
+class Failure(Struct):
+    count: Count
+
+
+class Requests(Struct):
+    """A file of AIPerf."""
+
+    request_latency: Latency
+    request_throughput: Throughput
+    error_request_count: Failed | None = None
+    error_summary: list[Failure] | None = None
+    was_cancelled: Any = None
+
+
+class Commit(Struct):
+    """A file of asv."""
+
+    result_columns: list[str]
+    results: dict[str, Any]
+    date: Any = None
+    params: dict[str, Any] | None = None
+    commit_hash: str | None = None
+    env_name: str | None = None
+
+
+def read(saved: Mapping[str, Any], origin: str) -> JSON | None:
     """Such a file as pytest-benchmark would have saved it; None where it is none. Raises: Unreadable."""
-    top = Foreign(saved, origin)
+    top = Part(saved, origin, remedy=FOREIGN)
     if "results" in saved and "result_columns" in saved:
         return _asv(top)
     if isinstance(results := saved.get("results"), list) and results and isinstance(results[0], dict) and "command" in results[0]:
-        return _document(_hyperfine(top))
+        return _document(_hyperfine(top.at("results")))
     if "context" in saved and "benchmarks" in saved:
         return _google(top)
     if "request_latency" in saved and "request_throughput" in saved:
-        when = top.optional_text("start_time") or top.optional_text("end_time")  # of the machine's own clock, without a zone
+        when = saved.get("start_time") or saved.get("end_time")  # of the machine's own clock, without a zone
         return _document([("request_latency", "", lambda: _aiperf_stats(top))], datetime=when)
     return None
 
@@ -56,7 +147,15 @@ def _document(entries: Iterable[Entry], **known: object) -> JSON:
             benchmarks.append(_benchmark(name, stats()))
         except Fault as fault:
             faults[name] = fault.reason
-    return {"machine_info": {}, "commit_info": {}, "datetime": None, **known, "benchmarks": benchmarks, FAULTS: faults, BY_PLACE: by_place}
+    return {
+        "machine_info": {},
+        "commit_info": {},
+        "datetime": None,
+        **known,
+        "benchmarks": benchmarks,
+        "faults": faults,
+        "by_place": by_place,
+    }
 
 
 def _told_apart(names: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -89,125 +188,96 @@ def _stats(times_s: Sequence[float]) -> JSON:
     }
 
 
-def _hyperfine(top: Foreign) -> Iterator[Entry]:
-    for part in top.each("results"):
-        params = part.optional_mapping("parameters")
-        named = ", ".join(f"{key}={value}" for key, value in params.items())
-        yield part.text("command"), named, lambda part=part: _hyperfine_stats(part)  # type: ignore[misc]
+def _hyperfine(results: Part) -> Iterator[Entry]:
+    for part in results.each():
+        result = part.read(Command)
+        named = ", ".join(f"{key}={value}" for key, value in (result.parameters or {}).items())
+        yield result.command, named, lambda part=part: _hyperfine_stats(part)  # type: ignore[misc]
 
 
-def _hyperfine_stats(part: Foreign) -> JSON:
-    if any(code != 0 for code in _exit_codes(part)):
+def _hyperfine_stats(part: Part) -> JSON:
+    codes = part.value.get("exit_codes") or []
+    if any(code != 0 for code in (codes if isinstance(codes, list) else [codes])):
         part.refuse("has a run that did not end with 0")
-    times_s = part.times("times")
+    times_s = part.read(Times).times
     if not times_s:
         part.refuse("has no times")
     return _stats(times_s)
 
 
-def _exit_codes(part: Foreign) -> Sequence[object]:
-    codes = part.value.get("exit_codes") or []
-    return codes if isinstance(codes, list) else [codes]
-
-
-def _google(top: Foreign) -> JSON:
-    parts = top.each("benchmarks")
-    names = {name for part in parts if (name := part.optional_text("name"))}
-    repetitions: dict[tuple[object, ...], list[Foreign]] = {}
-    for part in parts:
-        if not _is_summary(part, names):
-            name = part.optional_text("run_name") or part.text("name")
-            key = (name, part.value.get("family_index"), part.value.get("per_family_instance_index"))
+def _google(top: Part) -> JSON:
+    file = top.read(Entries)
+    names = {part.get("name") for part in file.benchmarks}
+    repetitions: dict[tuple[object, ...], list[Part]] = {}
+    for part in top.at("benchmarks").each():
+        loop = part.read(Loop)
+        if not _is_summary(loop.name, part.value, names):
+            key = (loop.run_name or loop.name, *(part.value.get(name) for name in FAMILY))
             repetitions.setdefault(key, []).append(part)
-    if parts and not repetitions:
+    if file.benchmarks and not repetitions:
         top.refuse("holds summaries of repetitions alone", "write it without --benchmark_report_aggregates_only")
-    context = top.fields("context")
-    cpus = context.value.get("num_cpus")
-    machine = {"node": context.optional_text("host_name"), "cpu": {"count": cpus}}
-    entries = [
-        (str(name), own[0].optional_text("label") or "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()
-    ]
-    return _document(entries, machine_info=machine, datetime=context.optional_text("date"))
+    entries = [(str(name), own[0].value.get("label") or "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()]
+    machine = {"node": file.context.host_name, "cpu": {"count": file.context.num_cpus}}
+    return _document(entries, machine_info=machine, datetime=file.context.date)
 
 
-def _is_summary(part: Foreign, names: Collection[str]) -> bool:
+def _is_summary(name: str, entry: Mapping[str, object], names: Collection[object]) -> bool:
     """Whether an entry sums repetitions up; files of before 1.5 say so by its name alone."""
-    if "run_type" in part:
-        return part.value["run_type"] != "iteration"
-    if "big_o" in part or "rms" in part or "aggregate_name" in part:
+    if "run_type" in entry:
+        return entry["run_type"] != "iteration"
+    if "big_o" in entry or "rms" in entry or "aggregate_name" in entry:
         return True
-    known = SUMMARY.fullmatch(part.text("name"))
+    known = SUMMARY.fullmatch(name)
     return known is not None and (known[1] in names or all(f"{known[1]}_{word}" in names for word in SUMMARIES))
 
 
-def _google_stats(repetitions: Sequence[Foreign]) -> JSON:
+def _google_stats(repetitions: Sequence[Part]) -> JSON:
     times_s = []
     for part in repetitions:
         for flag, message in (("error_occurred", "error_message"), ("skipped", "skip_message")):
             if part.value.get(flag):
                 part.refuse(f"was not measured: {part.value.get(message) or flag}")
-        times_s.append(_scaled(part, "real_time", _scale_s(part, "time_unit")))
-    return _stats(times_s)
+        loop = part.read(LoopTime)
+        times_s.append(loop.real_time * SCALES_S[loop.time_unit])
+    return _stats(repetitions[0].made(Times, times=times_s).times)  # judged in seconds
 
 
-def _scale_s(part: Foreign, name: str) -> float:
-    unit = part.text(name)
-    if unit not in SCALES_S:
-        part.refuse(f"has {name} {unit!r}, which is none of {', '.join(SCALES_S)}")
-    return SCALES_S[unit]
-
-
-def _scaled(part: Foreign, name: str, scale_s: float) -> float:
-    """Read a time of another unit in seconds, so that it is judged in seconds."""
-    number = part.positive(name)
-    return Foreign({name: number * scale_s}, part.origin).time(name)
-
-
-def _aiperf_stats(top: Foreign) -> JSON:
+def _aiperf_stats(top: Part) -> JSON:
     """Read latencies, and the requests that were answered per second: with several in flight, not one over a latency."""
-    if top.value.get("was_cancelled"):
+    file = top.read(Requests)
+    if file.was_cancelled:
         top.refuse("was cancelled before it ended")
-    failed = _failed_requests(top)
-    if failed:
+    listed = sum(failure.count for failure in file.error_summary or [])
+    if failed := max(listed, file.error_request_count.avg if file.error_request_count else 0):
         top.refuse(f"has {failed:g} failed requests, and its latencies are those of the others alone")
-    part = top.fields("request_latency")
-    scale_s = _scale_s(part, "unit")
-    names = {"min": "min", "q1": "p25", "median": "p50", "q3": "p75", "max": "max", "mean": "avg"}
-    stats: JSON = {name: _scaled(part, written, scale_s) for name, written in names.items() if part.has(written)}
-    throughput = top.fields("request_throughput")
-    throughput.one_of("unit", ("requests/sec",))
-    return {**stats, THROUGHPUT: throughput.positive("avg")}
+    latency = file.request_latency
+    known = {"min": latency.min, "q1": latency.p25, "median": latency.p50, "q3": latency.p75, "max": latency.max, "mean": latency.avg}
+    stats = {name: value * SCALES_S[latency.unit] for name, value in known.items() if value is not None}
+    return {**stats, "told_throughput_per_s": file.request_throughput.avg}
 
 
-def _failed_requests(top: Foreign) -> float:
-    counted = top.optional_fields("error_request_count")
-    listed = top.each("error_summary") if top.has("error_summary") else []
-    return max(counted.number("avg") if counted.has("avg") else 0, sum(part.number("count") for part in listed))
-
-
-def _asv(top: Foreign) -> JSON:
-    columns = top.texts("result_columns")
+def _asv(top: Part) -> JSON:
+    file = top.read(Commit)
     entries: list[Entry] = []
-    for name, row in top.optional_mapping("results").items():
+    for name, row in file.results.items():
         if not name.rpartition(".")[2].startswith(("time_", "timeraw_")):  # memory, and what is tracked in a unit of its own
             continue
         if not isinstance(row, list):
             top.refuse(f"has no row of results for {name}")
-        entries += _asv_entries(top, name, dict(zip(columns, row, strict=False)))
-    at = top.value.get("date")
+        entries += _asv_entries(top, name, dict(zip(file.result_columns, row, strict=False)))
+    at, params = file.date, file.params or {}
     when = datetime.fromtimestamp(at / 1000, UTC).isoformat() if isinstance(at, int) and 0 < at < 1 << 43 else None
-    params = top.optional_mapping("params")
     cpus = params.get("num_cpu")
     machine = {
         "node": params.get("machine"),
         "release": params.get("os"),
         "cpu": {"brand_raw": params.get("cpu"), "count": int(cpus) if isinstance(cpus, str) and cpus.isdecimal() else None},
     }
-    commit = {"id": top.value["commit_hash"]} if top.optional_text("commit_hash") else {}
-    return _document(entries, machine_info=machine, commit_info=commit, datetime=when, **{ARM: top.optional_text("env_name")})
+    commit = {"id": file.commit_hash} if file.commit_hash else {}
+    return _document(entries, machine_info=machine, commit_info=commit, datetime=when, environment=file.env_name)
 
 
-def _asv_entries(top: Foreign, name: str, known: Mapping[str, object]) -> Iterator[Entry]:
+def _asv_entries(top: Part, name: str, known: Mapping[str, object]) -> Iterator[Entry]:
     lists = known.get("params")
     combinations = list(itertools.product(*lists)) if isinstance(lists, list) and all(isinstance(one, list) for one in lists) else [()]
     samples = known.get("samples")
@@ -222,10 +292,10 @@ def _asv_entries(top: Foreign, name: str, known: Mapping[str, object]) -> Iterat
         yield full, "", lambda value=value, times_s=times_s: _asv_stats(top, value, times_s)  # type: ignore[misc]
 
 
-def _asv_stats(top: Foreign, value: object, samples: object) -> JSON:
+def _asv_stats(top: Part, value: object, samples: object) -> JSON:
     if value is None:
         top.refuse("failed")
     if isinstance(value, float) and math.isnan(value):
         top.refuse("was skipped")
     own = samples if isinstance(samples, list) and samples else [value]
-    return _stats(Foreign({"times": own}, top.origin).times("times"))
+    return _stats(top.made(Times, times=own).times)

@@ -14,13 +14,17 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
+from typing import Any
+
+from msgspec import Struct
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.plain import moment
 from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Workload
 from control.names import first_few
+from control.saved import LONGEST_S, Count, Positive, Seconds
 
-from .fields import LONGEST_S, Fault, Fields, Foreign
+from .checked import FOREIGN, Fault, Part
 from .saved_run import commit_of
 
 AS_RUN = "as-run"
@@ -36,38 +40,75 @@ STUDIES = {
 }
 # Saved name → ours. The quartile and the minimum cannot be had from a file without rounds in any other way.
 STATISTICS = {"mean": "step_time_mean_s", "median": "step_time_median_s", "q1": "step_time_q1_s", "min": "step_time_min_s"}
-SECONDS = frozenset({"s", "sec", "second", "seconds"})
-UNIT_FIELDS = ("unit", "units", "time_unit")
-# What a reader of another tool's file left out: name → what is wrong with it.
-FAULTS = "faults"
-# Benchmarks of one name that only their place in such a file tells apart.
-BY_PLACE = "by_place"
-# Calls per second where the file says how many, as where several were in flight; elsewhere it is 1 / mean.
-THROUGHPUT = "told_throughput_per_s"
-# And what that file calls the environment it was measured in, which then is the name of the only tweak set.
-ARM = "environment"
+SECONDS = ("s", "sec", "second", "seconds")
+UNIT_FIELDS = frozenset({"unit", "units", "time_unit"})
 INDEX = re.compile(r"\[\d+\]")
 # A mean of equal numbers may come out a few bits beside them.
 SLACK = 1 + 1e-9
+
+
+class Named(Struct):
+    """A benchmark as far as every one must be as it should be."""
+
+    fullname: str
+    group: str | None = None
+
+
+class File(Struct):
+    """Such a file, with what a reader of another tool's file adds.
+
+    `environment` is what that file calls the environment it was measured in, which then is the name of the only tweak set. `faults`: what
+    that reader left out, by name, and why. `by_place`: benchmarks of one name that only their place in the file tells apart.
+    """
+
+    benchmarks: list[Named]
+    machine_info: dict[str, Any] | None = None
+    environment: str | None = None
+    faults: dict[str, str] = {}
+    by_place: frozenset[str] = frozenset()
+
+
+class Stats(Struct):
+    """Statistics of a benchmark in seconds per call, by the names that pytest-benchmark gives them, and the rounds where they were kept.
+
+    `told_throughput_per_s`: calls per second where the file says how many, as where several were in flight; elsewhere it is 1 / mean.
+    """
+
+    min: Seconds
+    q1: Seconds
+    median: Seconds
+    mean: Seconds
+    q3: Seconds | None = None
+    max: Seconds | None = None
+    rounds: Count | None = None
+    iterations: Count | None = None
+    data: tuple[Seconds, ...] | None = None
+    told_throughput_per_s: Positive | None = None
+
+
+class Benchmark(Struct):
+    stats: Stats
+    options: dict[str, Any] | None = None
 
 
 def recognises(saved: Mapping[str, object]) -> bool:
     return "benchmarks" in saved and "machine_info" in saved
 
 
-def from_json(saved: Mapping[str, object], origin: str) -> Run:
+def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     """Read a run from parsed JSON. A benchmark that lacks a statistic, was not timed in seconds, or took no time is left out.
 
     Raises: Unreadable, for a benchmark that is there twice, and a file of which every benchmark would be left out.
     """
-    top = Foreign(saved, origin)
+    top = Part(saved, origin, remedy=FOREIGN)
+    file = top.read(File)
     cells: dict[str, Cell] = {}
     workloads: dict[str, Workload] = {}
     warnings: list[str] = []
-    arm = top.optional_text(ARM) or AS_RUN
-    faults: dict[str, str] = {name: str(reason) for name, reason in top.optional_mapping(FAULTS).items()}
-    for part in top.each("benchmarks"):
-        name = sys.intern(part.text("fullname"))
+    arm = file.environment or AS_RUN
+    faults = dict(file.faults)
+    for named, part in zip(file.benchmarks, top.at("benchmarks").each(), strict=True):
+        name = sys.intern(named.fullname)
         if name in cells:
             part.refuse(f"is there twice: {name}")
         try:
@@ -76,15 +117,15 @@ def from_json(saved: Mapping[str, object], origin: str) -> Run:
             faults.setdefault(name, INDEX.sub("", fault.reason))
             continue
         cells[name] = cell
-        workloads[name] = _workload(name, part.optional_text("group") or "")
+        workloads[name] = _workload(name, named.group or "")
         warnings += [f"{name}: {line}" for line in cell.contradictions]
     left_out = tuple(f"left out, {name}: it {reason}." for name, reason in faults.items())
     if not cells and left_out:
         top.refuse(f"holds no benchmark with usable times: {first_few(left_out, 3, ' ').rstrip('.')}", "measure these anew")
     if not cells:
         top.refuse("holds no benchmark", "the session measured none: run it again")
-    machine = machine_of(top.optional_mapping("machine_info"))
-    saved_utc = _utc(top.value.get("datetime"))
+    machine = machine_of(file.machine_info or {})
+    saved_utc = _utc(saved.get("datetime"))
     if not saved_utc:
         warnings.append("the file does not say when it was saved: its place among other runs is not known.")
     return Run(
@@ -100,11 +141,11 @@ def from_json(saved: Mapping[str, object], origin: str) -> Run:
         design=Design(seed=0, blocks=1, steps=None, order=tuple(cells)),
         warnings=(*left_out, *warnings),
         left_out=left_out,
-        by_place=frozenset(top.optional(Fields.texts, BY_PLACE, ())) & cells.keys(),
+        by_place=file.by_place & cells.keys(),
         format="pytest-benchmark",
         baseline=arm,
         replicated=False,
-        commit=commit_of(top),
+        commit=commit_of(saved.get("commit_info")),
     )
 
 
@@ -144,26 +185,29 @@ def _workload(name: str, group: str) -> Workload:
     return Workload(name, description=group)
 
 
-def _cell(name: str, order: int, part: Fields, arm: str) -> Cell:
-    stats = part.fields("stats")
-    _in_seconds(part, stats)
-    reason = _no_times(stats)
+def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
+    _in_seconds(part)
+    reason = _no_times(part.value.get("stats"))
     if reason:
         return Cell(name, "pytest-benchmark", name, arm, 1, order, "skipped", reason)
-    metrics = {ours: stats.time(theirs) for theirs, ours in STATISTICS.items()}
-    least, median, mean = metrics["step_time_min_s"], metrics["step_time_median_s"], metrics["step_time_mean_s"]
-    _in_order(stats, [least, metrics["step_time_q1_s"], median], mean)
-    facts = {name: stats.whole(name) for name in ("rounds", "iterations") if stats.has(name)}
+    stats = part.read(Benchmark).stats
+    _in_order(part, stats)
+    metrics = {ours: getattr(stats, theirs) for theirs, ours in STATISTICS.items()}
+    facts = {name: value for name, value in (("rounds", stats.rounds), ("iterations", stats.iterations)) if value is not None}
     steps = None
     contradictions: tuple[str, ...] = ()
-    if stats.has("data"):
-        steps, computed = _rounds(stats)
-        contradictions = tuple(disagreements(metrics, computed))
-        if facts.get("rounds", len(steps.wall_s)) != len(steps.wall_s):
-            contradictions += (f"the file says rounds = {facts['rounds']}, and holds {len(steps.wall_s)}; those it holds are believed.",)
-        metrics |= computed
+    if stats.data is None:
+        metrics["throughput_samples_per_s"] = stats.told_throughput_per_s or 1 / stats.mean
+    elif not stats.data:
+        part.refuse("has an empty list of rounds")
     else:
-        metrics["throughput_samples_per_s"] = stats.positive(THROUGHPUT) if stats.has(THROUGHPUT) else 1 / mean
+        rounds = len(stats.data)
+        steps = Steps(stats.data, (1,) * rounds, None, None, warmup=0)
+        computed = {**metrics_of(steps), "step_time_min_s": min(stats.data)}
+        contradictions = tuple(disagreements(metrics, computed))
+        if stats.rounds not in (None, rounds):
+            contradictions += (f"the file says rounds = {stats.rounds}, and holds {rounds}; those it holds are believed.",)
+        metrics |= computed
     return Cell(
         id=name,
         study="pytest-benchmark",
@@ -179,46 +223,34 @@ def _cell(name: str, order: int, part: Fields, arm: str) -> Cell:
     )
 
 
-def _in_order(stats: Fields, low: list[float], mean: float) -> None:
-    """Refuse statistics that no list of times has. `low` are the minimum, the lower quartile and the median."""
-    upper = [stats.time(name) for name in ("q3", "max") if stats.has(name)]
-    ordered = [*low, *upper]
+def _in_order(part: Part, stats: Stats) -> None:
+    """Refuse statistics that no list of times has."""
+    ordered = [one for one in (stats.min, stats.q1, stats.median, stats.q3, stats.max) if one is not None]
     if any(one > next_one * SLACK for one, next_one in pairwise(ordered)):
-        stats.refuse("contradicts itself: minimum, quartiles and maximum are not in order")
-    if ordered[0] > mean * SLACK or (stats.has("max") and mean > upper[-1] * SLACK):
-        stats.refuse("contradicts itself: the mean does not lie between the minimum and the maximum")
+        part.refuse("contradicts itself: minimum, quartiles and maximum are not in order")
+    if stats.min > stats.mean * SLACK or (stats.max is not None and stats.mean > stats.max * SLACK):
+        part.refuse("contradicts itself: the mean does not lie between the minimum and the maximum")
 
 
-def _no_times(stats: Fields) -> str | None:
+def _no_times(stats: Any) -> str | None:
     """Return why rounds are no times although nothing is wrong: a benchmark may save differences of times, which may be negative."""
-    data = stats.value.get("data")
+    data = stats.get("data") if isinstance(stats, dict) else None
     if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) >= 0:
         return None
-    least, mean = (stats.value.get(name) for name in ("min", "mean"))
-    if (
-        least != min(data)
-        or not isinstance(mean, float)
-        or not math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12)
-    ):
+    mean = stats.get("mean")
+    consistent = isinstance(mean, float) and math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12)
+    if not consistent or stats.get("min") != min(data):
         return None
     return f"its rounds are no times but differences of times ({min(data):.3g} to {max(data):.3g} s): no ratio can be taken of them"
 
 
-def _rounds(stats: Fields) -> tuple[Steps, dict[str, float]]:
-    wall_s = stats.times("data")
-    if not wall_s:
-        stats.refuse("has an empty list of rounds")
-    steps = Steps(wall_s, (1,) * len(wall_s), None, None, warmup=0)
-    return steps, {**metrics_of(steps), "step_time_min_s": min(wall_s)}
-
-
-def _in_seconds(part: Fields, stats: Fields) -> None:
+def _in_seconds(part: Part) -> None:
     """Refuse times that are no seconds: a clock of nanoseconds, or a unit that another program wrote down."""
-    options = part.optional_mapping("options")
-    timer = options.get("timer")
+    options, stats = (part.value.get(name) for name in ("options", "stats"))
+    timer = options.get("timer") if isinstance(options, dict) else None
     if isinstance(timer, str) and timer.endswith("_ns"):
         part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
-    for place in (stats.value, options):
-        for field in UNIT_FIELDS:
-            if field in place and place[field] not in SECONDS:
+    for place in (stats, options):
+        for field in UNIT_FIELDS & place.keys() if isinstance(place, dict) else ():
+            if place[field] not in SECONDS:
                 part.refuse(f"says {field} = {place[field]!r}, where pytest-benchmark has seconds", "convert it at its source")

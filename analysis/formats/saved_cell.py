@@ -5,84 +5,93 @@ Its steps may be divided into segments (settings alternated inside the process) 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analysis.metrics import disagreements, metrics_of
-from analysis.terms import Applied, Cell, Outcome, Steps
-from control.turns import round_adjusted_s
+from analysis.terms import Applied, Cell, Steps
+from control.saved import SHORTEST_S
+from control.turns import blocks_adjusted_s
 
-from .fields import LONGEST_S, Fields
+if TYPE_CHECKING:
+    from .checked import Part
 
 CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"
-FOUND, SET = "found", "set"
+SET = "set"
 # The CPU time of others is read a little before and after a slice: so many times the slice, and so many seconds, may lie between.
 AROUND, AROUND_S = 2.0, 0.5
 STOCK = "stock"  # whose values are those found
 UNTOUCHED = Applied({}, {}, {}, {})
 
 
-def read(part: Fields, key: CellKey, record: Fields | None, cpu_count: object = None) -> Cell:
+def key_of(part: Part) -> CellKey:
+    known = part.value
+    return known["study"], known["workload"], known["tweakset"], known["block"]
+
+
+def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None) -> Cell:
     """Read a cell by its line and, where it was measured, its record. `cpu_count` is that of the machine, as far as it is known.
 
     Raises: Unreadable.
     """
-    outcome = part.one_of("outcome", get_args(Outcome))
-    name, reason, order = part.text("id"), part.optional_text("reason"), part.whole("order")
+    line = part.value
+    outcome, name = line["outcome"], line["id"]
     own_name = "{1}-{2}-b{3}".format(*key)
     if name.removeprefix(f"{key[0]}/") != own_name:
         part.refuse(f"has the id {name!r}, where that of {own_name!r} belongs")
     if outcome != "measured":
         if record is not None:
             record.refuse(f"was saved as measured, but the list of cells says {outcome}: {described(key)}")
-        return Cell(name, *key, order, "failed" if outcome == "failed" else "skipped", reason or "no reason was recorded")
+        return Cell(name, *key, line["order"], outcome, line["reason"] or "no reason was recorded")
     if record is None:
         part.refuse(f"is said to be measured, but no benchmark holds it: {described(key)}")
-    timed = record.fields("steps")
-    whole = steps = _steps(timed)
+    known = record.value
+    if "steps" not in known:
+        record.refuse("has no 'steps'")
+    whole = steps = _steps(record.at("steps"))
     segments: list[Segment] = []
     slices_s: tuple[tuple[float, ...], ...] = ()
-    if record.has("segments"):
+    if "segments" in known:
         segments = _segments(record, whole)
         under_set = [slice(segment.first + segment.settle, segment.end) for segment in segments if segment.arm == SET]
         steps = _part(whole, whole.warmup, slice(whole.warmup), *under_set)
-    if record.has("turns"):
+    if "turns" in known:
         slices_s = slices_of(record, whole)
         _must_fit(record, slices_s, cpu_count)
     try:
         computed = metrics_of(steps)
     except ArithmeticError:
         record.refuse("has steps of which no finite metrics can be made")
-    environment = record.optional_mapping("environment")
-    telemetry, report = record.optional_fields("telemetry"), record.optional_fields("report")
+    environment, telemetry = known.get("environment", {}), known.get("telemetry", {})
+    starts_s = known["steps"].get("start_monotonic_s", ())
     cell = Cell(
         name,
         *key,
-        order,
+        line["order"],
         "measured",
         steps=steps,
         metrics=computed,
-        applied=_applied(record),
-        facts=record.optional_mapping("workload_facts"),
-        limits=record.optional_mapping("limits"),
-        boot_id=boot if isinstance(boot := environment.get("boot_id"), str) else None,
-        contradictions=tuple(disagreements(record.known_numbers("metrics", computed), computed)),
-        started_utc=record.optional_text("started_utc"),
-        duration_s=record.optional(Fields.positive, "duration_s", None),
+        applied=_applied(known.get("tweak")),
+        facts=known["workload_facts"],
+        limits=known.get("limits", {}),
+        boot_id=environment.get("boot_id"),
+        contradictions=tuple(disagreements(_told(record), computed)),
+        started_utc=known.get("started_utc"),
+        duration_s=known.get("duration_s"),
         slices_s=slices_s,
-        others_cpu_s=others_cpu_s(record) if slices_s else (),
-        slice_starts_s=_slice_starts_s(timed, whole, slices_s) if slices_s else (),
-        window_s=_window_s(timed, whole),
+        others_cpu_s=others_cpu_s(known) if slices_s else (),
+        slice_starts_s=_slice_starts_s(starts_s, whole, slices_s) if slices_s and starts_s else (),
+        window_s=_window_s(starts_s, whole) if starts_s else None,
         environment=environment,
-        node=record.optional_text("node"),
-        telemetry=telemetry.known_numbers("summary"),
-        telemetry_missing={column: str(why) for column, why in telemetry.optional_mapping("missing").items()},
-        report={name: tuple(row.value for row in report.each(name)) for name in report.value},
-        monitor=record.optional_mapping("monitor"),
-        usage=record.optional_mapping("usage"),
+        node=known.get("node"),
+        telemetry={column: float(value) for column, value in telemetry.get("summary", {}).items() if value is not None},
+        telemetry_missing=telemetry.get("missing", {}),
+        report={table: tuple(rows) for table, rows in known.get("report", {}).items()},
+        monitor=known.get("monitor", {}),
+        usage=known.get("usage", {}),
     )
     try:
         return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments))
@@ -94,23 +103,21 @@ def described(key: CellKey) -> str:
     return "study {}, workload {}, tweak set {}, block {}".format(*key)
 
 
-def _steps(part: Fields) -> Steps:
-    steps = Steps(
-        wall_s=part.times("wall_s"),
-        samples=part.counts("samples"),
-        tokens=part.optional(Fields.counts, "tokens", None),
-        cpu_s=part.times("cpu_s", zero=True) if part.has("cpu_s") else None,
-        warmup=part.whole("warmup"),
-        overlap=part.optional(Fields.flag, "overlap", default=False),
-        rate_per_s=part.optional(Fields.rates, "rate_per_s", None),
-    )
-    count = len(steps.wall_s)
-    for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s), ("rate_per_s", steps.rate_per_s)):
-        if values is not None and len(values) != count:
-            part.refuse(f"has {len(values)} {column} for {count} wall_s")
+def _told(record: Part) -> dict[str, float]:
+    return {name: value for name, value in record.value["metrics"].items() if value is not None}
+
+
+def _steps(part: Part) -> Steps:
+    steps, count = part.read(Steps), len(part.value["wall_s"])
+    columns = {name: values for name, values in part.value.items() if isinstance(values, list)}
+    for name, values in columns.items():
+        if len(values) != count:
+            part.refuse(f"has {len(values)} {name} for {count} wall_s")
+    if steps.cpu_s and 0 < min(filter(None, steps.cpu_s), default=0) < SHORTEST_S:
+        part.refuse(f"has cpu_s above 0 and below {SHORTEST_S:g} s, which no clock can tell from 0")
     if steps.warmup >= count:
         part.refuse(f"has {count} steps of which {steps.warmup} are warm-up: none was measured")
-    if not sum(steps.samples[steps.warmup :]):
+    if not any(steps.samples[steps.warmup :]):
         part.refuse("has no samples in its measured steps")
     return steps
 
@@ -122,20 +129,16 @@ def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
     return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup, rate_per_s=rates)  # type: ignore[arg-type]  # each keeps its kind
 
 
-def _window_s(part: Fields, steps: Steps) -> tuple[float, float] | None:
-    if not part.has("start_monotonic_s"):
-        return None
+def _window_s(starts_s: Sequence[float], steps: Steps) -> tuple[float, float]:
     places = range(steps.warmup, len(steps.wall_s)) if steps.overlap else (steps.warmup, len(steps.wall_s) - 1)
-    starts = part.numbers_at("start_monotonic_s", len(steps.wall_s), places)
-    return min(starts) if steps.overlap else starts[0], max(at + steps.wall_s[index] for at, index in zip(starts, places, strict=True))
+    return min(starts_s[at] for at in places), max(starts_s[at] + steps.wall_s[at] for at in places)
 
 
-def _applied(record: Fields) -> Applied:
-    if not record.has("tweak"):
+def _applied(tweak: Mapping[str, Any] | None) -> Applied:
+    if tweak is None:
         return UNTOUCHED
-    part = record.fields("tweak")
-    values = {name: part.optional_mapping(name) for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")}
-    return Applied(**values, already_in_force=frozenset(part.optional(Fields.texts, "already_in_force", ())))
+    values = {name: tweak.get(name, {}) for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")}
+    return Applied(**values, already_in_force=frozenset(tweak["already_in_force"]))
 
 
 class Segment(NamedTuple):
@@ -148,17 +151,17 @@ class Segment(NamedTuple):
     end: int
 
 
-def _segments(record: Fields, steps: Steps) -> list[Segment]:
+def _segments(record: Part, steps: Steps) -> list[Segment]:
     """Read a cell's segments. Together they are all its steps after the warm-up; two by two they are pairs: both arms, equally long."""
-    parts, count = record.each("segments"), len(steps.wall_s)
+    parts, count = [*record.at("segments").each()], len(steps.wall_s)
     result: list[Segment] = []
     at = steps.warmup
     for part in parts:
-        first, settle, counted = (part.whole(name) for name in ("first", "settle", "steps"))
-        if first != at or counted < 1 or first + settle + counted > count:
+        first, settle, counted = (part.value[name] for name in ("first", "settle", "steps"))
+        if first != at or first + settle + counted > count:
             part.refuse(f"has {settle} + {counted} steps from {first} on, where {at} is the next of {count}")
         at = first + settle + counted
-        result.append(Segment(part.whole("pair"), part.one_of("arm", (FOUND, SET)), first, settle, at))
+        result.append(Segment(part.value["pair"], part.value["arm"], first, settle, at))
     for part, one, other in zip(parts[1::2], result[::2], result[1::2], strict=False):
         if one.pair != other.pair or one.arm == other.arm or (one.settle, one.end - one.first) != (other.settle, other.end - other.first):
             part.refuse("is no pair with the one before it: the same number, both arms, equally many steps")
@@ -183,18 +186,18 @@ def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int
     return own if segment.arm == SET else replace(own, tweakset=STOCK, applied=UNTOUCHED, contradictions=())
 
 
-def slices_of(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
+def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
     """Return the times of the steps of each round, seconds. Together the slices are all steps after the warm-up, equally many each.
 
     Raises: Unreadable.
     """
     at, slices = steps.warmup, list[tuple[float, ...]]()
-    for number, part in enumerate(record.each("turns"), 1):
-        first, count = part.whole("first"), part.whole("steps")
-        if part.whole("round") != number or first != at or count < 1 or at + count > len(steps.wall_s):
-            part.refuse(f"has {count} steps from {first} on, where {at} is the next of {len(steps.wall_s)}, in round {number}")
+    for number, turn in enumerate(record.value["turns"], 1):
+        first, count = turn["first"], turn["steps"]
+        if turn["round"] != number or first != at or at + count > len(steps.wall_s):
+            record.refuse(f"has {count} steps from {first} on, where {at} is the next of {len(steps.wall_s)}, in round {number}")
         if slices and count != len(slices[0]):
-            part.refuse(f"has {count} steps in round {number}, and {len(slices[0])} in the first")
+            record.refuse(f"has {count} steps in round {number}, and {len(slices[0])} in the first")
         slices.append(steps.wall_s[at : at + count])
         at += count
     if at != len(steps.wall_s):
@@ -202,44 +205,46 @@ def slices_of(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
     return tuple(slices)
 
 
-def others_cpu_s(record: Fields) -> tuple[float | None, ...]:
-    """Return the CPU time that others used in each round, seconds; None where that was not seen. Raises: Unreadable."""
-    return tuple(part.up_to("others_cpu_s", LONGEST_S) for part in record.each("turns"))
+def others_cpu_s(record: Mapping[str, Any]) -> tuple[float | None, ...]:
+    """Return the CPU time that others used in each round, seconds; None where that was not seen."""
+    return tuple(turn.get("others_cpu_s") for turn in record["turns"])
 
 
-def _must_fit(record: Fields, slices_s: Sequence[Sequence[float]], cpu_count: object) -> None:
+def _must_fit(record: Part, slices_s: Sequence[Sequence[float]], cpu_count: object) -> None:
     """Refuse more CPU time of others than the machine's CPUs have in a slice. Of another machine, a node, their number is not known."""
-    if not isinstance(cpu_count, int) or cpu_count < 1 or record.has("place"):
+    if not isinstance(cpu_count, int) or cpu_count < 1 or "place" in record.value:
         return
-    for part, slice_s, used_s in zip(record.each("turns"), slices_s, others_cpu_s(record), strict=True):
+    for part, slice_s, used_s in zip(record.at("turns").each(), slices_s, others_cpu_s(record.value), strict=True):
         most_s = cpu_count * (AROUND * sum(slice_s) + AROUND_S)
         if used_s is not None and used_s > most_s:
             part.refuse(f"has others_cpu_s = {used_s:g}, where {cpu_count} CPUs have {cpu_count * sum(slice_s):.3g} s in the slice")
 
 
-def _slice_starts_s(part: Fields, steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    if not part.has("start_monotonic_s"):
-        return ()
+def _slice_starts_s(starts_s: Sequence[float], steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
     firsts = accumulate((len(slice_s) for slice_s in slices_s[:-1]), initial=steps.warmup)
-    return part.numbers_at("start_monotonic_s", len(steps.wall_s), tuple(firsts))
+    return tuple(starts_s[first] for first in firsts)
 
 
-def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict[CellKey, Cell]:
+def adjusted(cells: dict[CellKey, Cell], records: Mapping[CellKey, Part]) -> dict[CellKey, Cell]:
     """Give each cell that took turns its step time cleared of what a round did to all cells alike. Raises: Unreadable."""
     blocks: dict[tuple[object, ...], list[CellKey]] = {}
     for key, cell in cells.items():
         if cell.slices_s:
             blocks.setdefault((key[0], key[1], key[3]), []).append(key)
-    result = dict(cells)
+    alike: dict[tuple[int, ...], list[list[CellKey]]] = {}  # by number of cells, rounds and steps
     for keys in blocks.values():
-        own = [cells[key] for key in keys]
-        rounds = [f"{len(cell.slices_s)} rounds of {len(cell.slices_s[0])} steps" for cell in own]
-        for key, text in zip(keys, rounds, strict=True):
-            if text != rounds[0]:
-                records[key].refuse(f"took turns in {text}, another of its block in {rounds[0]}")
-        times_s = round_adjusted_s([cell.slices_s for cell in own], [cell.others_cpu_s for cell in own])
-        for key, cell, time_s in zip(keys, own, times_s, strict=True):
-            computed = {ADJUSTED: time_s}
-            wrong = disagreements(records[key].known_numbers("metrics", computed), computed)
-            result[key] = replace(cell, metrics={**cell.metrics, **computed}, contradictions=(*cell.contradictions, *wrong))
+        shapes = [(len(cells[key].slices_s), len(cells[key].slices_s[0])) for key in keys]
+        for key, shape in zip(keys, shapes, strict=True):
+            if shape != shapes[0]:
+                words = ["{} rounds of {} steps".format(*one) for one in (shape, shapes[0])]
+                records[key].refuse(f"took turns in {words[0]}, another of its block in {words[1]}")
+        alike.setdefault((len(keys), *shapes[0]), []).append(keys)
+    result = dict(cells)
+    for own in alike.values():
+        taken = [([cells[key].slices_s for key in keys], [cells[key].others_cpu_s for key in keys]) for keys in own]
+        for keys, times_s in zip(own, blocks_adjusted_s(taken), strict=True):
+            for key, time_s in zip(keys, times_s, strict=True):
+                cell, computed = cells[key], {ADJUSTED: time_s}
+                wrong = disagreements(_told(records[key]), computed)
+                result[key] = replace(cell, metrics={**cell.metrics, **computed}, contradictions=(*cell.contradictions, *wrong))
     return result

@@ -7,47 +7,48 @@ made of it. `control/saved.py` has the fields and their units.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any
 
 from analysis import studies as studies_of_runs
 from analysis.plain import moment
-from analysis.terms import Cell, Design, Factor, Outcome, Point, Run, Study, TweakSet, Workload
-from control.saved import SCHEMA_VERSION, Kind
+from analysis.terms import Cell, Design, Factor, Point, Run, Study, TweakSet, Workload
+from control.saved import SCHEMA_VERSION
+from control.saved_cell import CellRecord, File
 
 from . import saved_cell
-from .fields import Fields
+from .checked import Part
 
 if TYPE_CHECKING:
     from .saved_cell import CellKey
 
 OURS = "deeptweak"
-KINDS = (*get_args(Kind), "script")
 
 
 def recognises(saved: Mapping[str, object]) -> bool:
     return OURS in saved
 
 
-def from_json(saved: object, origin: str) -> Run:
+def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     """Read a run from parsed JSON; `origin` is what messages call it.
 
     Raises: Unreadable.
     """
-    top = Fields(saved, origin)
-    ours = top.fields(OURS)
-    _check_version(ours)
+    file = Part(saved, origin)
+    _must_not_be_newer(file.at(OURS))
+    file.read(File)
+    ours = file.at(OURS)
     _check_times(ours)
-    workloads = {name: part.record(Workload, name=name) for name, part in ours.items("workloads")}
-    tweaksets = {name: _tweakset(name, part) for name, part in ours.items("tweaksets")}
-    studies = {name: _study(name, part, tweaksets) for name, part in ours.items("studies")}
-    records = _measured_records(top)
-    design = _design(ours.fields("design"), tweaksets)
+    workloads = {name: _workload(name, part) for name, part in ours.at("workloads").entries()}
+    tweaksets = {name: _tweakset(name, part) for name, part in ours.at("tweaksets").entries()}
+    studies = {name: _study(name, part, tweaksets) for name, part in ours.at("studies").entries()}
+    design = _design(ours.at("design"), tweaksets)
+    records = _measured_records(file.at("benchmarks"))
     known_names = ({*studies}, {*workloads}, {*tweaksets})
-    machine = top.fields("machine_info").optional_mapping(OURS)
+    machine: Mapping[str, object] = saved["machine_info"][OURS]
     cells: dict[CellKey, Cell] = {}
     orders: set[int] = set()
-    for part in ours.each("cells"):
-        key = _key(part)
+    for part in ours.at("cells").each():
+        key = saved_cell.key_of(part)
         undescribed = [name for name, known in zip(key, known_names, strict=False) if name not in known]
         if undescribed:
             part.refuse(f"names {undescribed[0]!r}, which the file does not describe")
@@ -67,96 +68,103 @@ def from_json(saved: object, origin: str) -> Run:
             record.refuse(f"measured {saved_cell.described(key)}, which is not in the list of cells")
     cells = saved_cell.adjusted(cells, records)
     _check_copies(cells, ours)
-    warnings = [
-        *(f"{cell.id}: {line}" for cell in cells.values() for line in cell.contradictions),
-        *_machine_left_changed(ours),
-    ]
+    run = ours.value
     return Run(
         origin=origin,
-        run_id=ours.text("run_id"),
-        started_utc=ours.text("started_utc"),
-        interrupted=ours.flag("interrupted"),
+        run_id=run["run_id"],
+        started_utc=run["started_utc"],
+        interrupted=run["interrupted"],
         studies=studies,
         workloads=workloads,
         tweaksets=tweaksets,
         cells=tuple(sorted(cells.values(), key=lambda cell: cell.order)),
         machine=machine,
         design=design,
-        warnings=tuple(warnings),
+        warnings=(
+            *(f"{cell.id}: {line}" for cell in cells.values() for line in cell.contradictions),
+            *_machine_left_changed(run["machine_check"]),
+        ),
         baseline="stock",
         replicated=True,
-        commit=commit_of(top),
-        telemetry_file=ours.optional_mapping("telemetry_file"),
+        commit=commit_of(saved.get("commit_info")),
+        telemetry_file=run["telemetry_file"] or {},
         place=_place(records),
     )
 
 
-def commit_of(top: Fields) -> str | None:
-    info = top.optional_mapping("commit_info")
-    commit = info.get("id")
+def commit_of(info: object) -> str | None:
+    """Return the source revision that pytest-benchmark wrote down."""
+    known = info if isinstance(info, dict) else {}
+    commit = known.get("id")
     if not isinstance(commit, str) or commit in ("unversioned", "unknown"):
         return None
-    return f"{commit}+dirty" if info.get("dirty") else commit
+    return f"{commit}+dirty" if known.get("dirty") else commit
 
 
-def _place(records: Mapping[CellKey, Fields]) -> dict[str, str]:
+def _place(records: Mapping[CellKey, Part]) -> dict[str, str]:
     result: dict[str, set[str]] = {}
-    for record in records.values():
-        if where := record.optional_mapping("place"):
-            facts = {"target": record.text("target"), "nodes": record.text("node"), **where}
+    for record in (record.value for record in records.values()):
+        if where := record.get("place"):
+            facts = {"target": record["target"], "nodes": record.get("node"), **where}
             for name in ("target", "nodes", "apply", "workload_via", "image"):
-                if isinstance(value := facts.get(name), str):
-                    result.setdefault(name, set()).add(value)
+                if facts.get(name):
+                    result.setdefault(name, set()).add(facts[name])
     return {name: ", ".join(sorted(values)) for name, values in result.items()}
 
 
-def _check_version(part: Fields) -> None:
-    version = part.whole("schema_version")
-    if version > SCHEMA_VERSION:
+def _must_not_be_newer(part: Part) -> None:
+    version = part.value.get("schema_version") if isinstance(part.value, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
         part.refuse(f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest known here", "update DeepTweak")
-    if version < 1:
-        part.refuse(f"has schema_version {version}, which never existed")
 
 
-def _check_times(ours: Fields) -> None:
-    started, ended = (moment(ours.value.get(name)) for name in ("started_utc", "ended_utc"))
+def _check_times(ours: Part) -> None:
+    started, ended = (moment(ours.value[name]) for name in ("started_utc", "ended_utc"))
     if started and ended and ended < started:
-        ours.refuse(f"ended at {ours.text('ended_utc')}, before it started at {ours.text('started_utc')}")
+        ours.refuse(f"ended at {ours.value['ended_utc']}, before it started at {ours.value['started_utc']}")
 
 
-def _key(part: Fields) -> CellKey:
-    return part.text("study"), part.text("workload"), part.text("tweakset"), part.whole("block")
-
-
-def _measured_records(top: Fields) -> dict[CellKey, Fields]:
+def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
     """Return cell records by cell; a benchmark without one was not of a study (somebody's own, in the same session) and is passed over.
 
     So is one whose cell failed after its steps were timed: the list of cells has the reason.
     """
-    records: dict[CellKey, Fields] = {}
-    for benchmark in top.each("benchmarks"):
-        record = benchmark.fields("extra_info")
-        if "schema_version" not in record:
+    records: dict[CellKey, Part] = {}
+    for benchmark in benchmarks.each():
+        record = benchmark.at("extra_info")
+        _must_not_be_newer(record)
+        if "schema_version" not in record.value or record.value.get("outcome") in ("failed", "skipped"):
             continue
-        _check_version(record)
-        if record.one_of("outcome", get_args(Outcome)) != "measured":
-            continue
-        key = _key(record)
+        record.read(CellRecord)
+        key = saved_cell.key_of(record)
         if key in records:
             record.refuse(f"is there twice: {saved_cell.described(key)}")
         records[key] = record
     return records
 
 
-def _tweakset(name: str, part: Fields) -> TweakSet:
-    return part.record(TweakSet, name=name, scripts=len(part.optional(Fields.each, "scripts", [])))
+def _must_be_its_direction(part: Part) -> None:
+    """Refuse a direction that contradicts a metric computed here: of these, the file does not say which way is better."""
+    name, better = part.value["name"], part.value["better"]
+    known = "higher" if name.startswith(("throughput_", "rate_")) else "lower" if name.startswith(("step_time_", "cpu_s_")) else better
+    if better != known:
+        part.refuse(f"says that {name} is better {better}; it is {known}")
 
 
-def _study(name: str, part: Fields, tweaksets: Mapping[str, TweakSet]) -> Study:
-    study = part.record(Study, name=name)
-    if study.margin >= 1:
-        part.refuse(f"has the margin {study.margin}, which is a fraction (0.03 is 3 %)")
-    if study.baseline and len(set(study.baseline)) != max(2, len(study.baseline)):
+def _workload(name: str, part: Part) -> Workload:
+    if part.value.get("primary"):
+        _must_be_its_direction(part.at("primary"))
+    return part.made(Workload, name=name)
+
+
+def _tweakset(name: str, part: Part) -> TweakSet:
+    return part.made(TweakSet, name=name, scripts=len(part.value["scripts"]))
+
+
+def _study(name: str, part: Part, tweaksets: Mapping[str, TweakSet]) -> Study:
+    _must_be_its_direction(part.at("primary"))
+    study = part.made(Study, name=name)
+    if len(set(study.baseline)) < len(study.baseline):
         part.refuse("has a baseline that is not two or more different arms")
     for arm in study.baseline:
         known = tweaksets.get(arm)
@@ -165,7 +173,7 @@ def _study(name: str, part: Fields, tweaksets: Mapping[str, TweakSet]) -> Study:
     return study
 
 
-def _check_copies(cells: Mapping[CellKey, Cell], ours: Fields) -> None:
+def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
     """Refuse two blocks of one arm with the same times, in all steps or in the measured ones: a copy is no second measurement.
 
     A single step, or steps that all took equally long, can be alike by chance where the clock is coarse; `effect` looks at those.
@@ -180,55 +188,42 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Fields) -> None:
                 ours.refuse(f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the other and no measurement")
 
 
-def _machine_left_changed(ours: Fields) -> list[str]:
-    check = ours.fields("machine_check")
-    changed = check.optional_mapping("changed")
-    notes = [f"putting the machine back: {note}" for note in check.optional(Fields.texts, "notes", ())]
-    if check.flag("restored") and not changed:
+def _machine_left_changed(check: Mapping[str, Any]) -> list[str]:
+    notes = [f"putting the machine back: {note}" for note in check.get("notes", ())]
+    if check["restored"] and not check["changed"]:
         return notes
-    names = ", ".join(sorted(changed)[:5]) or "values that were not named"
+    names = ", ".join(sorted(check["changed"])[:5]) or "values that were not named"
     return [f"the machine was not as before when the run ended: {names}.", *notes]
 
 
-def _design(part: Fields, tweaksets: Mapping[str, TweakSet]) -> Design:
+def _design(part: Part, tweaksets: Mapping[str, TweakSet]) -> Design:
     """Read the design of a run that has these tweak sets. Raises: Unreadable."""
     factors: dict[str, dict[str, Factor]] = {}
-    for each in part.each("factors"):
-        factor = each.record(Factor, kind=each.one_of("kind", KINDS), levels=_levels(each))
+    for each in part.at("factors").each():
+        factor = each.read(Factor)
+        if factor.levels[0] is not None or len(set(factor.levels)) < len(factor.levels):
+            each.refuse(f"has the levels {list(factor.levels)}: they are null (as found) and at least one other, each once")
         if factor.tweakset not in tweaksets:
             each.refuse(f"is of {factor.tweakset!r}, which the file does not describe")
         if factors.setdefault(factor.tweakset, {}).setdefault(factor.name, factor) is not factor:
             part.refuse(f"has the factor {factor.name!r} of {factor.tweakset!r} twice")
-    points = {name: _point(name, fields, factors, tweaksets) for name, fields in part.items("points")}
-    notes = {name: fields.value for name, fields in part.items("notes")}
-    for name in notes.keys() - factors.keys():
+    for name, point in part.at("points").entries():
+        _check_point(name, point, factors, tweaksets)
+    for name in part.value["notes"].keys() - factors.keys():
         part.refuse(f"has notes on {name!r}, of which it has no factor")
-    return part.record(
-        Design,
-        steps=part.optional(Fields.whole, "steps", None),
-        factors=tuple(factor for own in factors.values() for factor in own.values()),
-        points=points,
-        notes=notes,
-    )
+    return part.read(Design)
 
 
-def _levels(part: Fields) -> tuple[str | None, ...]:
-    levels = part.value.get("levels")
-    if not isinstance(levels, list | tuple) or not all(level is None or isinstance(level, str) for level in levels):
-        part.refuse("has levels that are no list of texts that begins with null")
-    if len(levels) < 2 or levels[0] is not None or len(set(levels)) < len(levels):
-        part.refuse(f"has the levels {list(levels)}: they are null (as found) and at least one other, each once")
-    return tuple(levels)
-
-
-def _point(name: str, part: Fields, factors: Mapping[str, Mapping[str, Factor]], tweaksets: Mapping[str, TweakSet]) -> Point:
+def _check_point(name: str, part: Part, factors: Mapping[str, Mapping[str, Factor]], tweaksets: Mapping[str, TweakSet]) -> None:
+    point = part.read(Point)
     if name not in tweaksets:
         part.refuse("is of a tweak set that the file does not describe")
-    profile = part.one_of("tweakset", tuple(factors))
-    varied, levels = factors[profile], part.fields("levels").value
-    if varied.keys() != levels.keys():
-        part.refuse(f"has levels of {', '.join(levels) or 'nothing'}, where each factor of {profile!r} has one: {', '.join(varied)}")
-    for factor, level in levels.items():
-        if level not in list(varied[factor].levels):
+    varied = factors.get(point.tweakset)
+    if varied is None:
+        part.refuse(f"is of {point.tweakset!r}, where one of {', '.join(factors)} belongs")
+    if varied.keys() != point.levels.keys():
+        levels = ", ".join(point.levels) or "nothing"
+        part.refuse(f"has levels of {levels}, where each factor of {point.tweakset!r} has one: {', '.join(varied)}")
+    for factor, level in point.levels.items():
+        if level not in varied[factor].levels:
             part.refuse(f"has {factor} = {level!r}, where one of {list(varied[factor].levels)} belongs")
-    return part.record(Point, tweakset=profile, levels=levels)

@@ -299,9 +299,10 @@ def odd_end(series: Floats) -> int:
 
     One or two are outliers so far; from three on they may be a new level. Takes: shape (points,), at least `SHORTEST` of them.
     """
+    inside = _medians_inside(series)
     for count in range(REACH, 0, -1):
         head = series[:-count]
-        limit = LIMIT * _typical(head - _medians_around(head))
+        limit = LIMIT * _typical(head - _medians_around(head, inside[:-count]))
         off = series[-count - 1 :] - median(head[-(2 * REACH + 1) :].tolist())
         for beyond in (off > limit, off < -limit):
             if beyond[1:].all() and not beyond[0]:  # if the point before is odd too, they are more than `count`
@@ -314,13 +315,19 @@ def _typical(off: Floats) -> float:
     return float(np.sort(np.abs(off))[: math.ceil(TYPICAL * len(off))].mean())
 
 
-def _medians_around(series: Floats) -> Floats:
-    n, width = len(series), 2 * REACH + 1
-    whole = range(REACH, n - REACH)  # the places that have as many points on both sides
+def _medians_around(series: Floats, inside: Floats | None = None) -> Floats:
+    """Medians of the points around each; `inside` are those of the places that have as many points on both sides."""
+    n = len(series)
+    inside = _medians_inside(series) if inside is None else inside
     values = series.tolist()
-    ends = [median(values[max(0, at - REACH) : at + REACH + 1]) for at in range(n) if at not in whole]
-    inside = np.median(sliding_window_view(series, width), axis=1) if whole else np.empty(0)
+    places = sorted({*range(min(REACH, n)), *range(max(0, n - REACH), n)})
+    ends = [median(values[max(0, at - REACH) : at + REACH + 1]) for at in places]
     return np.concatenate([ends[:REACH], inside, ends[REACH:]])
+
+
+def _medians_inside(series: Floats) -> Floats:
+    width = 2 * REACH + 1
+    return np.sort(sliding_window_view(series, width), axis=1)[:, REACH] if len(series) >= width else np.empty(0)
 
 
 def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[int]:

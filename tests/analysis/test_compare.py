@@ -255,7 +255,7 @@ def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
     assert smallest.primary is not None
     assert smallest.p_adjusted == pytest.approx(4 * smallest.primary.p)
     # What such a run can see is stated for the strictest step of the same adjustment.
-    assert smallest.mde == detectable_gain(smallest.primary.log_sd, 6, 0.05 / 4)
+    assert smallest.mde == pytest.approx(detectable_gain(smallest.primary.log_sd, 6, 0.05 / 4))
 
 
 def test_stock_again_comes_first() -> None:

@@ -8,10 +8,24 @@ import pytest
 
 from analysis.compare import compare
 from analysis.formats.saved_run import from_json
+from control import saved_cell
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
-MONITOR = {"name": "placebo", "cpu_s": None, "missing": {"cpu_s": "inside"}}
-USAGE = {"wall_s": 3.0, "cpu_s": 2.0, "missing": {}}
+MONITOR: dict[str, Any] = {
+    **dict.fromkeys(saved_cell.Monitor.__required_keys__),
+    "name": "placebo",
+    "params": {},
+    "told": {},
+    "missing": {"cpu_s": "inside"},
+}
+USAGE: dict[str, Any] = {
+    **dict.fromkeys(saved_cell.Usage.__required_keys__),
+    "wall_s": 3.0,
+    "cpu_s": 2.0,
+    "steps_wall_s": 2.0,
+    "load_average_1min": 0.5,
+    "missing": {},
+}
 
 
 @pytest.fixture

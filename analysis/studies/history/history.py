@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from analysis.arms import SHOWN_NAMES
@@ -214,7 +214,6 @@ class _Gatherer:
 
     def _logs(self, run: Run) -> dict[_Key, list[float]]:
         machine = self.machines.number_of(run.machine)
-        params = {(name, turns): _params(run.workloads[name], turns=turns) for name in run.workloads for turns in (False, True)}
         usable = [cell for cell in run.cells if cell.outcome == "measured" and self._can_be_used(run, cell)]
         control = {(cell.study, cell.workload, cell.block): cell for cell in usable if cell.tweakset == self.relative_to}
         logs: dict[_Key, list[float]] = {}
@@ -228,10 +227,11 @@ class _Gatherer:
                 continue
             # Throughput and step times of a program that told its rate are our clock's, and the same whenever it runs for a set time.
             by_rate = TOLD_RATE in cell.metrics and len(self.requested) > 1
+            params = _params(run.workloads[cell.workload], turns=bool(cell.slices_s))
             for name in (TOLD_RATE,) if by_rate else self.requested:
                 value, denominator = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
                 if value > 0 and denominator > 0:
-                    key = _Key(cell.study, cell.workload, params[cell.workload, bool(cell.slices_s)], cell.tweakset, name, machine)
+                    key = _Key(cell.study, cell.workload, params, cell.tweakset, name, machine)
                     logs.setdefault(key, []).append(math.log(value / denominator))
         return logs
 
@@ -308,7 +308,7 @@ class _Gatherer:
 
 def _params(workload: Workload, *, turns: bool) -> str:
     """What cells were run with. Those that took turns did other work than whole ones: their caches are cold in each slice."""
-    return json.dumps({**workload.params, "cells": "in turns" if turns else "whole"}, sort_keys=True, default=str)
+    return msgspec.json.encode({**workload.params, "cells": "in turns" if turns else "whole"}, enc_hook=str, order="sorted").decode()
 
 
 def _when(mark: ChangeMark) -> tuple[str, str]:
@@ -331,8 +331,8 @@ def _variants(result: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _differing(text: str, others: list[str]) -> str:
-    record: Mapping[str, object] = json.loads(text)
-    records = [json.loads(params) for params in others]
+    record: Mapping[str, object] = msgspec.json.decode(text)
+    records = [msgspec.json.decode(params) for params in others]
     return ", ".join(f"{key}={value}" for key, value in record.items() if any(params.get(key) != value for params in records))
 
 

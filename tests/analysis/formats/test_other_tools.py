@@ -12,9 +12,9 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.commands import export
-from analysis.formats.fields import LONGEST_S
 from analysis.load import from_json, load
 from analysis.terms import Unreadable
+from control.saved import LONGEST_S
 
 HERE = Path(__file__).parent / "other_tools"  # as hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine
 EXPORTS = Path(__file__).parents[2] / "command/recordings/exports"  # as AIPerf 0.13 wrote them
@@ -269,7 +269,7 @@ def test_a_label_tells_benchmarks_of_one_name_apart(tmp_path: Path, capsys: pyte
         ({"context": {}, "benchmarks": []}, "no benchmark"),
         ({"result_columns": ["result"], "results": {"b.time_x": 3}}, "row"),
         ({"result_columns": ["result", "params"], "results": {"b.time_x": [[1.0], [["1", "2"]]]}}, "parameters"),
-        ({**AIPERF, "request_latency": {"unit": "ms"}}, "mean"),
+        ({**AIPERF, "request_latency": {"unit": "ms"}}, "has no 'request_latency.avg'"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(saved: dict[str, Any], why: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TCP = Arm("tcp-cubic", gain=0.10, requested={"net.ipv4.tcp_congestion_control": "cubic"})
 BUNDLE = Arm("bundle", gain=-0.08, requested={"vm.swappiness": "1", "vm.dirty_ratio": "8"}, broken={2: ("failed", "out of memory")})
-SCRIPT = Arm("script", scripts=1, side_effects={"/sys/kernel/mm/thp/enabled": ["madvise", "always"], "/sys/gone": ["1"]})
+SCRIPT = Arm("script", scripts=1, side_effects={"/sys/kernel/mm/thp/enabled": ["madvise", "always"], "/sys/gone": ["1", None]})
 WRONG = Arm("not-in-force", requested={"vm.swappiness": "7"}, observed={"vm.swappiness": "60"})
 MADE = Made(
     arms=(STOCK, AGAIN, TCP, BUNDLE, SCRIPT, WRONG),

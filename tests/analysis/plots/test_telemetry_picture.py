@@ -55,7 +55,7 @@ def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: 
     side.write_bytes(side.read_bytes() + b"\0")
     assert "not the file" in refusal(telemetry, scene_of([load(path)]))
     side.unlink()
-    assert "cannot be read" in refusal(telemetry, scene_of([load(path)]))
+    assert "not beside run.json" in refusal(telemetry, scene_of([load(path)]))
 
 
 def test_a_workload_that_was_not_sampled_says_so(scene: Scene) -> None:

@@ -110,7 +110,7 @@ def _tell(record: JSON, made: MadeCapped, what: tuple[int, Algorithm, str], log:
         "cpu_s": [0.0] * len(rows),
         "samples": [round(sum(each["images"] for each in row["tenants"])) for row in rows],
         "tokens": [0] * len(rows),
-        "loss": [None] * len(rows),
+        "loss": [2.0] * len(rows),
         "start_monotonic_s": np.cumsum([0.0, *walls[:-1]]).tolist(),
         "warmup": 0,
     }

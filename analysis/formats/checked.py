@@ -1,0 +1,157 @@
+"""What a file of JSON must hold, by its types: msgspec checks it, and what is wrong is said in one line with its place in the file."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import msgspec
+
+from analysis.terms import Unreadable
+
+T = TypeVar("T")
+EDITED = "the file is damaged or was edited: measure again, or take it from its source"
+SHOWN = 40  # characters of a value
+FOREIGN = "the tool does not write this; take the file from its source again"  # nobody is accused of an edit
+
+COMPLAINT = r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?"
+MISSING = r"Object missing required field `(.+)`"
+STEP = r"\[(?P<index>[\d.]+)\]|\.(?P<name>[^.\[]+)"
+# What msgspec expects → what belongs there.
+EXPECTED = (
+    (r"Expected `(.+)`, got `.+`", "{}"),
+    (r"Expected `(?:int|float)` (.+)", "a number {}"),
+    (r"Expected `array` of length (.+)", "a list of length {}"),
+    (r"Expected `str` of length (.+)", "a text of length {}"),
+    (r"Expected `str` matching regex (.+)", "a text like {}"),
+    (r"Invalid enum value .+", "one of the words known there"),
+    (r"Number out of range", "a finite number"),
+)
+WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a finite number",
+    "int": "a whole number",
+    "object": "an object",
+    "str": "a text",
+    "<": "below",
+    "<=": "of at most",
+    ">": "above",
+    ">=": "of at least",
+}
+
+
+class Fault(Unreadable):
+    """A field is not as it should be; `reason` says what is wrong without the file, its place in the file, or what to do."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Part(NamedTuple):
+    """A part of a file: its value as parsed, the file, its place in the file, and what to do where something is wrong in it."""
+
+    value: Any
+    origin: str
+    place: str = ""
+    remedy: str = EDITED
+
+    def refuse(self, what: str, remedy: str = "") -> NoReturn:
+        raise self._fault(what, remedy)
+
+    def _fault(self, what: str, remedy: str = "") -> Fault:
+        return Fault(f"{self.origin}: {self.place or 'the file'} {what}; {remedy or self.remedy}.", what)
+
+    def read(self, kind: type[T]) -> T:
+        """Convert the value to a type of `typing`, a dataclass or a TypedDict; fields that the type does not name are passed over.
+
+        Raises: Unreadable, for the first field that is not as its type says.
+        """
+        try:
+            return msgspec.convert(self.value, kind)
+        except msgspec.ValidationError as error:
+            raise self._fault(self._explained(str(error), kind)) from None
+
+    def _explained(self, complaint: str, kind: type[Any]) -> str:
+        try:
+            name, value = self._found(complaint, kind)
+        except RecursionError:
+            return "is nested too deeply"
+        return _explained(complaint, name, value)
+
+    def made(self, kind: type[T], **known: object) -> T:
+        """Convert an object with some fields that the file does not have or has otherwise."""
+        return Part({**self.value, **known}, self.origin, self.place, self.remedy).read(kind)
+
+    def at(self, *steps: str | int) -> Part:
+        """Return a part of this one that is there."""
+        value, place = self.value, self.place
+        for step in steps:
+            value = value[step]
+            place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
+        return Part(value, self.origin, place, self.remedy)
+
+    def entries(self) -> Iterator[tuple[str, Part]]:
+        """Return the entries of an object whose names are free."""
+        for name, value in self.value.items():
+            yield name, Part(value, self.origin, f"{self.place}[{name!r}]", self.remedy)
+
+    def each(self) -> Iterator[Part]:
+        """Return the elements of a list."""
+        for index, value in enumerate(self.value):
+            yield Part(value, self.origin, f"{self.place}[{index}]", self.remedy)
+
+    def _found(self, complaint: str, kind: type[Any]) -> tuple[str, Any]:
+        """Return the name in this part, and the value, of the field that a complaint of msgspec is about.
+
+        msgspec calls each free name of an object `...`: the entry is the one that gives the same complaint alone.
+        """
+        whole = value = copy.deepcopy(self.value)
+        name = ""
+        for step in re.finditer(STEP, _parts(complaint)[1]):
+            if step["name"]:
+                name, value = f"{name}.{step['name']}".strip("."), value[step["name"]]
+            elif step["index"] == "...":
+                entries = dict(value)
+                for key, inner in entries.items():
+                    value.clear()
+                    value[key] = inner
+                    if _complaint(whole, kind) == complaint:
+                        break
+                name, value = f"{name}[{key!r}]", inner
+            else:
+                name, value = f"{name}[{step['index']}]", value[int(step["index"])]
+        return name, value
+
+
+def _complaint(value: object, kind: type[Any]) -> str:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _parts(complaint: str) -> tuple[str, str]:
+    match = re.fullmatch(COMPLAINT, complaint, re.DOTALL)
+    return (match["what"], match["path"] or "") if match else (complaint, "")
+
+
+def _explained(complaint: str, name: str, value: object) -> str:
+    """Say what is wrong with a field, or with the part itself where it has no name."""
+    what, _ = _parts(complaint)
+    if missing := re.fullmatch(MISSING, what):
+        return f"has no {f'{name}.{missing[1]}'.strip('.')!r}"
+    shown = repr(value)
+    shown = shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
+    is_there = f"has {name} = {shown}" if name else f"is {shown}"
+    for known, words in EXPECTED:
+        if match := re.fullmatch(known, what):
+            expected = words.format(" or ".join(WORDS.get(word, word) for group in match.groups() for word in group.split(" | ")))
+            expected = re.sub("[<>]=?", lambda sign: WORDS[sign[0]], expected)
+            expected = re.sub(r"\d[\d.e+-]*$", lambda number: f"{float(number[0]):g}", expected)
+            return f"{is_there}, where {expected} belongs"
+    return f"{is_there}, which cannot be there"
