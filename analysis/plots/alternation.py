@@ -11,6 +11,7 @@ from statistics import fmean, pstdev
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.patches import Polygon
 
 from analysis.stats.effect import log_gains
 from analysis.terms import Cell, Comparison, Metric
@@ -259,7 +260,7 @@ def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[st
             for piece, high in tops.items()
             for corner in ((piece.begin_s, foot + 0.5), (piece.begin_s, high), (piece.end_s, high), (piece.end_s, foot + 0.5))
         ]
-        axes.fill(*zip(*corners, strict=True), color=looks[arm].color, linewidth=0, label=arm)
+        axes.add_artist(Polygon(corners, color=looks[arm].color, linewidth=0))
         slow = [piece for piece in lane if piece.slowness > SLOW]
         ends = [piece.begin_s for piece in slow], [piece.end_s for piece in slow]
         axes.hlines([tops[piece] for piece in slow], *ends, color=WRONG, linewidth=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -184,7 +183,7 @@ def _seen(run: Run, cell: Cell) -> Iterator[tuple[str, float, float | None]]:
     """What else the machine did while a cell ran, in percent, and from where on it disturbs the cell."""
     if (share := share_of_others(run, cell)) is not None:
         yield "other programs, % of all CPUs", 100 * share, 100 * OTHERS
-    throttled = [value for name, value in cell.telemetry.items() if re.fullmatch(r"gpu\d+_throttled_percent", name)]
+    throttled = [value for name, value in cell.telemetry.items() if name.startswith("gpu") and name.endswith("_throttled_percent")]
     if throttled:
         yield "GPU that held its clock down, % of the time", max(throttled), SEEN
     for name, label, limit in HOST:
@@ -212,11 +211,11 @@ def _meanwhile(sheet: Page, top: float, rows: Mapping[str, Seen], order: Order) 
         axes = sheet.axes(LEFT, down + 0.18, body_width() - LEFT - 0.02, MEANWHILE - 0.22, ylim=(0, highest), most={"y": 2})
         order.ground(axes, last=at == len(rows) - 1)
         sheet.text(LEFT, down + 0.02, label, fontsize=SMALL, color=QUIET)
-        for color, many in ((BAR, False), (WRONG, True)):
-            bars = [(order.place[cell.id], value) for cell, value, _ in row if (limit is not None and value > limit) == many]
-            corners = [(at + side, high) for at, value in bars for side, high in ((-0.5, 0), (-0.5, value), (0.5, value), (0.5, 0))]
-            if corners:
-                axes.fill(*zip(*corners, strict=True), color=color, linewidth=0.4)
+        heights = np.zeros(len(order.place))
+        heights[[order.place[cell.id] for cell, _, _ in row]] = [value for _, value, _ in row]
+        over = heights > (math.inf if limit is None else limit)
+        for color, shown in ((BAR, ~over), (WRONG, over)):
+            axes.fill_between(np.arange(-1, len(heights) + 1), np.pad(np.where(shown, heights, 0), 1), step="mid", color=color, linewidth=0)
         if limit is not None:
             axes.axhline(limit, color=WRONG, linewidth=0.8, linestyle=(0, (3, 2)))
 
@@ -259,20 +258,23 @@ def _tooltip(panel: Panel, cell: Cell) -> str:
 def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: Order) -> None:
     """Shade every other block of a workload, number as many as there is room for, and draw the median of each."""
     free = -math.inf
-    for turn, block in enumerate(sorted({cell.block for cell in panel.cells})):
+    spans: list[tuple[float, float]] = []
+    medians: list[tuple[float, float, float]] = []
+    for block in sorted({cell.block for cell in panel.cells}):
         cells = [cell.id for cell in panel.cells if cell.block == block]
         begin, end = order.within(cells)
-        if turn % 2 == 0:
-            axes.axvspan(begin, end, color=BAND, zorder=0, linewidth=0)
-        text = str(block) if turn else f"block {block}"
+        text = str(block) if spans else f"block {block}"
         middle, half = (begin + end) / 2, (0.5 * width_in(text, SMALL) + 0.04) * len(order.place) / (body_width() - LEFT)
         if middle - half > free:
             above(axes, middle, text)
             free = middle + half
+        spans.append((begin, end - begin))
         values = [heights[cell] for cell in cells if cell in heights]
         if len(values) > 1:
-            style: Style = {"color": AGAIN, "linewidth": 3, "alpha": 0.6, "solid_capstyle": "butt", "zorder": 1}
-            axes.plot([begin, end], [statistics.median(values)] * 2, **style)
+            medians.append((statistics.median(values), begin, end))
+    axes.broken_barh(spans[::2], (0, 1), transform=axes.get_xaxis_transform(), color=BAND, linewidth=0, zorder=0)
+    if medians:
+        axes.hlines(*zip(*medians, strict=True), color=AGAIN, linewidth=3, alpha=0.6, zorder=1)
 
 
 STRIP, TALL_STRIP, TICKS = 0.38, 0.85, 0.4
