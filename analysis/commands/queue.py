@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
-from analysis.wording import parse_percent
+from analysis.wording import counted, parse_percent
 from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.studies.jobs.queue_fits import Fit
-    from analysis.studies.jobs.queue_formulas import Inputs
-    from analysis.studies.jobs.queues import Prediction
+    from analysis.studies.jobs.queues import PredictedWaits, Prediction
 
 GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
@@ -103,8 +102,8 @@ def validate(
 ) -> Answer:
     """Measured waits against what the models predict from rate and service times of the same runs: how far off, with a 95 % interval.
 
-    The interval is from runs where there are three or more, else from busy cycles or batches of jobs, and it says which. With --rate and
-    --service the prediction is of what was planned. Little's law is held against every run.
+    The interval is from runs, of which it needs three or more. With --rate and --service the prediction is of what was
+    planned. Little's law is checked on every run.
     """
     from analysis.studies.jobs.csv_file import groups
     from analysis.studies.jobs.streams import validate_groups
@@ -149,92 +148,69 @@ def predict(
     figure, and that is said.
     """
     from analysis.studies.jobs.queue_formulas import Inputs
-    from analysis.studies.jobs.queues import predictions
+    from analysis.studies.jobs.queues import predictions, typed
 
-    typed = {"--rate": rate, "--service": service, "--scv-arrivals": scv_arrivals, "--scv-service": scv_service, "--room": room}
-    given = [name for name, value in typed.items() if value is not None]
+    options = {"--rate": rate, "--service": service, "--scv-arrivals": scv_arrivals, "--scv-service": scv_service, "--room": room}
+    given = {name: value for name, value in options.items() if value is not None}
     if kinds:
         if runs or given or within:
-            raise Refused(
-                "--class says rate, service time and variation itself, has endless room and is told its mean waits; leave the others out."
-            )
+            raise Refused("--class has its own rate, service time and variation, and gives mean waits alone; leave the others out.")
         return _priorities(kinds, servers or (1,), preemptive=preemptive)
     refused: list[str] = []
+    tails = {"shares": percentiles, "times_s": within}
     if runs:
         if given:
-            raise Refused(f"{given[0]}: is of typed inputs, and runs to fit are named; give either.")
+            raise Refused(f"{next(iter(given))} is for typed inputs, but runs to fit are named; give either.")
         fewest = None if servers is None else servers[0]
-        return then(predictions(_of_runs(runs, servers, percentiles, within, refused), refused), "queue validate", *runs, *_slots(fewest))
+        answers = [*_of_runs(_fits(runs, fewest, refused), servers, tails, refused)]
+        if not answers:
+            raise Refused(refused[0])
+        return then(predictions(answers, refused), "queue validate", *runs, *_slots(fewest))
     if rate is None or service is None or preemptive:
         missing = ", ".join(name for name in ("--rate", "--service") if name not in given)
-        lacking = "--preemptive is of several --class" if preemptive else f"{missing}: missing"
+        lacking = "--preemptive needs several --class" if preemptive else f"{missing}: missing"
         raise Refused(f"{lacking}; name runs to fit, or type --rate and --service, or several --class.")
-    variation = (1.0 if scv is None else scv for scv in (scv_arrivals, scv_service))
-    first = Inputs(rate, service, 1, *variation)
+    scvs = [1.0 if scv is None else scv for scv in (scv_arrivals, scv_service)]
     counts = servers or (1,)
-    answer = predictions(_of_inputs([replace(first, servers=count) for count in counts], room, percentiles, within), refused)
-    known = [f"{name}={value:g}" for name, value in typed.items() if value is not None and name != "--room"]
-    return then(answer, "queue predict", *known, f"--servers={max(counts) + 1}")
+    answers = []
+    for count in counts:
+        inputs = Inputs(rate, service, count, *scvs)
+        varied = f"ca² {inputs.scv_arrivals:g}, cs² {inputs.scv_service:g}"
+        title = f"{rate:g} jobs/s of {service:g} s on {counted(count, 'server')}, {varied}"
+        answers.append(_asked(title, partial(typed, inputs, room), tails))
+    known = [f"{name}={value:g}" for name, value in given.items() if name != "--room"]
+    return then(predictions(answers, refused), "queue predict", *known, f"--servers={max(counts) + 1}")
 
 
-def _of_inputs(each: Sequence[Inputs], room: int | None, percentiles: Sequence[float], within: Sequence[float]) -> list[Prediction]:
-    from analysis.studies.jobs.estimates import Figure
-    from analysis.studies.jobs.queue_formulas import Unstable, mmck, mmck_wait_quantile, mmck_wait_within
-    from analysis.studies.jobs.queues import PredictedWaits, models, tails
-
-    answers: list[Prediction] = []
-    for inputs in each:
-        varied = f", ca² {inputs.scv_arrivals:g}, cs² {inputs.scv_service:g}"
-        title = f"{inputs.rate_per_s:g} jobs/s of {inputs.service_s:g} s on {_counted(inputs.servers)}{varied}"
-        try:
-            queues = models(inputs) if room is None else [mmck(inputs, room)]
-            predictions = [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s)) for queue in queues]
-            if room is None:
-                predictions = [tails(prediction, percentiles, within) for prediction in predictions]
-            else:
-                waits = {share: mmck_wait_quantile(inputs, room, share) for share in percentiles}
-                shares_within = {time_s: mmck_wait_within(inputs, room, time_s) for time_s in within}
-                predictions = [replace(predictions[0], wait_tails_s=waits, wait_within=shares_within)]
-            answers.append((title, predictions, ""))
-        except Unstable as error:
-            answers.append((title, [], f"UNSTABLE: {error}"))
-    return answers
-
-
-def _counted(servers: int) -> str:
-    return f"{servers} server{'s' if servers > 1 else ''}"
-
-
-def _of_runs(
-    runs: Sequence[str], counts: Sequence[int] | None, percentiles: Sequence[float], within: Sequence[float], refused: list[str]
-) -> list[Prediction]:
-    from analysis.studies.jobs.queue_fits import CLOSED
+def _asked(title: str, ask: Callable[[], Sequence[PredictedWaits]], tails: Mapping[str, Any], said: str = "") -> Prediction:
+    from analysis.studies.jobs import queues
     from analysis.studies.jobs.queue_formulas import Unstable
-    from analysis.studies.jobs.queues import chosen, predicted, tails
 
-    answers: list[Prediction] = []
-    for fitted in _fits(runs, None if counts is None else counts[0], refused):
+    try:
+        return title, [queues.tails(prediction, **tails) for prediction in ask()], said
+    except Unstable as error:
+        return title, [], f"UNSTABLE: {error}"
+
+
+def _of_runs(fits: Sequence[Fit], counts: Sequence[int] | None, tails: Mapping[str, Any], refused: list[str]) -> Iterator[Prediction]:
+    from analysis.studies.jobs.queue_fits import CLOSED, why_of
+    from analysis.studies.jobs.queues import chosen, predicted
+
+    for fitted in fits:
         if fitted.closed:
-            answers.append((fitted.group, [], CLOSED))
+            yield fitted.group, [], CLOSED
             continue
         for servers in counts or (fitted.servers,):
             if servers is None:
-                refused.append(f"{fitted.group}: nothing tells how many slots there are; say it with --servers.")
+                refused.append(f"{fitted.group}: the number of slots is not known; give it with --servers.")
                 continue
-            title = f"{fitted.group} on {_counted(servers)}{' (SIMULATED jobs)' if fitted.simulated else ''}"
-            try:
-                predictions = [tails(prediction, percentiles, within) for prediction in predicted(fitted, servers)]
-            except Unstable as error:
-                answers.append((title, [], f"UNSTABLE: {error}"))
-                continue
+            title = f"{fitted.group} on {counted(servers, 'server')}{' (SIMULATED jobs)' if fitted.simulated else ''}"
+            title, predictions, said = _asked(title, partial(predicted, fitted, servers), tails)
             pick, why = chosen(fitted, servers)
-            sentence = "no service times: no model can be asked."
             if predictions:
-                sentence = f"{predictions[pick].queue.model} is what the data leave standing: {why}. Intervals {fitted.units.why}."
-            answers.append((title, predictions, sentence))
-    if not answers:
-        raise Refused(refused[0])
-    return answers
+                model = predictions[pick].queue.model
+                said = f"{model} is what the data leave standing: {why}. Intervals {why_of(fitted.sums)}."
+            yield title, predictions, said or "no service times: no model can be asked."
 
 
 def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool) -> Answer:

@@ -20,6 +20,7 @@ from analysis.wording import digits, probability, unsigned
 from .estimates import figure, plural, unit, value_of
 from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
 from .policies import METRICS, Place, lacking
+from .queue_fits import why_of
 from .queue_formulas import Inputs, mmc
 from .queues import RULE, ModelCheck, word_of
 from .queues import WORDS as VERDICTS
@@ -107,7 +108,7 @@ def jobs_waits(scene: Scene) -> Spec:
         panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
     sections = [panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"), _off(rows)]
-    notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for waits in result)]
+    notes = [f"Intervals {reason}." for reason in dict.fromkeys(why_of(waits.validation.fit.sums) for waits in result)]
     notes.append(RULE)
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
     notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for waits in result) else []

@@ -1,23 +1,22 @@
 """Streams of one kind as a queue: rate, service times, load and waits, each with its interval.
 
-Waits of neighbouring jobs hang together, so jobs are no replicates. With three runs or more the runs are. With fewer, busy cycles are:
-under renewal arrivals they are independent, whatever the load, where batches of a fixed number of jobs still hang together. With fewer than
-thirty cycles it is batches of neighbouring jobs after all. What a formula makes of the estimates of the same run goes through the same
-units: a run in which much came by chance had long waits *and* a high rate, and the two must not be compared as strangers.
+Waits of neighbouring jobs hang together, so jobs are no replicates: runs are, and fewer than three carry no interval. What
+a formula makes of the estimates goes through the same runs: a run in which many jobs came by chance had long waits *and* a
+high rate, and the two must not be compared as if they were independent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.stats
 
-from analysis.answer import Answer, Line, Part, bullets, of_parts, text_table
+from analysis.answer import Answer, Column, Line, Section, bullets, table_of
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
@@ -26,109 +25,84 @@ from control.called import JUDGE
 from control.t_test import ALPHA, t_quantile
 
 from .claims import leading
-from .estimates import NONE, Figure, figure, number, plural, unit, value_of
+from .estimates import FEW_RUNS, FEWEST, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
-from .queue_times import Columns, Little, columns, cycles, little, most_held
+from .queue_times import Columns, Little, columns, little, most_held
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis import answer
+
     from .estimates import Document
     from .records import Stream
 
-    Sums = dict[str, float]
+    Sums = Mapping[str, float]
 
-RUNS, CYCLES, BATCHES = 3, 30, 20
-MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
 ROUNDING = 1e-9
 CLOSED = (
     "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
     f"`{JUDGE} queue closed` has one for such systems."
 )
-WHYS = {
-    "runs": "from {} runs, which are the replicates",
-    "busy cycles": "from {} busy cycles, independent under renewal arrivals",
-    "batches of jobs": f"from {{}} batches of neighbouring jobs: fewer than {CYCLES} busy cycles and {RUNS} runs",
-    "none": "without intervals: too few jobs, cycles and runs",
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
-    """Sums by unit. `kind` is one of WHYS, `count` how many of these there are, `sums` name → shape (units,)."""
+def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
+    """Add up what estimates are made of: a row per run with jobs.
 
-    kind: str
-    count: int
-    sums: dict[str, np.ndarray]
-
-    @property
-    def why(self) -> str:
-        return WHYS[self.kind].format(self.count)
-
-    @property
-    def whole(self) -> Sums:
-        return {name: float(values.sum()) for name, values in self.sums.items()}
-
-
-def units(streams: Sequence[Columns]) -> Units:
-    """Part the jobs of streams of one kind into units and add up what estimates are made of.
-
-    Sums: of `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and seconds² `…_s2`, and `waited_n`, how many waits
-    are above 0. The same but for gaps of each priority, ` 1` behind the name.
+    Columns: of `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and seconds² `…_s2`, and of
+    `waited` how many waits are above 0. The same for the jobs of each priority, with ` 1` behind the name.
     """
-    kind, count, labels = _labels(streams)
-    unit, priority, wait = (np.concatenate(parts) for parts in (labels, [one.priority for one in streams], [one.wait for one in streams]))
-    measures = {
-        "gap": np.concatenate([np.diff(one.submit, prepend=np.nan) for one in streams]),
-        "wait": wait,
-        "service": np.concatenate([one.service for one in streams]),
-        "response": np.concatenate([one.end - one.submit for one in streams]),
-        "waited": np.where(wait > 0, 1.0, np.nan),
-    }
-    sums = {}
-    for level in (None, *np.unique(priority[~np.isnan(priority)]).tolist()):
-        for name, values in measures.items():
-            known = ~np.isnan(values) if level is None else ~np.isnan(values) & (priority == level)
-            filled = np.where(known, values, 0.0)
-            suffix = "" if level is None else f" {level:g}"
-            for part, column in (("n", known.astype(float)), ("s", filled), ("s2", filled**2)):
-                sums[f"{name}_{part}{suffix}"] = np.bincount(unit, column, int(unit.max(initial=-1)) + 1)
-    return Units(kind, count, sums)
+    import pandas as pd
+
+    jobs = pd.concat(
+        pd.DataFrame(
+            {
+                "run": at,
+                "priority": one.priority,
+                "gap": np.diff(one.submit, prepend=np.nan),
+                "wait": one.wait,
+                "service": one.service,
+                "response": one.end - one.submit,
+                "waited": np.where(one.wait > 0, 1.0, np.nan),
+            }
+        )
+        for at, one in enumerate(streams)
+    )
+    values = jobs.drop(columns=["run", "priority"])
+    parts = {"n": values.notna().astype(float), "s": values.fillna(0.0), "s2": values.fillna(0.0) ** 2}
+    every = pd.concat([part.add_suffix(f"_{name}") for name, part in parts.items()], axis=1)
+    run, priority = jobs["run"].to_numpy(), jobs["priority"].to_numpy()
+    levels = [
+        every[priority == level].groupby(run[priority == level]).sum().add_suffix(f" {level:g}")
+        for level in np.unique(priority[~np.isnan(priority)])
+    ]
+    return every.groupby(run).sum().join(levels).fillna(0.0)
 
 
-def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
-    jobs = [len(one.submit) for one in streams]
-    used = np.cumsum([count > 0 for count in jobs])
-    if used[-1] >= RUNS:
-        return "runs", int(used[-1]), [np.full(count, number - 1) for count, number in zip(jobs, used, strict=True)]
-    numbered = [cycles(one) for one in streams]
-    count = sum(int(cycle.max(initial=-1)) + 1 for cycle in numbered)
-    if count >= CYCLES:
-        return "busy cycles", count, _dealt(numbered, min(MOST, count))
-    if sum(jobs) >= 2 * BATCHES:
-        return "batches of jobs", BATCHES, _dealt([np.arange(count) for count in jobs], BATCHES)
-    return "none", 0, [np.zeros(count, int) for count in jobs]
+def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
+    """Return the sums of all runs, or of all but one."""
+    rest = sums if without is None else sums.drop(index=sums.index[without])
+    return dict(zip(map(str, sums), rest.to_numpy().sum(axis=0).tolist(), strict=True))
 
 
-def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
-    """Deal what is numbered in each stream, stream after stream, evenly into groups of neighbours."""
-    starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
-    return [(numbers + start) * groups // starts[-1] for numbers, start in zip(numbered, starts[:-1], strict=True)]
+def why_of(sums: pd.DataFrame) -> str:
+    count = len(sums)
+    return f"are from {count} runs, which are the replicates" if count >= FEWEST else f"are missing: fewer than {FEWEST} runs"
 
 
-def estimate(of: Callable[[Sums], float | None], of_units: Units, *, logs: bool = True) -> Figure | None:
-    """Estimate one number from the sums, with the interval of the grouped jackknife; None where the sums do not give it.
+def estimate(of: Callable[[Sums], float | None], sums: pd.DataFrame, *, logs: bool = True) -> Figure | None:
+    """Estimate one number from the sums of runs, with the interval of the jackknife; None if the sums do not give it.
 
-    With `logs`, on the logarithm where all that is seen is above 0, so that no interval reaches below; else as it is. `why` says why there
-    is no interval.
-    Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
+    With `logs` on the logarithm, if all that is seen is above 0, so that no interval reaches below; else as it is. `why`
+    says why there is no interval.
+    Source: Miller 1974.
     """
-    whole = of_units.whole
-    value = of(whole)
-    count = len(next(iter(of_units.sums.values()), ()))
-    if value is None or of_units.kind == "none" or count < 2:
-        return None if value is None else Figure(value, why="too few units")
-    without = [of({name: whole[name] - float(values[at]) for name, values in of_units.sums.items()}) for at in range(count)]
+    value, count = of(whole(sums)), len(sums)
+    if value is None or count < FEWEST:
+        return None if value is None else Figure(value, why=FEW_RUNS)
+    without = [of(whole(sums, run)) for run in range(count)]
     if None in without:
-        return Figure(value, why="not without each of the units")
+        return Figure(value, why="not without each of the runs")
     known = np.array(without, float)
     logs = logs and value > 0 and bool((known > 0).all())
     seen = np.log(known) if logs else known
@@ -159,7 +133,7 @@ class Fit:
     servers: int | None
     engine: str
     policy: str
-    units: Units
+    sums: pd.DataFrame
     rate_per_s: Figure | None
     service_s: Figure | None
     scv_arrivals: Figure | None
@@ -192,7 +166,7 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
     times = [columns(stream) for stream in streams]
     if not any(len(part.submit) > 1 for part in times):
         raise Refused(f"{group}: fewer than two jobs that were submitted; nothing can be fitted.")
-    of_units = units(times)
+    sums = sums_of(times)
     laws = tuple(little(part) for part in times)
     busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
     held = sum(number * length for number, length in busy) / sum(length for _, length in busy) if busy else None
@@ -206,7 +180,7 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         "wait_s": lambda sums: mean(sums, "wait"),
         "response_s": lambda sums: mean(sums, "response"),
     }
-    figures = {name: estimate(of, of_units) for name, of in estimates.items()}
+    figures = {name: estimate(of, sums) for name, of in estimates.items()}
     return Fit(
         group=streams[0].group,
         names=tuple(stream.name for stream in streams),
@@ -214,7 +188,7 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         servers=slots,
         engine=_only(group, "engine", {stream.engine for stream in streams}),
         policy=_only(group, "policy", {stream.policy for stream in streams}),
-        units=of_units,
+        sums=sums,
         **figures,
         utilisation=None if held is None or slots is None else held / slots,
         arrivals=arrivals_shape([part.submit for part in times]),
@@ -390,43 +364,42 @@ def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
-    return of_parts({"fits": [*map(document, fits)]}, _fits(fits), refused)
+    title, *more = leading([_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits])
+    return Answer(title, [*map(Line, more)], [*map(_section, fits)], data={"fits": [*map(document, fits)]}, refused=refused)
 
 
 def document(fit: Fit) -> Document:
-    return {
-        **asdict(replace(fit, units=replace(fit.units, sums={}))),
-        "units": {"kind": fit.units.kind, "count": fit.units.count, "why": fit.units.why},
-    }
+    fields = asdict(fit)
+    del fields["sums"]
+    return {**fields, "intervals": why_of(fit.sums)}
 
 
-def _fits(fits: Sequence[Fit]) -> Iterator[Part]:
-    yield from leading([_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits])
-    yield ""
-    for fit in fits:
-        yield from headline(fit)
-        scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
-        rows = [
-            ("rate λ", figure(fit.rate_per_s), "jobs/s"),
-            ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
-            ("service time E[S]", figure(fit.service_s, scale), name),
-            ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
-            ("load λ·E[S]/slots", figure(fit.load), ""),
-            ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
-            ("jobs that waited", figure(fit.p_wait), "share"),
-            ("wait", figure(fit.wait_s, scale), name),
-            ("response", figure(fit.response_s, scale), name),
-        ]
-        yield text_table(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
-        lines = [f"Intervals {fit.units.why}.", _shape_sentence("Poisson arrivals", fit.arrivals)]
-        lines += [_shape_sentence("Exponential service times", fit.services)] if fit.services is not None else []
-        lines += [little_sentence(fit.laws)] if any(fit.laws) else []
-        if fit.closed:
-            lines.append(CLOSED)
-        elif fit.load is not None and fit.load.value >= 1:
-            lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
-        yield from bullets((*lines, *fit.findings))
-        yield ""
+def _section(fit: Fit) -> Section:
+    scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
+    figures: list[tuple[str, Figure | float | None, float, str]] = [
+        ("rate λ", fit.rate_per_s, 1, "jobs/s"),
+        ("ca² of gaps", fit.scv_arrivals, 1, "1 if Poisson"),
+        ("service time E[S]", fit.service_s, scale, name),
+        ("cs² of service times", fit.scv_service, 1, "1 if exponential"),
+        ("load λ·E[S]/slots", fit.load, 1, ""),
+        ("slots held, integrated", fit.utilisation, 1, "share of the time until last empty"),
+        ("jobs that waited", fit.p_wait, 1, "share"),
+        ("wait", fit.wait_s, scale, name),
+        ("response", fit.response_s, scale, name),
+    ]
+    columns: answer.Columns = [
+        (Column("", "figure", left=True), lambda row: row[0]),
+        (Column("value [95 %]", "value"), lambda row: number(row[1]) if isinstance(row[1], float) else figure(row[1], row[2])),
+        (Column("", "unit"), lambda row: None if row[1] is None else row[3]),
+    ]
+    lines = [f"Intervals {why_of(fit.sums)}.", _shape_sentence("Poisson arrivals", fit.arrivals)]
+    lines += [_shape_sentence("Exponential service times", fit.services)] if fit.services is not None else []
+    lines += [little_sentence(fit.laws)] if any(fit.laws) else []
+    if fit.closed:
+        lines.append(CLOSED)
+    elif fit.load is not None and fit.load.value >= 1:
+        lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
+    return Section(fit.group, [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))])
 
 
 def _answer(fit: Fit, of: str) -> str:
@@ -437,11 +410,10 @@ def _answer(fit: Fit, of: str) -> str:
     return f"{of}A job waits {figure(fit.wait_s, scale)} {name} on average, at a load of {figure(fit.load)}.{full}"
 
 
-def headline(fit: Fit) -> Iterator[Part]:
-    yield Line(fit.group, tone="strong")
+def headline(fit: Fit) -> Iterator[Line]:
     slots = "slots unknown" if fit.servers is None else plural(fit.servers, "slot")
     known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
-    yield f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}"
+    yield Line(f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}")
     if fit.simulated:
         yield Line("SIMULATED: no job of these ever ran.", "•", "open")
 

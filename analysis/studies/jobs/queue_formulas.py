@@ -10,7 +10,7 @@ Allen 1990 (Allen-Cunneen); Sakasegawa 1977; by priority Cobham 1954, Kleinrock 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -42,7 +42,7 @@ class Queue:
     """A stationary queue by a model. `exact`: under the model's own assumptions; otherwise it is an approximation.
 
     `load` is the share of the servers' time that is asked for, `p_wait` the share of jobs that wait, `waiting` and `inside` are mean
-    numbers of jobs in the queue and in all, `rate_per_s` is what is let in. `loss` is the share turned away, None where all are let in.
+    numbers of jobs in the queue and in all, `rate_per_s` is what is let in. With `room` for so many jobs, `loss` is the share turned away.
     """
 
     model: str
@@ -56,7 +56,8 @@ class Queue:
     response_s: float
     waiting: float
     inside: float
-    loss: float | None = None
+    loss: float = 0.0
+    room: int | None = None
 
 
 def _check(valid: object, message: str) -> None:
@@ -189,24 +190,32 @@ def _queue(model: str, inputs: Inputs, p_wait: float, wait_s: float, *, exact: b
 def wait_quantile(queue: Queue, share: float) -> float:
     """Time that so large a share of jobs waits at most, seconds: (W_q/C)·ln(C/(1 - q)), 0 for those that do not wait.
 
-    Exact for M/M/c, an approximation for the others (Allen 1990).
-    Raises: Refused, for a share that is none, and for queues that turn jobs away (`mmck_wait_quantile` is theirs).
+    Exact for M/M/c and M/M/c/K (by search), an approximation for the others (Allen 1990).
+    Raises: Refused, for a share that is none.
     """
-    _must_be_open(queue)
     _must_be_share(share)
     if queue.p_wait <= 1 - share:
         return 0.0
-    return queue.wait_s / queue.p_wait * math.log(queue.p_wait / (1 - share))
+    if queue.room is None:
+        return queue.wait_s / queue.p_wait * math.log(queue.p_wait / (1 - share))
+    most = (2 * queue.room + 40 * math.sqrt(queue.room) + 100) * queue.service_s / queue.servers
+    return float(brentq(lambda time_s: wait_within(queue, time_s) - share, 0.0, most, xtol=1e-12 * most, rtol=1e-13))
 
 
 def wait_within(queue: Queue, time_s: float) -> float:
-    """Share of jobs that wait no longer than so many seconds, P(W ≤ t) = 1 - C·e^(-t·C/W_q): what `wait_quantile` asks the other way round.
+    """Share of jobs that wait no longer than so many seconds, P(W ≤ t) = 1 - C·e^(-t·C/W_q): the inverse of `wait_quantile`.
 
-    Raises: Refused, for a time that is none, and for queues that turn jobs away (`mmck_wait_within` is theirs).
+    With limited room, one who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s per
+    second.
+    Raises: Refused, for a time that is none.
     """
     must_be_time(time_s)
-    _must_be_open(queue)
-    return 1 - queue.p_wait * math.exp(-time_s * queue.p_wait / queue.wait_s) if queue.wait_s else 1.0
+    if queue.room is None:
+        return 1 - queue.p_wait * math.exp(-time_s * queue.p_wait / queue.wait_s) if queue.wait_s else 1.0
+    asked = Inputs(queue.rate_per_s / (1 - queue.loss), queue.service_s, queue.servers)
+    of_let_in = mmck_states(asked, queue.room)[:-1]
+    weights, ahead = of_let_in[queue.servers :] / of_let_in.sum(), np.arange(1, queue.room - queue.servers + 1)
+    return 1 - float(weights @ gammaincc(ahead, time_s * queue.servers / queue.service_s))
 
 
 def must_be_time(time_s: float) -> None:
@@ -220,10 +229,9 @@ def response_quantile(queue: Queue, share: float) -> float:
     θ = cμ - λ. With one server θ = μ(1 - U) and C = U, and it is exponential.
     Raises: Refused.
     """
-    _must_be_open(queue)
     _must_be_share(share)
     _check(
-        queue.model.startswith("M/M/"),
+        queue.model.startswith("M/M/") and queue.room is None,
         f"{queue.model}: percentiles of the response need the whole distribution of service times; only M/M/c has it.",
     )
     if queue.wait_s == 0:
@@ -244,10 +252,6 @@ def response_quantile(queue: Queue, share: float) -> float:
 
 def _must_be_share(share: float) -> None:
     _check(0 < share < 1, f"a share of {share:g}: a percentile lies between 0 and 100 %.")
-
-
-def _must_be_open(queue: Queue) -> None:
-    _check(queue.loss is None, f"{queue.model} turns jobs away: its waits are no exponential.")
 
 
 LARGEST_ROOM = 1_000_000
@@ -278,31 +282,7 @@ def mmck(inputs: Inputs, room: int) -> Queue:
     waiting = float(shares @ np.maximum(counts - inputs.servers, 0))
     p_wait = float(shares[inputs.servers : room].sum() / (1 - loss))
     queue = _queue(f"M/M/{inputs.servers}/{room}", let_in, p_wait, waiting / let_in.rate_per_s, exact=True)
-    return replace(queue, load=load_of(inputs), loss=loss)
-
-
-def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
-    _must_be_share(share)
-    longer = _mmck_longer(inputs, room)
-    if longer(0.0) <= 1 - share:
-        return 0.0
-    most = 2 * room + 40 * math.sqrt(room) + 100
-    return float(brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-12, rtol=1e-13)) * inputs.service_s / inputs.servers
-
-
-def mmck_wait_within(inputs: Inputs, room: int, time_s: float) -> float:
-    must_be_time(time_s)
-    return 1 - _mmck_longer(inputs, room)(time_s * inputs.servers / inputs.service_s)
-
-
-def _mmck_longer(inputs: Inputs, room: int) -> Callable[[float], float]:
-    """Make the share of the jobs let in that wait longer than a time, counted in what a full house needs for one job (s/c).
-
-    Who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s a second.
-    """
-    of_let_in = mmck_states(inputs, room)[:-1]
-    weights, ahead = of_let_in[inputs.servers :] / of_let_in.sum(), np.arange(1, room - inputs.servers + 1)
-    return lambda time: float(weights @ gammaincc(ahead, time)) if len(ahead) else 0.0
+    return replace(queue, load=load_of(inputs), loss=loss, room=room)
 
 
 MOST_USERS = 1_000_000

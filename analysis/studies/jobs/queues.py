@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from analysis.answer import Answer, Column, Columns, Line, Part, Section, bullets, of_parts, table_of
+from analysis.answer import Answer, Column, Columns, Line, Section, Table, bullets, table_of
 from analysis.answer import Word as Mark
 from analysis.wording import unsigned
 
 from . import queue_formulas as formulas
 from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
-from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
-from .queue_fits import CLOSED, RUNS, document, estimate, headline, inputs_of, little_sentence, mean
+from .estimates import FEWEST, Figure, called_apart, figure, number, plural, table, unit, value_of
+from .queue_fits import CLOSED, document, estimate, headline, inputs_of, little_sentence, mean, whole, why_of
 from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
 from .queue_times import columns
 
@@ -62,23 +62,31 @@ class PredictedWaits:
 Prediction = tuple[str, Sequence[PredictedWaits], str]  # of what, by each model, and a sentence
 
 
-def models(inputs: Inputs) -> list[Queue]:
+def models(inputs: Inputs, room: int | None = None) -> list[Queue]:
+    """Return every model that has so many servers. Raises: Unstable."""
+    if room is not None:
+        return [formulas.mmck(inputs, room)]
     formulas.must_be_stable(inputs)
     of_one: tuple[Callable[[Inputs], Queue], ...] = (formulas.mmc, formulas.mg1, formulas.kingman)
     return [model(inputs) for model in (of_one if inputs.servers == 1 else (formulas.mmc, formulas.allen_cunneen, formulas.sakasegawa))]
 
 
 def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
-    """Predict what the fitted stream would do on so many servers. Empty where its service times are not known.
+    """Predict what the fitted stream would do on so many servers. Empty if its service times are not known.
 
     Raises: Unstable.
     """
-    inputs = inputs_of(fit.units.whole, servers)
+    inputs = inputs_of(whole(fit.sums), servers)
     result = []
     for at, queue in enumerate([] if inputs is None else models(inputs)):
-        waits, responses = (estimate(partial(_by_model, servers=servers, at=at, name=name), fit.units) for name in ("wait_s", "response_s"))
+        waits, responses = (estimate(partial(_by_model, servers=servers, at=at, name=name), fit.sums) for name in ("wait_s", "response_s"))
         result.append(PredictedWaits(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
     return result
+
+
+def typed(inputs: Inputs, room: int | None = None) -> list[PredictedWaits]:
+    """Predict a queue whose inputs are given. Raises: Unstable."""
+    return [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s)) for queue in models(inputs, room)]
 
 
 def _by_model(sums: Sums, servers: int, at: int, name: str) -> float | None:
@@ -90,7 +98,7 @@ def _by_model(sums: Sums, servers: int, at: int, name: str) -> float | None:
 
 
 def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()) -> PredictedWaits:
-    responses = shares if prediction.queue.model.startswith("M/M/") else ()
+    responses = shares if prediction.queue.model.startswith("M/M/") and prediction.queue.room is None else ()
     return replace(
         prediction,
         wait_tails_s={share: formulas.wait_quantile(prediction.queue, share) for share in shares},
@@ -154,7 +162,7 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate, service time and variation.
     """
     bare = WaitValidation(fit, margin, fit.wait_s, planned=planned)
-    inputs = planned or (inputs_of(fit.units.whole, fit.servers) if fit.servers is not None else None)
+    inputs = planned or (inputs_of(whole(fit.sums), fit.servers) if fit.servers is not None else None)
     if inputs is None or fit.wait_s is None:
         missing = "the number of slots is not known (--servers)" if fit.servers is None else "it is not known when jobs held a slot"
         return replace(bare, notes=(f"{missing}: no model applies.",))
@@ -169,8 +177,8 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     checks = []
     for at, queue in enumerate(queues):
         predict = (lambda _, wait_s=queue.wait_s: wait_s) if planned else partial(_by_model, servers=inputs.servers, at=at, name="wait_s")
-        ratio = estimate(partial(_compared, predict=predict, over=True), fit.units)
-        apart = estimate(partial(_compared, predict=predict, over=False), fit.units, logs=False)
+        ratio = estimate(partial(_compared, predict=predict, over=True), fit.sums)
+        apart = estimate(partial(_compared, predict=predict, over=False), fit.sums, logs=False)
         difference = fit.wait_s.value - queue.wait_s
         z = difference / apart.se if apart and apart.se and apart.se > ROUNDING * abs(difference) else None
         word = "not judged" if notes else _word(ratio, margin, short=bool(short))
@@ -200,9 +208,9 @@ def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
 
 
 def _by_priority(fit: Fit, servers: int, word: Callable[[Figure], Word]) -> Iterator[ModelCheck]:
-    sums = fit.units.whole
+    sums = whole(fit.sums)
     for priority in fit.priorities:
-        ratio = estimate(partial(_over_cobham, priorities=fit.priorities, servers=servers, priority=priority), fit.units)
+        ratio = estimate(partial(_over_cobham, priorities=fit.priorities, servers=servers, priority=priority), fit.sums)
         if ratio is not None and ratio.value > 0:
             measured_s = sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"]
             yield ModelCheck("Cobham", servers == 1, measured_s / ratio.value, ratio, None, word(ratio), priority=priority)
@@ -239,8 +247,8 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     faults = sorted({stream.fault for stream in streams if stream.fault})
     unknown = sum(not _all_times(job) for job in jobs)
     notes = []
-    if fit.units.kind != "runs":
-        notes.append(f"no verdict: {RUNS} runs or more carry one. What a run says of itself has an interval that is too narrow.")
+    if len(fit.sums) < FEWEST:
+        notes.append(f"no verdict: {FEWEST} runs or more carry one. What a run says of itself has an interval that is too narrow.")
     if fit.policy == "priority" and len(fit.priorities) > 1:
         notes.append(OF_EACH)
     elif fit.policy not in {"", "fifo", "priority"}:
@@ -269,7 +277,7 @@ def _short(fit: Fit, inputs: Inputs) -> list[str]:
     settles = (
         inputs.service_s / inputs.servers * (inputs.scv_arrivals + inputs.scv_service) / 2 / (1 - math.sqrt(formulas.load_of(inputs))) ** 2
     )
-    length = float(fit.units.sums["gap_s"].sum()) / len(fit.names)
+    length = float(fit.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:
         return []
     long = f"at this load a queue takes some {settles:.2g} s to forget that it began empty (Odoni & Roth 1983)"
@@ -280,58 +288,39 @@ def _notes(fit: Fit) -> list[str]:
     notes = []
     if fit.arrivals is not None and any("hang" in test.asks or "stays" in test.asks for test in fit.arrivals.refused):
         notes.append("arrivals come in waves (gaps hang together, or the rate changes): every formula here takes gaps to be independent.")
-    if fit.units.kind == "busy cycles" and fit.arrivals is not None and fit.arrivals.refused:
-        notes.append(
-            "busy cycles are independent only if gaps are; intervals may be too narrow here. Three runs or more need no such thing."
-        )
     return notes
 
 
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
-    """Of each what it is of, the models, and a sentence, in place of the models where there are none."""
-    documents = [{"of": title, "models": models, "said": sentence} for title, models, sentence in answers]
-    return of_parts({"predictions": documents}, _predictions(answers), refused)
+    """Show the models of each queue that was asked about, and a sentence, in place of the models if there are none."""
+    title, *more = leading([_answer(*answer) for answer in answers])
+    return Answer(
+        title,
+        [*map(Line, more)],
+        [_predicted(*answer) for answer in answers],
+        legend=[("~", "an approximation; percentiles of all but M/M/c are approximations too.")],
+        data={"predictions": [{"of": of, "models": models, "said": sentence} for of, models, sentence in answers]},
+        refused=refused,
+    )
 
 
-def _predictions(answers: Sequence[Prediction]) -> Iterator[Part]:
-    yield from leading([_answer(*answer) for answer in answers])
-    yield ""
-    for title, by_model, sentence in answers:
-        yield Line(title, tone="strong")
-        if by_model:
-            scale, name = unit(one.queue.wait_s for one in by_model)
-            heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
-            queues = {_called(one.queue): one for one in by_model}
-            yield table(
-                heads,
-                [
-                    (
-                        called,
-                        one.queue.load,
-                        one.queue.p_wait,
-                        figure(one.wait_s, scale),
-                        one.response_s.value * scale,
-                        one.queue.waiting,
-                        one.queue.inside,
-                    )
-                    for called, one in queues.items()
-                ],
-            )
-            yield from bullets(f"{called}: {_tails(one, scale, name)}." for called, one in queues.items() if one.wait_tails_s)
-            for called, one in queues.items():
-                within = ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in one.wait_within.items())
-                yield from bullets([f"{called}: {within}."] if within else [])
-            if lost := ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss):
-                yield Line(f"turned away: {lost}; waits are of those let in.", "•")
-            if any(not one.queue.exact for one in by_model):
-                yield Line("~ an approximation; percentiles of what is no M/M/c are approximations too.", "•", "quiet")
-        if sentence:
-            yield Line(sentence, "•", "" if by_model else "open")
-        yield ""
+def _predicted(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> Section:
+    scale, name = unit(one.queue.wait_s for one in by_model)
+    heads = ("model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside")
+    rows = []
+    for one in by_model:
+        queue = one.queue
+        times = figure(one.wait_s, scale), one.response_s.value * scale
+        rows.append((_called(queue), queue.load, queue.p_wait, *times, queue.waiting, queue.inside))
+    lines = [f"{_called(one.queue)}: {tails}." for one in by_model if (tails := "; ".join(_tails(one, scale, name)))]
+    if lost := ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss):
+        lines.append(f"turned away: {lost}; waits are of those let in.")
+    said = [Line(sentence, "•", "" if by_model else "open")] * bool(sentence)
+    return Section(title, [table(heads, rows), *bullets(lines), *said] if by_model else said)
 
 
 def _answer(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> str:
-    """The mean wait by all models that were asked."""
+    """Say the mean wait by all models that were asked."""
     if not by_model:
         return f"{title}: {sentence}"
     waits_s = sorted(prediction.queue.wait_s for prediction in by_model)
@@ -344,13 +333,13 @@ def _called(model: Queue | ModelCheck) -> str:
     return model.model if model.exact else f"~ {model.model}"
 
 
-def _tails(prediction: PredictedWaits, scale: float, name: str) -> str:
-    kinds = {"waits": prediction.wait_tails_s, "responses": prediction.response_tails_s}
-    return "; ".join(
-        f"{kind} {', '.join(f'{100 * share:g} % within {number(time_s * scale)} {name}' for share, time_s in of_kind.items())}"
-        for kind, of_kind in kinds.items()
-        if of_kind
-    )
+def _tails(prediction: PredictedWaits, scale: float, name: str) -> Iterator[str]:
+    for kind, of_kind in (("waits", prediction.wait_tails_s), ("responses", prediction.response_tails_s)):
+        shares = ", ".join(f"{100 * share:g} % within {number(time_s * scale)} {name}" for share, time_s in of_kind.items())
+        if shares:
+            yield f"{kind} {shares}"
+    for time_s, share in prediction.wait_within.items():
+        yield f"{100 * share:.4g} % wait no longer than {time_s:g} s"
 
 
 WORDS: Mapping[str, Mark] = {
@@ -411,8 +400,10 @@ def word_of(check: ModelCheck) -> Mark:
 def _setting(validation: WaitValidation, title: str) -> Section:
     fit = validation.fit
     scale, name = unit([value_of(validation.wait_s)])
-    _, *about = headline(fit)
-    parts = [*about, f"measured wait {figure(validation.wait_s, scale)} {name}, {fit.units.why}"]
+    parts: list[Line | Table] = [
+        *headline(fit),
+        Line(f"measured wait {figure(validation.wait_s, scale)} {name}; intervals {why_of(fit.sums)}"),
+    ]
     if validation.unstable:
         parts.append(Line(f"UNSTABLE: {validation.unstable}", "•", "open"))
     if validation.growth_s is not None:
@@ -430,61 +421,51 @@ def _setting(validation: WaitValidation, title: str) -> Section:
     lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
     lines += [little_sentence(fit.laws)] if any(fit.laws) else []
     parts += bullets((*lines, *validation.notes, *fit.findings))
-    return Section(title, [Line(part) if isinstance(part, str) else part for part in parts])
+    return Section(title, parts)
 
 
 def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Answer:
     """Mean waits by priority, for each number of servers."""
-    documents = [{"servers": servers, "classes": classes} for servers, classes in answers]
-    return of_parts({"preemptive": preemptive, "answers": documents}, _prioritised(answers, preemptive=preemptive))
-
-
-def _prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
-    lines = []
+    lines, sections = [], []
+    grows = Line("where the load so far is 1 or more, the queue grows without end and has no stationary wait.", "•")
     for servers, classes in answers:
-        scale, name = unit(waits.wait_s for waits in classes)
-        waiting = {
-            waits.kind.priority: "without end" if waits.wait_s is None else f"{number(waits.wait_s * scale)} {name}" for waits in classes
-        }
-        lines.append(
-            f"{plural(servers, 'server')}: mean wait {', '.join(f'{wait} of priority {of}' for of, wait in sorted(waiting.items()))}."
-        )
-    yield from leading(lines)
-    yield ""
-    for servers, classes in answers:
-        how = "pushed aside and resumed" if preemptive else "let finish"
-        yield f"{plural(servers, 'server')}, who has begun is {how}"
         scale, name = unit(waits.response_s for waits in classes)
-        rows = [
-            (
-                *(f"{value:g}" for value in (kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service)),
-                waits.load,
-                *(None if time_s is None else time_s * scale for time_s in (waits.wait_s, waits.response_s)),
-            )
-            for waits in sorted(classes, key=lambda waits: waits.kind.priority)
-            for kind in [waits.kind]
-        ]
-        yield table(("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}"), rows)
-        if any(waits.wait_s is None for waits in classes):
-            yield Line("where the load so far is 1 or more, the queue grows without end and has no stationary wait.", "•")
-        yield ""
+        rows, means = [], {}
+        for waits in sorted(classes, key=lambda waits: waits.kind.priority):
+            kind, wait, response = waits.kind, *(time_s and number(time_s * scale) for time_s in (waits.wait_s, waits.response_s))
+            given = (f"{value:g}" for value in (kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service))
+            rows.append((*given, waits.load, wait, response))
+            means[kind.priority] = f"{f'{wait} {name}' if wait else 'without end'} of priority {kind.priority}"
+        lines.append(f"{plural(servers, 'server')}: mean wait {', '.join(means.values())}.")
+        heads = ("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}")
+        how = "is pushed aside and resumed" if preemptive else "may finish"
+        endless = [grows] * any(waits.wait_s is None for waits in classes)
+        sections.append(Section(f"{plural(servers, 'server')}: who has begun {how}", [table(heads, rows), *endless]))
+    title, *more = leading(lines)
+    documents = [{"servers": servers, "classes": classes} for servers, classes in answers]
+    return Answer(title, [*map(Line, more)], sections, data={"preemptive": preemptive, "answers": documents})
 
 
 def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Answer:
-    """A line for each number of users."""
-    heads = ["users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s)]
+    """Show a line for each number of users."""
+    heads = ("users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s))
     rows = [
         (
-            system.users,
-            *(system.rate_per_s, system.most_per_s, system.response_s, system.least_s),
+            *(str(system.users), system.rate_per_s, system.most_per_s, system.response_s, system.least_s),
             *(f"{100 * share:.1f} %" for share in system.utilisation.values()),
         )
         for system in systems
     ]
-    lines = [
-        f"{plural(system.users, 'user')}: {number(system.rate_per_s)} requests/s, {number(system.response_s)} s each; "
-        f"{busiest} is busiest, {100 * system.utilisation[busiest]:.1f} %."
-        for system in systems
-        for busiest in [max(system.utilisation, key=lambda name: system.utilisation[name])]
-    ]
-    return of_parts({"demands_s": demands_s, "answers": systems}, [*leading(lines), table(heads, rows)])
+    lines = []
+    for system in systems:
+        busiest = max(system.utilisation, key=lambda name: system.utilisation[name])
+        served = f"{number(system.rate_per_s)} requests/s, {number(system.response_s)} s each"
+        busy = f"{busiest} is busiest, {100 * system.utilisation[busiest]:.1f} %"
+        lines.append(f"{plural(system.users, 'user')}: {served}; {busy}.")
+    title, *more = leading(lines)
+    return Answer(
+        title,
+        [*map(Line, more)],
+        [Section("", [table(heads, rows)])],
+        data={"demands_s": demands_s, "answers": systems},
+    )

@@ -185,22 +185,22 @@ def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(l
     assert formulas.mmck(asked, servers).loss == pytest.approx(erlang_b(servers, load * servers))
     many, open_one = formulas.mmck(asked, 2000), mmc(asked)
     assert (many.wait_s, many.p_wait) == pytest.approx((open_one.wait_s, open_one.p_wait), rel=1e-6)
-    assert formulas.mmck_wait_quantile(asked, 2000, 0.9) == pytest.approx(wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9)
+    assert wait_quantile(many, 0.9) == pytest.approx(wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9)
 
 
 def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
     found = formulas.mmck(Inputs(10, 1), 1000)
     assert found.loss == pytest.approx(0.9)
     assert found.rate_per_s == pytest.approx(1)
-    assert math.isfinite(formulas.mmck_wait_quantile(Inputs(10, 1), 1000, 0.99))
+    assert math.isfinite(wait_quantile(found, 0.99))
 
 
 def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -> None:
     """M/M/1 of load ½ and 1 s: 1 - ½·e^(-½t). With room for two, one job waits for one to leave: 1 - ⅓·e^(-t)."""
     one = mmc(Inputs(0.5, 1))
     assert [wait_within(one, time_s) for time_s in (0, 2)] == pytest.approx([0.5, 1 - 0.5 * math.exp(-1)])
-    assert [formulas.mmck_wait_within(Inputs(0.5, 1), 2, time_s) for time_s in (0, 1)] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
-    assert formulas.mmck_wait_within(Inputs(0.5, 1), 1, 0) == 1
+    assert [wait_within(formulas.mmck(Inputs(0.5, 1), 2), time_s) for time_s in (0, 1)] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
+    assert wait_within(formulas.mmck(Inputs(0.5, 1), 1), 0) == 1
     for wrong in (-1.0, math.inf, math.nan):
         with pytest.raises(Refused):
             wait_within(one, wrong)
@@ -243,7 +243,7 @@ def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAsse
         "services vary by nan": lambda: mmc(Inputs(0.5, 1, 1, 1, math.nan)),
         "percentile of an M/G/1": lambda: response_quantile(mg1(Inputs(0.5, 1)), 0.9),
         "percentile 100": lambda: wait_quantile(mmc(Inputs(0.5, 1)), 1.0),
-        "percentile of who is let in": lambda: wait_quantile(formulas.mmck(Inputs(0.5, 1), 3), 0.9),
+        "response of who is let in": lambda: response_quantile(formulas.mmck(Inputs(0.5, 1), 3), 0.9),
         "less room than servers": lambda: formulas.mmck(Inputs(1, 1, 3), 2),
         "no station": lambda: formulas.mva({}, 1),
         "no demand": lambda: formulas.mva({"a": 0.0}, 1),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.jobs.queue_fits import little_sentence as said
-from analysis.studies.jobs.queue_times import Columns, LawPart, Little, columns, cycles, little, most_held
+from analysis.studies.jobs.queue_times import Columns, LawPart, Little, columns, little, most_held
 from analysis.studies.jobs.records import Job, Stream
 from tests.analysis.answers import known
 
@@ -61,14 +61,6 @@ def test_with_a_job_that_never_ends_it_is_of_the_time_before(jobs: list[tuple[fl
 def test_a_job_that_never_ends_first_of_all_leaves_no_time() -> None:
     assert little(of((0, 0, None), (1, 1, 2))) is None
     assert little(of((0, None, None), (1, 1, 2))) is None
-
-
-def test_cycles_begin_with_who_finds_nobody() -> None:
-    assert cycles(of((0, 0, 2), (1, 2, 4), (4, 4, 5), (6, 6, 7), (6.5, 7, 8))).tolist() == [0, 0, 1, 2, 2]
-
-
-def test_behind_a_job_that_never_ends_no_cycle_begins() -> None:
-    assert cycles(of((0, 0, 2), (3, 3, None), (9, 9, 10))).tolist() == [0, 1, 1]
 
 
 def test_how_many_slots_were_held_at_once() -> None:

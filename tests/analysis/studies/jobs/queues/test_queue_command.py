@@ -123,7 +123,7 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
 
 def test_fits_and_validations_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     (fit,) = data(capsys, "queue fit run.json")["fits"]
-    assert (fit["units"]["kind"], len(fit["laws"])) == ("runs", 3)
+    assert (fit["intervals"], len(fit["laws"])) == ("are from 3 runs, which are the replicates", 3)
     assert fit["rate_per_s"]["low"] < 6 < fit["rate_per_s"]["high"]
     (found,) = data(capsys, "queue validate run.json --rate 6 --service 0.2")["validations"]
     assert found["held"][0]["predicted_s"] == pytest.approx(0.1125)
