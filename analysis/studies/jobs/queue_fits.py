@@ -17,6 +17,7 @@ import numpy as np
 import scipy.stats
 
 from analysis.answer import Answer, Column, Line, Section, bullets, table_of
+from analysis.contrasts import FEWEST
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
@@ -25,7 +26,7 @@ from control.called import JUDGE
 from control.t_test import ALPHA, t_quantile
 
 from .claims import leading
-from .estimates import FEW_RUNS, FEWEST, Figure, figure, number, plural, unit, value_of
+from .estimates import FEW_RUNS, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
 from .queue_times import Columns, Little, columns, little, most_held
 

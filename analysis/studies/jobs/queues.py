@@ -20,11 +20,12 @@ import numpy as np
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, bullets, table_of
 from analysis.answer import Word as Mark
+from analysis.contrasts import FEWEST
 from analysis.wording import unsigned
 
 from . import queue_formulas as formulas
 from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
-from .estimates import FEWEST, Figure, called_apart, figure, number, plural, table, unit, value_of
+from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
 from .queue_fits import CLOSED, document, estimate, headline, inputs_of, little_sentence, mean, whole, why_of
 from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
 from .queue_times import columns
