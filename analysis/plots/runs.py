@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -88,9 +88,9 @@ def run_order(scene: Scene) -> Spec:
     for _, group in groupby(panels, key=lambda panel: panel.run.origin):
         own = list(group)
         run = own[0].run
-        order, machine = Order(run), _machine(run)
+        order = Order(run)
         for panel in own:
-            last = panel is own[-1] and not machine
+            last = panel is own[-1] and not order.machine
             outliers = outlying_cells(panel.cells, panel.metric.name)
             draw = partial(_order, panel=panel, looks=looks, outliers=outliers, order=order, last=last)
             beside = f"{measure_of(panel.metric, _values(panel)).label} ({direction(panel.metric)})"
@@ -99,10 +99,11 @@ def run_order(scene: Scene) -> Spec:
             notes += [f"{panel.title}: {first_few(named, MOST_NAMED)}"] if named else []
             drawn |= {cell.outcome for cell in panel.cells} | {"doubt" for cell in panel.cells if in_doubt(cell)} | {"far" for _ in named}
         drawn |= {"disturbed" for _ in order.disturbed}
-        if machine:
-            beside = "pressure: tasks had to wait, the workload's own too" if any("waiting" in label for label in machine) else ""
-            draw = partial(_meanwhile, rows=machine, order=order)
-            sections.append(Section("The machine meanwhile", MEANWHILE * len(machine) + 0.44, draw, beside, run=run))
+        if order.machine:
+            pressed = any("waiting" in label for label in order.machine)
+            beside = "pressure: tasks had to wait, the workload's own too" if pressed else ""
+            tall = MEANWHILE * len(order.machine) + 0.44
+            sections.append(Section("The machine meanwhile", tall, partial(_meanwhile, order=order), beside, run=run))
     legend += [line("median of the block", AGAIN, 3, alpha=0.6), *(entry for what, entry in MARKED.items() if what in drawn)]
     lead = (
         "Each mark is a cell, in the order they ran. Marks that rise or fall together from left to right are the machine's drift, not a "
@@ -131,25 +132,45 @@ def _values(panel: Panel) -> list[float]:
 
 
 FEW_TICKS = 7
+MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
+# What a machine does beside a cell, in percent, and from where on that disturbs the cell.
+LIMITS: Mapping[str, float | None] = {
+    "other programs, % of all CPUs": 100 * OTHERS,
+    "GPU that held its clock down, % of the time": SEEN,
+    "taken by the hypervisor, % of all CPUs": 100 * STEAL,
+    "waiting for a CPU, % of the time (pressure)": None,
+    "waiting for the disk, % of the time (pressure)": None,
+    "waiting for memory, % of the time (pressure)": None,
+}
+
+
+def _beside(run: Run, cell: Cell) -> list[float | None]:
+    """What the machine did beside a cell, in the order of `LIMITS`; None where that is not known."""
+    share = share_of_others(run, cell)
+    throttled = [value for name, value in cell.telemetry.items() if name.startswith("gpu") and name.endswith("_throttled_percent")]
+    pressures = (cell.telemetry.get(f"psi_{what}_some_percent_mean") for what in ("cpu", "io", "memory"))
+    return [None if share is None else 100 * share, max(throttled, default=None), cell.telemetry.get(STOLEN), *pressures]
 
 
 class Order:
-    """The axis of a run: every cell has a unit, in the order they ran, and the clock is written below some."""
+    """The axis of a run: every cell has a unit, in the order they ran, and the clock is written below some.
+
+    `machine` has the rows of what else the machine did, percent a cell; what never came to 1 % is left out, but for other programs.
+    """
 
     def __init__(self, run: Run) -> None:
         cells = sorted(run.cells, key=lambda cell: cell.order)
         self.place = {cell.id: at for at, cell in enumerate(cells)}
-        self.disturbed = [self.place[cell.id] for cell in cells if disturbed(run, cell)]
+        table = np.array([_beside(run, cell) for cell in cells], dtype=float).T
+        rows = {label: row for label, row in zip(LIMITS, table, strict=True) if np.isfinite(row).any()}
+        over = [row > limit for label, row in rows.items() if (limit := LIMITS[label]) is not None]
+        self.disturbed = np.flatnonzero(np.any(over, axis=0)).tolist() if over else []
+        self.machine = {label: row for label, row in rows.items() if "programs" in label or np.nanmax(row) >= SEEN}
         times = {at: time for at, cell in enumerate(cells) if cell.started_utc and (time := moment(cell.started_utc))}
         written = dict(list(times.items())[:: math.ceil(len(times) / FEW_TICKS) or 1])
         self.ticks: dict[float, str] = {at: f"{time:%H:%M:%S}" for at, time in written.items()}
         days = joined(f"{time:%-d %B %Y}" for time in list(times.values())[:: len(times) - 1 or 1])
         self.label = f"cells in the order they ran; clock, UTC ({days})" if times else "cells in the order they ran"
-
-    def within(self, cells: Iterable[str]) -> tuple[float, float]:
-        """From the first of some cells to the last."""
-        places = [self.place[cell] for cell in cells]
-        return min(places) - 0.5, max(places) + 0.5
 
     def ground(self, axes: Axes, *, last: bool) -> None:
         """Scale the axis, write its ticks where it is the `last` of the run, and show which cells were disturbed."""
@@ -160,62 +181,22 @@ class Order:
             axes.axvspan(at - 0.5, at + 0.5, color=WRONG, alpha=0.13, linewidth=0, zorder=0.2)
 
 
-MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
-HOST = (
-    (STOLEN, "taken by the hypervisor, % of all CPUs", 100 * STEAL),
-    ("psi_cpu_some_percent_mean", "waiting for a CPU, % of the time (pressure)", None),
-    ("psi_io_some_percent_mean", "waiting for the disk, % of the time (pressure)", None),
-    ("psi_memory_some_percent_mean", "waiting for memory, % of the time (pressure)", None),
-)
-
-
-def disturbed(run: Run, cell: Cell) -> bool:
-    """Whether others took more of the CPUs while a cell ran than is declared to disturb it, or a GPU held its clock down."""
-    return any(value > limit for _, value, limit in _seen(run, cell) if limit is not None)
-
-
 def in_doubt(cell: Cell) -> bool:
     """Whether what was set was not put back after a cell, somebody else changed it, or its metrics contradict its steps."""
     return bool(cell.contradictions or not_put_back(cell) or (cell.applied and cell.applied.left_alone))
 
 
-def _seen(run: Run, cell: Cell) -> Iterator[tuple[str, float, float | None]]:
-    """What else the machine did while a cell ran, in percent, and from where on it disturbs the cell."""
-    if (share := share_of_others(run, cell)) is not None:
-        yield "other programs, % of all CPUs", 100 * share, 100 * OTHERS
-    throttled = [value for name, value in cell.telemetry.items() if name.startswith("gpu") and name.endswith("_throttled_percent")]
-    if throttled:
-        yield "GPU that held its clock down, % of the time", max(throttled), SEEN
-    for name, label, limit in HOST:
-        if name in cell.telemetry:
-            yield label, cell.telemetry[name], limit
-
-
-Seen = Sequence[tuple[Cell, float, float | None]]
-
-
-def _machine(run: Run) -> dict[str, Seen]:
-    """Return what else the machine did, row by row; what never came to 1 % is left out, but for other programs."""
-    rows: dict[str, list[tuple[Cell, float, float | None]]] = {}
-    for cell in sorted(run.cells, key=lambda cell: cell.order):
-        for label, value, limit in _seen(run, cell):
-            rows.setdefault(label, []).append((cell, value, limit))
-    return {label: row for label, row in rows.items() if "programs" in label or max(value for _, value, _ in row) >= SEEN}
-
-
-def _meanwhile(sheet: Page, top: float, rows: Mapping[str, Seen], order: Order) -> None:
-    for at, (label, row) in enumerate(rows.items()):
-        limit = row[0][2]
-        highest = max(1.3 * (limit or SEEN), *(value for _, value, _ in row))
-        down = top + MEANWHILE * at
+def _meanwhile(sheet: Page, top: float, order: Order) -> None:
+    for at, (label, row) in enumerate(order.machine.items()):
+        limit, down = LIMITS[label], top + MEANWHILE * at
+        highest = max(1.3 * (limit or SEEN), float(np.nanmax(row)))
         axes = sheet.axes(LEFT, down + 0.18, body_width() - LEFT - 0.02, MEANWHILE - 0.22, ylim=(0, highest), most={"y": 2})
-        order.ground(axes, last=at == len(rows) - 1)
+        order.ground(axes, last=at == len(order.machine) - 1)
         sheet.text(LEFT, down + 0.02, label, fontsize=SMALL, color=QUIET)
-        heights = np.zeros(len(order.place))
-        heights[[order.place[cell.id] for cell, _, _ in row]] = [value for _, value, _ in row]
-        over = heights > (math.inf if limit is None else limit)
+        over = row > (math.inf if limit is None else limit)
         for color, shown in ((BAR, ~over), (WRONG, over)):
-            axes.fill_between(np.arange(-1, len(heights) + 1), np.pad(np.where(shown, heights, 0), 1), step="mid", color=color, linewidth=0)
+            heights = np.pad(np.where(shown, np.nan_to_num(row), 0), 1)
+            axes.fill_between(np.arange(-1, len(row) + 1), heights, step="mid", color=color, linewidth=0)
         if limit is not None:
             axes.axhline(limit, color=WRONG, linewidth=0.8, linestyle=(0, (3, 2)))
 
@@ -262,7 +243,8 @@ def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: Order
     medians: list[tuple[float, float, float]] = []
     for block in sorted({cell.block for cell in panel.cells}):
         cells = [cell.id for cell in panel.cells if cell.block == block]
-        begin, end = order.within(cells)
+        places = [order.place[cell] for cell in cells]
+        begin, end = min(places) - 0.5, max(places) + 0.5
         text = str(block) if spans else f"block {block}"
         middle, half = (begin + end) / 2, (0.5 * width_in(text, SMALL) + 0.04) * len(order.place) / (body_width() - LEFT)
         if middle - half > free:
