@@ -211,14 +211,6 @@ def forest_section(
     return Section(title, tall, partial(forest, rows=rows, **settings), beside, lines, run)
 
 
-def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row_in: float = ROW, lines: int = 1) -> None:
-    """Write the names of equal rows, made to fit, flush right before their axis."""
-    names = list(names)
-    shown = fitted(names, left - 0.15, lines=lines)
-    for row, name in enumerate(names):
-        sheet.text(left - 0.1, top + row_in * (row + 0.5), shown[name], ha="right", va="center", linespacing=0.95)
-
-
 def row_axes(
     sheet: Page,
     top: float,
@@ -228,12 +220,14 @@ def row_axes(
     *,
     lines: int = 1,
     right: float = 0.02,
+    numbers: float = 0.0,
     **settings: Any,
 ) -> Axes:
-    """Make axes with one row per name, the first on top at 0, and write the names before them."""
-    names = list(names)
-    left = beside(left, right)
-    names_beside(sheet, top, left, names, row_in, lines)
+    """Make axes with one row per name, the first on top at 0, and write the names, made to fit, before them and their `numbers`."""
+    names, left = list(names), beside(left, right)
+    shown = fitted(names, left - numbers - 0.15, lines=lines)
+    for row, name in enumerate(names):
+        sheet.text(left - numbers - 0.1, top + row_in * (row + 0.5), shown[name], ha="right", va="center", linespacing=0.95)
     rows: Style = {"ylim": (len(names) - 0.5, -0.5), "yticks": []}
     axes = sheet.axes(left, top, body_width() - left - right, row_in * len(names), **rows, **settings)
     axes.spines["left"].set_visible(False)

@@ -20,7 +20,7 @@ from control.names import first_few
 
 from .effects import gain_of
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, room_for, time_unit, width_in
-from .marks import MUCH, Axes, Style, above, dots, names_beside, round_ticks, ticks, trailing_mean
+from .marks import MUCH, Axes, Style, above, dots, round_ticks, row_axes, ticks, trailing_mean
 from .page import ROUND, Entry, Page, Section, Spec, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, comparison_of, measured, panels_of, some
 from .style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, looks_of, picture, set_tooltip
@@ -311,7 +311,7 @@ def _largest(scene: Scene, panel: Panel, arms: Mapping[str, object]) -> list[str
 def _strips(
     sheet: Page, top: float, panel: Panel, arms: Mapping[str, list[Steps]], left: float, tall: float, looks: Mapping[str, Look]
 ) -> None:
-    """Draw all strips on one pair of axes, a unit high each, from above."""
+    """Draw all strips on one pair of axes, one below the other."""
     every = [cell for cells in arms.values() for cell in cells]
     low, high = min(min(cell.wall_s) for cell in every), max(max(cell.wall_s) for cell in every)
     most = max(len(cell.wall_s) for cell in every)
@@ -325,17 +325,16 @@ def _strips(
     bottom, span = curve(low), (curve(high) - curve(low)) or 0.1 * high
 
     def height(values: np.ndarray | float, row: int) -> np.ndarray:
-        heights: np.ndarray = row + 0.93 - FULL * (curve(values) - bottom) / span
+        heights: np.ndarray = row + 0.43 - FULL * (curve(values) - bottom) / span
         return heights
 
-    names_beside(sheet, top, left - TICKS, arm_labels([panel.run], arms).values(), tall, lines=2)
-    axes = sheet.axes(left, top, body_width() - left - 0.02, tall * len(arms), xlim=(0, most + 1), ylim=(len(arms), 0))
-    axes.set_xlabel("step of the cell, from its first")
+    names, ends_x = arm_labels([panel.run], arms).values(), (0, most + 1)
+    axes = row_axes(sheet, top, left, names, tall, lines=2, numbers=TICKS, xlim=ends_x, xlabel="step of the cell, from its first")
     written = {float(height(number / scale, row)): f"{number:g}" for row in range(len(arms)) for number in numbers}
     ticks(axes, "y", written, written)
     for row, (arm, cells) in enumerate(arms.items()):
-        axes.axhline(row + 1, color=FAINT, linewidth=0.7)
-        axes.fill_between([0, max(cell.warmup for cell in cells) + 0.5], row + 0.1, row + 1, color=WARM_UP, linewidth=0, zorder=0)
+        axes.axhline(row + 0.5, color=FAINT, linewidth=0.7)
+        axes.fill_between([0, max(cell.warmup for cell in cells) + 0.5], row - 0.4, row + 0.5, color=WARM_UP, linewidth=0, zorder=0)
         walls = [np.asarray(cell.wall_s) for cell in cells]
         long = max(map(len, walls)) > LONG
         at = np.concatenate([np.arange(1, len(wall) + 1) for wall in walls])
