@@ -68,7 +68,7 @@ def read_arm(text: str, refused: list[str]) -> Arm:
     """
     path, tweakset = split(text)
     own: list[str] = []
-    runs = _distinct(load_each([path], own), own)
+    runs = distinct(load_each([path], own), own)
     if not runs:
         raise Refused(own[0] if len(own) == 1 else f"{path}: none of {len(own)} files can be read; the first: {own[0]}")
     refused += own
@@ -77,7 +77,7 @@ def read_arm(text: str, refused: list[str]) -> Arm:
     return Arm(f"{path}:{tweakset}" if tweakset else text, runs, tweakset)
 
 
-def _distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
+def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
     """Leave out copies, one line each in `refused`: of the files of one run, the one with most cells is kept."""
     known: dict[str, Run] = {}
     for run in runs:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from analysis.answer import Answer
-from analysis.terms import Run
+from analysis.terms import Cell, Run
 
 ORDER = 25
 TITLE = "Streams of jobs"
@@ -23,6 +24,15 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     from . import streams
 
     return streams.answer(run, brief=brief)
+
+
+def with_figures(cell: Cell, _origin: str, _params: Mapping[str, object], **_settings: object) -> Cell:
+    """Return a cell of a stream with what its jobs came to as metrics: `compare RUN --arm=policy --metric=mean_wait_s`."""
+    if "job" not in cell.report:
+        return cell
+    from .figures import figures
+
+    return replace(cell, metrics={**cell.metrics, **figures(cell.report)})
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:

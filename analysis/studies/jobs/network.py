@@ -6,7 +6,6 @@ answer losses are fractions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -23,14 +22,12 @@ from .records import LOSS, Condition, Unit, condition, of_one_machine, params_of
 TrainedCell = dict[str, Any]
 STEP = "step_time_mean_s"
 FACTS = ("rtt_s", "mss_bytes", "compute_s")
-COUNTS = ("segments_out", "segments_retransmitted", "timeouts", "loss_probes")
 
 
 class AtLoss(NamedTuple):
     """One loss on a line. Times are means over blocks, in seconds a step; `slowdown` is against no loss.
 
-    `again` is the share of segments that were sent again, `timeouts` their number in a step, `lost` the share of packets that the line did
-    lose. None is what is not known.
+    `lost` is the share of packets that the line did lose. None is what is not known.
     """
 
     loss: float
@@ -38,8 +35,6 @@ class AtLoss(NamedTuple):
     step_s: Figure | None
     communication_s: Figure | None
     slowdown: Contrast | None
-    again: float | None
-    timeouts: float | None
     lost: float | None
 
 
@@ -80,7 +75,7 @@ def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
 
 
 def _trained(run: Run, cell: Cell) -> TrainedCell:
-    """Read what a cell came to: a mean step, one without communication, and what happened to its packets; None is what is not known."""
+    """Read what a cell came to: a mean step, one without communication, and the packets that were lost; None is what is not known."""
     place, loss_percent = f"cell {cell.id}", params_of(run, cell)[LOSS]
     loss = as_number(loss_percent)
     if loss is None or not 0 <= loss < 100:
@@ -88,12 +83,6 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: has no {STEP}.")
     facts = Fields({"facts": dict(cell.facts)}, run.origin, place).known_numbers("facts", FACTS)
-    steps = [
-        Fields({"row": row}, run.origin, f"{place}, report.network[{at}]").known_numbers("row", COUNTS)
-        for at, row in enumerate(cell.report.get("network", ()))
-    ]
-    counted = bool(steps) and all(len(row) == len(COUNTS) for row in steps)
-    sums = {name: math.fsum(row[name] for row in steps) if counted else 0.0 for name in COUNTS}
     counts = [Fields(row, run.origin, f"{place}, report.line") for row in cell.report.get("line", ())]
     lost = counts[0].up_to("loss_percent_measured", 100.0) if counts else None
     return {
@@ -107,8 +96,6 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
         "compute_s": facts.get("compute_s"),
         "congestion": str(cell.facts.get("congestion") or ""),
         "stand_in": str(cell.facts.get("stand_in") or ""),
-        "again": sums["segments_retransmitted"] / sums["segments_out"] if sums["segments_out"] > 0 else None,
-        "timeouts": sums["timeouts"] / len(steps) if counted else None,
         "lost": None if lost is None else lost / 100,
     }
 
@@ -140,8 +127,7 @@ def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, Contra
     for loss in sorted({cell["loss"] for cell in cells}):
         own = [cell for cell in cells if cell["loss"] == loss]
         step_s, spent_s = (over_blocks((_unit(cell), of(cell)) for cell in own) for of in (itemgetter("step_s"), communication_s))
-        told = (mean(name, own) for name in ("again", "timeouts", "lost"))
-        losses.append(AtLoss(loss, len({_unit(cell) for cell in own}), step_s, spent_s, slower.get(loss), *told))
+        losses.append(AtLoss(loss, len({_unit(cell) for cell in own}), step_s, spent_s, slower.get(loss), mean("lost", own)))
     first = cells[0]
     return LossyLine(name, first["congestion"], first["stand_in"], mean("rtt_s", cells), mean("mss_bytes", cells), losses, of_excess)
 
@@ -184,8 +170,6 @@ def _section(line: LossyLine) -> Section:
         *ratio_columns("a step is", _word, "slowdown"),
         column("step\ns", "step_s", middle),
         column("communi-\ncation s", "communication_s", middle),
-        column("sent\nagain %", "again", lambda again: number(100 * again, 2), spare=2),
-        column("time-\nouts", "timeouts", lambda count: number(count, 2), spare=2),
         column("blocks", spare=1),
     ]
     rtt = NONE if line.rtt_s is None else f"{number(line.rtt_s * 1e3)} ms"

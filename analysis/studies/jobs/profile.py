@@ -18,15 +18,19 @@ from analysis.terms import Refused
 
 from .claims import CANT_TELL, Contrast, apart, claimed, claims_first, column, contrasts_of, faster, rows_of, verdict
 from .estimates import Figure, figure, middle, over_runs
+from .records import USED, Times
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .records import Job, Stream, Times
+    from .records import Job, Stream
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
 SPARE = {LIMITED: 1, WAITING: 2, COMPUTING: 3, STARTING: 4, OTHER: 5}  # of a narrow page the largest go first
+PLACE = ("class_", "system", "run", "block")
+OF_JOB = ("replicas", "work", "startup_s", "machine")
+MEASURES = ("time_s", "response_s", "work_per_s", "cpu", "memory")
 AT_WORK = "at work"  # the last three together, where CPU time is not known
 NOTED = 0.05  # a share of waiting that somebody will ask about
 LEGEND = (
@@ -34,7 +38,6 @@ LEGEND = (
     ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
     ("CPU", "CPU time over what the limit gives, or the machine has where there is none."),
     ("memory", "the peak of what counts against the limit, files in memory too, over it."),
-    ("core s", "a job: its time times the CPUs it was given, used or not."),
 )
 
 
@@ -42,11 +45,10 @@ LEGEND = (
 class ClassProfile:
     """One class on one system, each figure the mean over `runs` of a run's mean over its jobs. None: not known.
 
-    `time_s` is how long a job held its slots, `response_s` from submission on; `core_s` is time times the CPUs it was given (its limits, or
-    the slots' share of the machine where it has none). `parts` are shares of the response time and sum to 1 where all are known. `cpu` is
-    CPU time over that of its limit, or of the machine; `memory` the peak of what counts against the limit over it, the worst job of a run.
-    `bottleneck` is the largest part, `share` what it is of the response time. In a `closed` stream, whose customers wait for each other
-    because there are as many as slots whatever their replicas, both are of `time_s`, waiting being no part of it.
+    `time_s` is how long a job held its slots.
+    `parts` are shares of the response time. `cpu` is CPU time over that of its limit, or of the machine; `memory` the peak over its limit,
+    of the worst job of a run. `bottleneck` is the largest part, `share` what it is of the response time. In a `closed` stream, whose
+    customers wait for each other, both are of `time_s`, waiting being no part of it.
     """
 
     class_: str
@@ -58,7 +60,6 @@ class ClassProfile:
     time_s: Figure
     response_s: Figure
     work_per_s: Figure | None
-    core_s: Figure | None
     parts: Mapping[str, Figure]
     cpu: Figure | None
     memory: Figure | None
@@ -67,55 +68,89 @@ class ClassProfile:
     closed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BestSystem:
-    """The system on which a class takes least time, against the `next` best; `times` is how many times as long it takes there."""
+def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], dict[str, Contrast]]:
+    """Profile each class of jobs on each system, the soonest system first.
 
-    class_: str
-    system: str
-    next: str
-    times: Contrast | None
-    cheapest: str
-
-
-def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
-    """Profile each class of jobs on each system, the soonest system first, and hold it against the next.
-
+    Returns: the profiles; and by class, how many times as long it takes on the soonest system as on the next best.
     Raises: Refused, where no job was done at once with all its times.
     """
-    import pandas as pd
-
-    rows = [
-        {"class_": job.class_, "system": stream.group, "run": stream.unit[0], "block": stream.unit[1], **_measures(stream, job, times)}
-        for stream in streams
-        for job, times in stream.done_with_times
-    ]
-    if not rows:
+    jobs = _jobs(streams)
+    if not len(jobs):
         raise Refused("No job was done in its first attempt with all its times: nothing can be profiled.")
-    jobs = pd.DataFrame(rows, columns=[*rows[0], *(name for name in MEASURED if name not in rows[0])])
-    jobs = jobs.astype(dict.fromkeys(MEASURED, float))
     classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
     profiles = [
         _profile(str(class_), str(system), own, [stream for stream in streams if stream.group == system])
         for (class_, system), own in jobs.groupby(["class_", "system"], sort=False)
     ]
     profiles.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
-    return profiles, _best(profiles, jobs)
+    ranks: dict[object, str] = {}
+    for class_ in classes:
+        systems = [(class_, row.system) for row in profiles if row.class_ == class_]
+        ranks |= dict(zip(systems, ("soonest", "next"), strict=False))
+    runs = rows_of(jobs.groupby(["class_", "system", "run", "block"], sort=False)["time_s"].mean().reset_index())
+    ranked = [row._asdict() | {"rank": ranks[row.class_, row.system]} for row in runs if (row.class_, row.system) in ranks]
+    return profiles, {row.class_: row for row in contrasts_of(ranked, "rank", "next", {"time_s": "log"}, by=["class_"])}
+
+
+def _jobs(streams: Sequence[Stream]) -> pd.DataFrame:
+    """Lay out what is measured of each job, a row per job; what is not known is missing."""
+    import pandas as pd
+
+    rows = [
+        {
+            "class_": job.class_,
+            "system": stream.group,
+            "run": stream.unit[0],
+            "block": stream.unit[1],
+            **times._asdict(),
+            **job.used,
+            "replicas": job.replicas,
+            "work": job.work,
+            "startup_s": job.result.get("startup_s", 0.0),
+            "machine": stream.cpus,
+        }
+        for stream in streams
+        for job, times in stream.done_with_times
+    ]
+    jobs = pd.DataFrame(rows, columns=[*PLACE, *Times._fields, *sorted(USED), *OF_JOB]).astype(dict.fromkeys([*USED, *OF_JOB], float))
+    cores, held_s, ran_s = jobs["cores"].where(jobs["cores"] > 0), jobs["end_s"] - jobs["admit_s"], jobs["end_s"] - jobs["start_s"]
+    jobs["time_s"], jobs["response_s"] = held_s, jobs["end_s"] - jobs["submit_s"]
+    jobs["work_per_s"] = jobs["work"] / held_s.where(held_s > 0)
+    jobs["cpu"] = jobs["cpu_s"] / (ran_s.where(ran_s > 0) * (cores * jobs["replicas"]).fillna(jobs["machine"]))
+    limit_mib = jobs["memory_mib"].where(jobs["memory_mib"] > 0) * jobs["replicas"]
+    jobs["memory"] = jobs["memory_peak_mib"] / limit_mib
+    return jobs.join(parts_of(jobs))
+
+
+def parts_of(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of each job's response time; what happens at work is missing where CPU time is not known."""
+    import pandas as pd
+
+    ran_s, whole_s = jobs["end_s"] - jobs["start_s"], jobs["end_s"] - jobs["submit_s"]
+    whole_s = whole_s.where(whole_s > 0)
+    waiting = (jobs["admit_s"] - jobs["submit_s"]) / whole_s
+    starting = (jobs["start_s"] - jobs["admit_s"] + jobs["startup_s"].clip(lower=0).clip(upper=ran_s)) / whole_s
+    at_work = (1 - waiting - starting).clip(lower=0)
+    replica_s = ran_s.where(ran_s > 0) * jobs["replicas"]
+    busy = (jobs["cpu_s"] / replica_s).clip(upper=1)
+    limited = (jobs["throttled_s"].fillna(0) / replica_s).clip(upper=1 - busy).where(busy.notna())
+    shares = {COMPUTING: busy, LIMITED: limited, OTHER: (1 - busy - limited).clip(lower=0)}
+    return pd.DataFrame(
+        {WAITING: waiting, STARTING: starting, **{part: share * at_work for part, share in shares.items()}, AT_WORK: at_work}
+    )
 
 
 def _profile(class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Stream]) -> ClassProfile:
     by_run = [jobs["run"], jobs["block"]]
 
     def mean(values: pd.Series[float], of_run: str = "mean") -> Figure | None:
-        runs = getattr(values.groupby(by_run), of_run)(skipna=False)
-        return over_runs(runs.dropna().tolist())
+        return over_runs(getattr(values.groupby(by_run), of_run)(skipna=False).dropna().tolist())
 
-    known = {name: mean(jobs[name], "max" if name == "memory" else "mean") for name in MEASURED}
+    known = {name: mean(jobs[name], "max" if name == "memory" else "mean") for name in (*MEASURES, *PARTS, AT_WORK)}
     closed = all(stream.closed for stream in streams)
     parts = {part: figure for part in PARTS if (figure := known[part]) is not None}
-    inside = {part: figure.value for part, figure in parts.items() if not (closed and part == WAITING)}
-    if COMPUTING not in parts and (at_work := known[AT_WORK]) is not None:
-        inside[AT_WORK] = at_work.value
+    at_work = {} if COMPUTING in parts or known[AT_WORK] is None else {AT_WORK: known[AT_WORK]}
+    inside = {part: figure.value for part, figure in (parts | at_work).items() if figure and not (closed and part == WAITING)}
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
     whole = 1 - jobs[WAITING].fillna(0.0) * closed
     at_once = {id(job) for stream in streams for job, _ in stream.done_with_times}
@@ -135,63 +170,6 @@ def _profile(class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Str
     )
 
 
-def _best(profiles: Sequence[ClassProfile], jobs: pd.DataFrame) -> list[BestSystem]:
-    """Hold the soonest system of each class against the next best."""
-    systems = {class_: [row for row in profiles if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in profiles)}
-    rank = {(class_, row.system): name for class_, rows in systems.items() for name, row in zip(("soonest", "next"), rows, strict=False)}
-    runs = jobs.groupby(["class_", "system", "run", "block"], sort=False)["time_s"].mean().reset_index()
-    ranked = [row._asdict() | {"rank": rank[row.class_, row.system]} for row in rows_of(runs) if (row.class_, row.system) in rank]
-    times = {row.class_: row for row in contrasts_of(ranked, "rank", "next", {"time_s": "log"}, by=["class_"])}
-    result = []
-    for class_, rows in systems.items():
-        costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
-        cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
-        after = rows[1].system if rows[1:] else ""
-        result.append(BestSystem(class_, rows[0].system, after, times.get(class_), cheapest))
-    return result
-
-
-MEASURES = ("time_s", "response_s", "work_per_s", "core_s", "cpu", "memory")
-MEASURED = (*MEASURES, *PARTS, AT_WORK)
-
-
-def _measures(stream: Stream, job: Job, times: Times) -> dict[str, float | None]:
-    """What is measured of one job, None or missing where it is not known: its measures and the parts of its response time."""
-    used, cores = job.used, job.used.get("cores")
-    slots_cores = None if stream.cpus is None or not stream.slots else stream.cpus / stream.slots
-    given = cores or slots_cores
-    limit = cores * job.replicas if cores else stream.cpus
-    memory_mib, peak_mib = used.get("memory_mib"), used.get("memory_peak_mib")
-    parts = parts_of(job, times)
-    return {
-        "time_s": times.held_s,
-        "response_s": times.response_s,
-        "work_per_s": job.work / times.held_s if job.work is not None and times.held_s else None,
-        "core_s": None if given is None else given * job.replicas * times.held_s,
-        "cpu": None if limit is None or "cpu_s" not in used or times.ran_s <= 0 else used["cpu_s"] / (times.ran_s * limit),
-        "memory": peak_mib / (memory_mib * job.replicas) if memory_mib and peak_mib is not None else None,
-        AT_WORK: max(0.0, 1 - parts[WAITING] - parts[STARTING]) if parts else None,
-        **parts,
-    }
-
-
-def parts_of(job: Job, times: Times) -> dict[str, float]:
-    """Return the shares of a job's response time; empty where it took none, without what happens at work where that is not known."""
-    whole_s, runs_s = times.response_s, times.ran_s
-    if whole_s <= 0:
-        return {}
-    startup_s = min(runs_s, max(0.0, job.result.get("startup_s", 0.0)))
-    waiting, starting = (times.admit_s - times.submit_s) / whole_s, (times.start_s - times.admit_s + startup_s) / whole_s
-    at_work = max(0.0, 1 - (waiting + starting))
-    before = {WAITING: waiting, STARTING: starting}
-    if "cpu_s" not in job.used or runs_s <= 0:
-        return before
-    replica_s = runs_s * job.replicas
-    busy = min(1.0, job.used["cpu_s"] / replica_s)
-    limited = min(1 - busy, job.used.get("throttled_s", 0.0) / replica_s)
-    return {**before, COMPUTING: busy * at_work, LIMITED: limited * at_work, OTHER: max(0.0, 1 - busy - limited) * at_work}
-
-
 def _why_lost(job: Job) -> str:
     return job.outcome if not job.done else "done only in a later attempt" if job.attempts > 1 else "without all times"
 
@@ -204,58 +182,55 @@ def systems_of(streams: Sequence[Stream]) -> dict[str, str]:
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     """On which system each class is faster than on the next best, and a table a class."""
-    rows, best = profile(streams)
+    rows, times = profile(streams)
     names = systems_of(streams)
-    systems = claims_first(best, _word)
-    first = [(_word(system), f"{system.class_ or 'jobs'} on {names[system.system]}") for system in systems]
+    classes = [[row for row in rows if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in rows)]
+    classes = claims_first(classes, lambda own: _word(own, times))
+    first = [(_word(own, times), f"{own[0].class_ or 'jobs'} on {names[own[0].system]}") for own in classes]
     return Answer(
         title=claimed(first, "on the next best system") if len(names) > 1 else f"One system alone: {first[0][1]}.",
-        sections=[_class(system, [row for row in rows if row.class_ == system.class_], names) for system in systems],
+        sections=[_class(own, names, times.get(own[0].class_)) for own in classes],
         legend=LEGEND,
-        data={
-            "profile": rows,
-            "best": best,
-        },
+        data={"profile": rows, "times": times},
         refused=refused,
     )
 
 
-def _word(best: BestSystem) -> Word:
-    return CANT_TELL if best.next and (best.times is None or best.times.value is None) else verdict(best.times)
+def _word(rows: Sequence[ClassProfile], times: Mapping[str, Contrast]) -> Word:
+    contrast = times.get(rows[0].class_)
+    return CANT_TELL if rows[1:] and (contrast is None or contrast.value is None) else verdict(contrast)
 
 
-def _class(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Section:
-    whole = "{:.0f}".format
+def _class(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None) -> Section:
     columns: Columns = [
         column("system", write=names.__getitem__, left=True),
         column("time s\n[95 %]", "time_s", figure),
         column("work\n/s", "work_per_s", middle),
-        column("core\ns", "core_s", middle),
-        column("CPU\n%", "cpu", lambda cpu: whole(100 * cpu.value)),
-        column("memory\n%", "memory", lambda memory: whole(100 * memory.value)),
+        column("CPU\n%", "cpu", _percent),
+        column("memory\n%", "memory", _percent),
         column("bottleneck", left=True),
-        *(
-            (Column(f"{name}\n%", name, lambda part: whole(100 * part.value), spare=SPARE[name]), partial(_part, name=name))
-            for name in PARTS
-        ),
+        *((Column(f"{name}\n%", name, _percent, spare=SPARE[name]), partial(_part, name=name)) for name in PARTS),
     ]
     jobs, runs = sum(row.jobs for row in rows), max(row.runs for row in rows)
-    return Section(f"{best.class_ or 'jobs'}: {jobs} jobs in {runs} runs", [table_of(columns, rows), *bullets(_lines(best, rows, names))])
+    title = f"{rows[0].class_ or 'jobs'}: {jobs} jobs in {runs} runs"
+    return Section(title, [table_of(columns, rows), *bullets(_lines(rows, names, times))])
+
+
+def _percent(share: Figure) -> str:
+    return f"{100 * share.value:.0f}"
 
 
 def _part(row: ClassProfile, name: str) -> Figure | None:
     return row.parts.get(name)
 
 
-def _lines(best: BestSystem, rows: Sequence[ClassProfile], names: Mapping[str, str]) -> Iterator[str]:
+def _lines(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None) -> Iterator[str]:
     waiting = [names[row.system] for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
     if waiting:
         others = "jobs wait for others of the stream, which are as many as its slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
-    if best.next:
-        yield f"Soonest on {names[best.system]}; {faster(best.times, names[best.next])}."
-    if best.cheapest and best.next and best.cheapest != best.system:
-        yield f"Fewest core seconds a job: {names[best.cheapest]}."
+    if rows[1:]:
+        yield f"Soonest on {names[rows[0].system]}; {faster(times, names[rows[1].system])}."
     yield from (
         f"{names[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}." for row in rows if row.lost
     )

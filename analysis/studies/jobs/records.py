@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Any, NamedTuple, TypeVar
 
+from analysis.arms import distinct as distinct_runs
 from analysis.arms import times_of
 from analysis.formats.fields import Fields
 from analysis.load import load_each, read_each
@@ -334,9 +335,7 @@ def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, f
         row = Fields(value, run.origin, f"cell {cell.id}, report.{name}[{at}]")
         numbers = Fields({"row": value}, run.origin, row.place).known_numbers("row", CLOCK | AMOUNTS | {"priority"})
         for key, number in numbers.items():
-            if key in CLOCK and abs(number) > LONGEST:
-                row.refuse(f"has {key} = {number:g}, which no clock of a run reads")
-            if key in AMOUNTS and not 0 <= number <= LONGEST:
+            if key != "priority" and not (0 if key in AMOUNTS else -LONGEST) <= number <= LONGEST:
                 row.refuse(f"has {key} = {number:g}, which cannot be")
         yield row, numbers
 
@@ -424,30 +423,19 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
     Of a run that was resumed or copied the file with most in it is taken; each other adds a line to `refused`.
     Raises: Refused, at the first run of another machine.
     """
-    machines, first = Machines(), ""
-    files: dict[str, list[Run]] = {}
-    for run in runs:
-        machines.number_of(run.machine)
-        first = first or run.origin
-        if len(machines.known) > 1:
+    machines, replicates = Machines(), list(runs)
+    for run in replicates:
+        if machines.number_of(run.machine):
             here, there = machines.known
-            raise Refused(f"{run.origin}: is of another machine ({there}) than {first} ({here}); name runs of one.")
-        files.setdefault(run.run_id, []).append(run)
+            raise Refused(f"{run.origin}: is of another machine ({there}) than {replicates[0].origin} ({here}); name runs of one.")
     seen: dict[object, str] = {}
-    for same in files.values():
-        run = max(same, key=lambda file: len(dict(times_of(file))))
+    for run in distinct_runs(replicates, refused):
         times = dict(times_of(run))
-        refused += [
-            f"{file.origin}: is of the same run as {run.origin}, where all of it is: a copy is no replicate, and is left out."
-            for file in same
-            if file is not run
-        ]
-        twin = next((seen[key] for key in times if key in seen), None)
-        if twin is not None:
+        if twin := next((seen[key] for key in times if key in seen), ""):
             refused.append(f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left out.")
-            continue
-        seen |= dict.fromkeys(times, run.origin)
-        yield run
+        else:
+            seen |= dict.fromkeys(times, run.origin)
+            yield run
 
 
 def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:

@@ -117,7 +117,7 @@ def goodput_per_s(jobs: Sequence[Job]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """One fault. `hit` counts attempts that it ended; `given_up` those of them whose jobs never ran again.
+    """One fault. `hit` counts attempts that it ended.
 
     `restart_s` is the longest time from the fault to the next attempt of a job that it hit, None where none ran again or none was hit.
     `recovery_s` is the time from the fault until it is over, the jobs that it hit are done, and as many jobs are done as were by then in
@@ -126,7 +126,6 @@ class After:
 
     fault: Fault
     hit: int
-    given_up: int
     restart_s: float | None
     recovery_s: float | None
     why: str = ""
@@ -146,7 +145,7 @@ def after(stream: Stream, twin: Stream | None) -> list[After]:
             begins = [begin_s for begin_s in later if begin_s is not None]
             again += [min(begins) - fault.at_s] if begins else []
         recovery_s, why = (None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, next_s)
-        result.append(After(fault, len(hit), len(hit) - len(again), max(again, default=None), recovery_s, why))
+        result.append(After(fault, len(hit), max(again, default=None), recovery_s, why))
     return result
 
 

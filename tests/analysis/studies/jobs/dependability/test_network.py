@@ -23,10 +23,9 @@ SENT, MSS, RTT_S, COMPUTE_S, CLEAN_S = 2.2e6, 1448.0, 0.02, 0.03, 0.01
 
 @dataclass(frozen=True)
 class MadeLine:
-    """How long communication takes at a loss, and how many timeouts a step has then."""
+    """How long communication takes at a loss."""
 
     spent_s: Callable[[float], float]
-    timeouts: Callable[[float], float] = lambda _: 0.0
     losses: tuple[float, ...] = (0.0, 0.1, 0.3, 1.0, 3.0)
     compute_s: float | None = COMPUTE_S
     congestion: str = "reno"
@@ -37,7 +36,7 @@ def lossy_run(made: MadeLine, blocks: int = 5) -> dict[str, Any]:
     names = [f"ddp_network:loss_percent={loss:g}:delay_ms=10" for loss in made.losses]
     rows: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
     for name, loss in zip(names, made.losses, strict=True):
-        counts = {"segments_out": 1600, "segments_retransmitted": 16 * loss, "timeouts": made.timeouts(loss / 100), "loss_probes": 0}
+        counts = {"segments_out": 1600, "segments_retransmitted": 16 * loss, "timeouts": 0, "loss_probes": 0}
         line = {"packets": 10000, "dropped": 100 * loss, "loss_percent_measured": loss}
         rows |= {(name, block): {"network": [{"step": at, **counts} for at in range(3)], "line": [line]} for block in range(1, blocks + 1)}
     run = told_run(rows, steps_s={name: COMPUTE_S + made.spent_s(loss / 100) for name, loss in zip(names, made.losses, strict=True)})
@@ -71,7 +70,6 @@ def test_times_and_counts_by_loss(tmp_path: Path) -> None:
     assert known(last.step_s).value == pytest.approx(COMPUTE_S + root(0.03), rel=0.1)
     assert known(last.communication_s).value == pytest.approx(root(0.03), rel=0.1)
     assert last.lost == pytest.approx(0.03)
-    assert last.again == pytest.approx(0.03)
 
 
 def test_one_block_has_no_interval(tmp_path: Path) -> None:
@@ -87,17 +85,14 @@ def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> 
     assert adjusted == pytest.approx(min(1, 4 * first))
 
 
-def test_facts_that_are_no_numbers_refuse_the_cell_and_counts_that_are_missing_are_missing(tmp_path: Path) -> None:
+def test_facts_that_are_no_numbers_refuse_the_cell(tmp_path: Path) -> None:
     path = saved(tmp_path, MadeLine(root, losses=(0.0, 1.0)), blocks=1)
     run = json.loads((tmp_path / "run.json").read_text())
-    one, other = run["benchmarks"]
-    one["extra_info"]["workload_facts"]["rtt_s"] = "short"
-    del other["extra_info"]["report"]["network"][1]["timeouts"]
+    run["benchmarks"][0]["extra_info"]["workload_facts"]["rtt_s"] = "short"
     (tmp_path / "run.json").write_text(json.dumps(run))
     refused: list[str] = []
-    (found,) = network.lossy_cells([path], refused)
+    assert len(network.lossy_cells([path], refused)) == 1
     assert "rtt_s" in refused[0]
-    assert (found["timeouts"], found["again"]) == (None, None)
 
 
 @pytest.mark.parametrize("loss", ["much", "150", "-1", "nan"])
@@ -115,8 +110,3 @@ def test_where_no_cell_tells_its_arithmetic_communication_is_what_a_step_takes_l
     line = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0), compute_s=None))
     assert line.of_excess
     assert [known(one.communication_s).value for one in line.losses] == pytest.approx([0, root(0.01) - CLEAN_S], rel=0.1)
-
-
-def test_timeouts_are_counted_by_the_step(tmp_path: Path) -> None:
-    found = network.lossy_cells([saved(tmp_path, MadeLine(lambda _: 0.01, timeouts=lambda _: 5.0))], [])
-    assert {one["timeouts"] for one in found} == {5}

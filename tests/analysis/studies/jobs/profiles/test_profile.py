@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from analysis.__main__ import main
 from analysis.load import load_each, parsed
 from analysis.studies.jobs.claims import apart
 from analysis.studies.jobs.profile import PARTS, parts_of
-from analysis.studies.jobs.records import USED, Job, Times, of_one_machine
+from analysis.studies.jobs.records import of_one_machine
 from analysis.studies.jobs.scaling import points
 from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.dependability.made_faults import faulty_run
@@ -72,15 +73,13 @@ def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) ->
     row = one(profiled({(HALF, "stock", 1): told}))
     assert row["cpu"]["value"] == pytest.approx(0.8)
     assert row["memory"]["value"] == pytest.approx(0.5)
-    assert row["core_s"]["value"] == pytest.approx(10)
     assert parts(row)["computing"] == pytest.approx(0.4)
 
 
 def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> None:
-    """Four CPUs, two slots: 2 s of CPU time in 1 s are half of the machine, and a slot is two CPUs."""
+    """Four CPUs: 2 s of CPU time in 1 s are half of the machine."""
     row = one(profiled({(HALF, "stock", 1): report([job(runs=1, cpu_s=2.0)], slots=2)}, cpus=4))
     assert row["cpu"]["value"] == pytest.approx(0.5)
-    assert row["core_s"]["value"] == pytest.approx(2)
     assert row["memory"] is None
 
 
@@ -103,7 +102,7 @@ def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
 
 def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:
     row = one(profiled({(HALF, "stock", 1): report([job(cpu_s=None, max_rss_mib=None, work=None)])}, cpus=None))
-    assert row["cpu"] is row["memory"] is row["core_s"] is row["work_per_s"] is None
+    assert row["cpu"] is row["memory"] is row["work_per_s"] is None
     assert set(parts(row)) == {"waiting", "start-up"}
     assert (row["bottleneck"], row["share"]["value"]) == ("at work", 1)
 
@@ -127,11 +126,12 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
     """Each run is 1 s or so slower than the last, and the better system is twice as fast in each: pairs see only that."""
     told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
     told |= {(HALF, "stock", at): report([job(runs=2 * at)]) for at in (1, 2, 3, 4)}
-    (best,) = profiled(told)["best"]
-    assert (best["system"], best["next"]) == (ONE, HALF)
-    assert best["times"]["high"] < 1 / 1.9
-    assert best["times"]["n"] == 4
-    assert best["times"]["p_adjusted"] == best["times"]["p"] < 0.05
+    found = profiled(told)
+    assert [row["system"] for row in found["profile"]] == [ONE, HALF]
+    times = found["times"]["train"]
+    assert times["high"] < 1 / 1.9
+    assert times["n"] == 4
+    assert times["p_adjusted"] == times["p"] < 0.05
 
 
 def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None:
@@ -139,7 +139,7 @@ def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None
     one = {at: [job(at, runs=at * (1 + off * at)) | {"class": class_} for class_, off in (("a", 0.01), ("b", 0.1))] for at in (1, 2, 3, 4)}
     half = {at: [job(at, runs=2 * at) | {"class": class_} for class_ in "ab"] for at in one}
     told = {(system, "stock", at): report(jobs) for system, runs in ((ONE, one), (HALF, half)) for at, jobs in runs.items()}
-    a, b = (best["times"] for best in profiled(told)["best"])
+    a, b = profiled(told)["times"].values()
     assert a["p"] < b["p"]
     assert (a["p_adjusted"], b["p_adjusted"]) == pytest.approx((2 * a["p"], max(b["p"], 2 * a["p"])))
 
@@ -149,7 +149,6 @@ def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> N
     found = profiled(told)
     assert [row["system"] for row in found["profile"]] == [f"{ONE} under fast", ONE]
     assert [row["runs"] for row in found["profile"]] == [3, 3]
-    assert found["best"][0]["system"] == f"{ONE} under fast"
 
 
 def test_jobs_that_were_not_done_at_once_are_counted_and_named(profiled: Any, snapshot: SnapshotAssertion) -> None:
@@ -189,13 +188,10 @@ SHARES = st.floats(0, 50, allow_subnormal=False)
 
 @given(waits=SHARES, starts=SHARES, runs=SHARES, cpu=SHARES, throttled=SHARES, replicas=st.integers(1, 8))
 def test_shares_are_shares_whatever_was_told(waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int) -> None:
-    row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled)
-    used = {name: value for name, value in row.items() if name in USED and value is not None}
-    told = Job(0, 0.0, replicas=replicas, used=used, result={"startup_s": throttled})
-    found = parts_of(told, Times(row["submit_s"], row["admit_s"], row["start_s"], row["end_s"]))
-    assert set(found) <= set(PARTS)
-    assert all(-1e-9 <= share <= 1 + 1e-9 for share in found.values())
-    assert "computing" not in found or sum(found.values()) == pytest.approx(1)
+    row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled, replicas=replicas, startup_s=throttled)
+    found = parts_of(pd.DataFrame([row]))[[*PARTS]].iloc[0].dropna()
+    assert found.between(-1e-9, 1 + 1e-9).all()
+    assert "computing" not in found or found.sum() == pytest.approx(1)
 
 
 def test_systems_are_called_by_what_differs() -> None:
