@@ -300,14 +300,18 @@ def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the
     assert asked == [9501.0, *[5001.0] * 5, *[9501.0] * 5, 5001.0]
 
 
-def test_pctodl_takes_a_new_partition_for_a_new_cap_at_once(place: Path) -> None:
-    controller = algorithms.at_work(question("pctodl", place))
-    first = controller.first()
-    second = controller.then(seen(first.settings, 199.0, cap=150.0))
+@pytest.mark.parametrize("name", ["pctodl", "directcap"])
+def test_a_new_cap_is_searched_at_once_and_one_that_nothing_keeps_leaves_the_partition(place: Path, name: str) -> None:
+    controller = algorithms.at_work(question(name, place))
+    second = controller.then(seen(controller.first().settings, 199.0, cap=150.0))
     assert "greedy" in second.why
-    assert second.predicted is not None
-    assert second.predicted.power_w <= 151
-    assert controller.then(seen(second.settings, 149.0, cap=20.0)).settings == second.settings
+    third = controller.then(seen(second.settings, 149.0, cap=20.0)).settings
+    if name == "directcap":
+        assert (second.settings.power_limit_w, third.power_limit_w, third.tenants) == (150.0, 100.0, second.settings.tenants)
+    else:
+        assert second.predicted is not None
+        assert second.predicted.power_w <= 151
+        assert third == second.settings
 
 
 def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: Path) -> None:
@@ -318,16 +322,6 @@ def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: 
     again = algorithms.at_work(question("pctodl", place)).then(seen(there, 220.0)).settings
     assert there.sm_mhz is not None
     assert again.sm_mhz == there.sm_mhz - 15
-
-
-def test_directcap_searches_and_limits_anew_under_a_new_cap(place: Path) -> None:
-    controller = algorithms.at_work(question("directcap", place))
-    first = controller.first().settings
-    second = controller.then(seen(first, 199.0, cap=150.0))
-    assert second.settings.power_limit_w == 150.0
-    assert "greedy" in second.why
-    third = controller.then(seen(second.settings, 149.0, cap=20.0)).settings
-    assert (third.power_limit_w, third.tenants) == (100.0, second.settings.tenants)
 
 
 def test_steady_takes_smaller_batches_where_the_latency_bound_was_missed_twice(place: Path) -> None:
