@@ -11,11 +11,10 @@ from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots
 from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
-from analysis.stats.estimate import Estimate
-from analysis.terms import Refused, Run, Verdict
+from analysis.terms import Refused, Run
 from analysis.wording import unsigned
 
-from .figures import ABOVE_102, POWER, ROWS, RULE, is_capped
+from .figures import POWER, ROWS, RULE, is_capped
 from .report import drawn_from, source, unit_of
 from .study import LIMIT, PREDICTED, as_asked, prediction_words, sides
 
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from analysis.plots.marks import Style
-    from analysis.stats.estimate import Mean
 
-    from .study import Group, PowerSide
+    from .study import Arm, Group, PowerSide
 
 
 CAPPED = frozenset({ROWS})
@@ -87,16 +85,6 @@ def _sources(parts: Iterable[PowerPart]) -> list[str]:
     return list(dict.fromkeys(source(part.side) for part in parts))
 
 
-class PowerLine(NamedTuple):
-    """A row: name, verdict on images/s and its difference, share above 1.02 times the cap and what that says."""
-
-    name: str
-    verdict: Verdict
-    rate: Estimate
-    above: Mean | None
-    holds: str
-
-
 @picture(5, "Throughput under the cap, and whether the cap is held", REPORTS=CAPPED)
 def power_forest(scene: Scene) -> Spec:
     """Which algorithm gets most images/s, how surely, and which of them pay for it with time above the cap."""
@@ -112,41 +100,30 @@ def power_forest(scene: Scene) -> Spec:
     legend += verdict_entries(HOLDS, {row.holds for row in rows}, HELD)
     margins = joined(unsigned(part.side.margin) for part in parts)
     legend.append(fill(f"left ±{margins}, right up to {unsigned(LIMIT)}: alike, held"))
-    left = room_for([row.name for row in rows], 1.9)
+    left = room_for([f"{row.name} (0)" for row in rows], 1.9)
     ends = [100 * abs(end) for row in rows for end in (row.rate.low, row.rate.high) if end is not None]
     reach = min(WIDEST, 1.1 * max([5.0, *ends]))
     most = 105 * max([3 * LIMIT, *(row.above.high or row.above.value for row in rows if row.above is not None)])
     sections = []
     for part, title, ones in panels:
-        draw = partial(_throughput, left=left, rows=ones, margin=part.side.margin, reach=reach, most=most)
+        draw = partial(_throughput, left=left, rows=ones, baseline=part.side.baseline, margin=part.side.margin, reach=reach, most=most)
         sections.append(Section(title, LINE * len(ones) + FOOT, draw, run=part.run))
     none = [(arm, group) for part in parts for group in part.side.groups for arm in group.arms if not arm.n]
     lost = [f"No figures of {arm.name} on {group.label}: {next(iter(arm.lost), 'no cell')}" for arm, group in none]
     return Spec(lead, sections, legend, _sources(parts) + lost)
 
 
-def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list[PowerLine]]]:
-    """Return the rows of all tasks together, and of each task, below their titles."""
-
-    def row(name: str, verdict: Verdict, rate: Estimate, above: Mean | None, holds: str) -> PowerLine:
-        if name == part.side.baseline:
-            return PowerLine(f"{name} (0)", "not comparable", Estimate(), above, holds)
-        return PowerLine(name, verdict, rate, above, holds)
-
-    panels: dict[str, list[PowerLine]] = {f"all {len(part.side.groups)} tasks together": []}
-    for one in part.side.together:
-        more: Verdict = "improved" if (one.throughput.value or 0) > 0 else "regressed"
-        verdict: Verdict = more if one.throughput.shown else "inconclusive"
-        panels[f"all {len(part.side.groups)} tasks together"].append(row(one.name, verdict, one.throughput, one.above, one.holds))
-    for group in part.side.groups:
-        arms = [arm for arm in group.arms if arm.n]
-        panels[group.title] = [row(arm.name, arm.verdict, arm.rate, arm.means.get(ABOVE_102), arm.holds) for arm in arms]
-    return [(part.title(title, parts), rows) for title, rows in panels.items() if rows]
+def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, Sequence[Arm]]]:
+    """Return the algorithms on all tasks together, and on each task, below their titles."""
+    panels: dict[str, Sequence[Arm]] = {f"all {len(part.side.groups)} tasks together": part.side.together}
+    panels |= {group.title: [arm for arm in group.arms if arm.n] for group in part.side.groups}
+    return [(part.title(title, parts), arms) for title, arms in panels.items() if arms]
 
 
-def _throughput(sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float) -> None:
+def _throughput(sheet: Page, top: float, left: float, rows: Sequence[Arm], baseline: str, margin: float, reach: float, most: float) -> None:
     wide = (body_width() - left - GAP - 0.1) / 2
-    rates = [MarkRow(row.name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
+    names = [f"{row.name} (0)" if row.name == baseline else row.name for row in rows]
+    rates = [MarkRow(name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for name, row in zip(names, rows, strict=True)]
     label = "images/s, % more than the baseline"
     forest(sheet, top, rates, left=left, right=body_width() - left - wide, label=label, reach=reach, band=margin_band(margin))
     known = [Mark(ends_of(row.above, 100), HOLDS[row.holds]) if row.above and row.holds in HOLDS else None for row in rows]

@@ -28,7 +28,7 @@ from .figures import (
     WHOLE_102,
     WORST,
 )
-from .study import LIMIT, AllTasks, Group, MeasuredAlgorithm, PowerSide
+from .study import LIMIT, AllTasks, Arm, Group, MeasuredAlgorithm, PowerSide
 
 if TYPE_CHECKING:
     from analysis.answer import Columns
@@ -122,12 +122,12 @@ def _document(side: PowerSide) -> dict[str, object]:
 
 
 def _title(side: PowerSide) -> str:
-    rows = [row for row in _arms(side) if row[0] != side.baseline and row[3].p is not None]
-    more = [row for row in _most_first(rows) if row[2] == "yes"]
+    others = [arm for arm in arms_of(side) if arm.name != side.baseline and arm.rate.p is not None]
+    more = [arm for arm in _most_first(others) if arm.holds == "yes"]
     if more:
-        names = ", ".join(f"{name} {unsigned(rate.value or 0.0)}" for name, _, _, rate in more)
+        names = ", ".join(f"{arm.name} {unsigned(arm.rate.value or 0.0)}" for arm in more)
         return f"More images/s than {side.baseline}, and the cap is held: {names}."
-    if not rows:
+    if not others:
         return "One algorithm alone has figures: nothing is compared."
     return f"No algorithm is shown to get more images/s than {side.baseline} and to hold the cap."
 
@@ -175,60 +175,54 @@ def shown(rate: Estimate, what: str = "") -> str:
     return f"{percent(rate.value or 0.0)}{bracket(rate.low, rate.high)} {what} ({p}{rate.n} blocks)"
 
 
-def _arms(side: PowerSide) -> list[tuple[str, str, str, Estimate]]:
-    """Name, share above 1.02 times the cap in words, whether it holds, and images/s against the baseline, over all tasks."""
-    if side.together:
-        return [(together.name, _of_all(together), together.holds, together.throughput) for together in side.together]
-    return [
-        (arm.name, _above(arm.means.get(ABOVE_102), arm.unread.get(ABOVE_102, 0)), arm.holds, arm.rate)
-        for group in side.groups
-        for arm in group.arms
-        if arm.n
-    ]
+def arms_of(side: PowerSide) -> Sequence[Arm]:
+    """Algorithms over all tasks together, or on the one that there is."""
+    return side.together or [arm for group in side.groups for arm in group.arms if arm.n]
 
 
-def _of_all(together: AllTasks) -> str:
-    """What an arm has above its cap over all its tasks, and in how many it holds by itself, where that is not all."""
-    held, tasks = together.held
-    apart = "" if held == tasks else f"; held in {held} of {tasks} tasks"
-    return f"{_above(together.above, together.lacking, ' in a task')}{apart}"
+def _above(arm: Arm) -> str:
+    """Write a share of time with how many blocks it is not of: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`.
 
-
-def _above(mean: Mean | None, lacking: int, where: str = "") -> str:
-    """Write a share of time with how many blocks it is not of: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`."""
-    known = 0 if mean is None else mean.n
-    figure = "no figure" if mean is None else f"{share(mean)} %"
-    return f"{figure}, of {known} blocks; {lacking} of {known + lacking} lack readings{where}" if lacking else figure
+    And in how many tasks the cap is held, where that is not all.
+    """
+    known = 0 if arm.above is None else arm.above.n
+    text = "no figure" if arm.above is None else f"{share(arm.above)} %"
+    is_all = isinstance(arm, AllTasks)
+    if arm.lacking:
+        text += f", of {known} blocks; {arm.lacking} of {known + arm.lacking} lack readings{' in a task' * is_all}"
+    if isinstance(arm, AllTasks) and arm.held[0] < arm.held[1]:
+        text += "; held in {} of {} tasks".format(*arm.held)
+    return text
 
 
 def _holding(side: PowerSide) -> list[Line]:
     """Who keeps the cap: by all tasks together, or by the one that there is."""
     lines = []
     for word, text in HOLDING.items():
-        names = [f"{name} ({above})" for name, above, holds, _ in _arms(side) if holds == word]
+        names = [f"{arm.name} ({_above(arm)})" for arm in arms_of(side) if arm.holds == word]
         if names:
             whole = f"{text}: {', '.join(names)} of steady time above 1.02 times it."
             lines.append(Line(whole, "•", "open" if word == "no" else ""))
     return lines
 
 
-def _most_first(rows: Sequence[tuple[str, str, str, Estimate]]) -> list[tuple[str, str, str, Estimate]]:
+def _most_first(arms: Sequence[Arm]) -> list[Arm]:
     """Those that are shown to get more images/s than the baseline."""
-    more = [row for row in rows if row[3].shown and (row[3].value or 0) > 0]
-    return sorted(more, key=lambda row: -(row[3].value or 0))
+    more = [arm for arm in arms if arm.rate.shown and (arm.rate.value or 0) > 0]
+    return sorted(more, key=lambda arm: -(arm.rate.value or 0))
 
 
 def _most_throughput(side: PowerSide) -> Iterator[str]:
-    rows = [row for row in _arms(side) if row[0] != side.baseline]
-    for name, _, holds, rate in _most_first(rows):
-        yield f"{name}: {shown(rate, f'images/s against {side.baseline}')}{BUT.get(holds, '')}."
-    less = [name for name, _, _, rate in rows if rate.shown and (rate.value or 0) < 0]
-    alike = [name for name, _, _, rate in rows if not rate.shown and rate.p is not None]
+    others = [arm for arm in arms_of(side) if arm.name != side.baseline]
+    for arm in _most_first(others):
+        yield f"{arm.name}: {shown(arm.rate, f'images/s against {side.baseline}')}{BUT.get(arm.holds, '')}."
+    less = [arm.name for arm in others if arm.rate.shown and (arm.rate.value or 0) < 0]
+    alike = [arm.name for arm in others if not arm.rate.shown and arm.rate.p is not None]
     if less:
         yield f"Less than {side.baseline}: {', '.join(less)}."
     if alike:
         yield f"No difference from {side.baseline} in images/s is shown: {', '.join(alike)}."
-    unknown = [(name, rate.missing or "no block has both") for name, _, _, rate in rows if rate.p is None]
+    unknown = [(arm.name, arm.rate.missing or "no block has both") for arm in others if arm.rate.p is None]
     yield from (f"Not compared with {side.baseline}: {text}." for text in grouped(unknown))
 
 
@@ -237,55 +231,45 @@ def share(mean: Mean | None) -> str:
     return "" if mean is None else f"{100 * mean.value:.1f}{bracket(mean.low, mean.high, lambda end: f'{100 * end:.1f}')}"
 
 
-def _of_blocks(mean: Mean | None, every: int) -> str:
-    """Write a share with how many blocks it is of, where these are not all."""
-    return share(mean) + (f" n={mean.n}" if mean is not None and mean.n < every else "")
+def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[Arm]) -> Table:
+    """Algorithms against the baseline and the cap, between what a table has of its own."""
+    columns: Columns = [
+        (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
+        *first,
+        (Column("difference", "verdict", left=True), lambda arm: _word(arm, side.baseline)),
+        (Column("95 % interval", "throughput", _interval, spare=2), lambda arm: arm.rate if arm.rate.p is not None else None),
+        (Column("p\nHolm", "p_adjusted", probability), lambda arm: arm.rate.p_adjusted),
+        (Column(">1.02 cap\n% [95 %]", "above", left=True), _above_of_blocks),
+        (Column("held", "held", left=True), _held),
+        *last,
+    ]
+    return table_of(columns, arms)
+
+
+def _held(arm: Arm) -> Word | None:
+    has_cells = not isinstance(arm, MeasuredAlgorithm) or arm.n
+    return Word(arm.holds, HELD[arm.holds]) if has_cells else None
 
 
 def _interval(rate: Estimate) -> str:
     return bracket(rate.low, rate.high, number).lstrip()
 
 
-P_HOLM = Column("p\nHolm", "p_adjusted", probability)
-OVER_102 = Column(">1.02 cap\n% [95 %]", "above", left=True)
+def _above_of_blocks(arm: Arm) -> str:
+    """Write a share with how many blocks it is of, where these are not all."""
+    return share(arm.above) + (f" n={arm.above.n}" if arm.above is not None and arm.lacking else "")
 
 
 def _together(side: PowerSide) -> Table:
-    def rate(row: AllTasks) -> Estimate | None:
-        return None if row.name == side.baseline else row.throughput
-
-    def difference(row: AllTasks) -> str:
-        value, p = row.throughput.value, row.throughput.p
-        return "baseline" if row.name == side.baseline else "" if value is None or p is None else f"{number(value)} %"
-
-    columns: Columns = [
-        (Column("algorithm", "algorithm", left=True), lambda row: row.name),
-        (Column("tasks", "tasks"), lambda row: row.tasks),
-        (Column("images/s", "verdict", left=True), difference),
-        (Column("95 % interval", "throughput", _interval), rate),
-        (P_HOLM, lambda row: row.throughput.p_adjusted),
-        (OVER_102, lambda row: _of_blocks(row.above, row.lacking + (row.above.n if row.above else 0))),
-        (Column("held", "held", left=True), lambda row: Word(row.holds, HELD[row.holds])),
-        (Column("in tasks", "held_in"), lambda row: "{} of {}".format(*row.held)),
-    ]
-    return table_of(columns, side.together)
+    tasks: Columns = [(Column("tasks", "tasks"), lambda arm: arm.tasks)]
+    held: Columns = [(Column("in tasks", "held_in"), lambda arm: "{} of {}".format(*arm.held))]
+    return _table(side, tasks, held, side.together)
 
 
 def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
-    columns: Columns = [
-        (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
-        (Column("images/s", "images_per_s", digits), lambda arm: _value(arm, THROUGHPUT)),
-        (
-            Column("difference", "verdict", left=True),
-            lambda arm: Word("baseline") if arm.name == side.baseline else _word(arm),
-        ),
-        (Column("95 % interval", "throughput", _interval, spare=2), lambda arm: arm.rate if arm.rate.low else None),
-        (P_HOLM, lambda arm: arm.rate.p_adjusted),
-        (OVER_102, lambda arm: _of_blocks(arm.means.get(ABOVE_102), arm.n)),
-        (Column("held", "held", left=True), lambda arm: Word(arm.holds, HELD[arm.holds]) if arm.n else None),
-        (Column("n", "n", spare=1), lambda arm: str(arm.n) if arm.n == arm.blocks else f"{arm.n}/{arm.blocks}"),
-    ]
-    parts: list[Line | Table] = [table_of(columns, group.arms)]
+    images: Columns = [(Column("images/s", "images_per_s", digits), lambda arm: _value(arm, THROUGHPUT))]
+    n: Columns = [(Column("n", "n", spare=1), lambda arm: str(arm.n) if arm.n == arm.blocks else f"{arm.n}/{arm.blocks}")]
+    parts: list[Line | Table] = [_table(side, images, n, group.arms)]
     if not brief:
         rest = table_of(_rest(side), [arm for arm in group.arms if arm.n])
         parts += [rest] if len(rest.columns) > 1 else []
@@ -296,9 +280,11 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
     return Section(f"{group.title}   cap {caps}{slo}; {steady} of {every} iterations steady{head}", parts)
 
 
-def _word(arm: MeasuredAlgorithm) -> Word:
+def _word(arm: Arm, baseline: str) -> Word:
     """A word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     value = arm.rate.value
+    if arm.name == baseline:
+        return Word("baseline")
     if value is None or arm.verdict == "not comparable":
         return Word("not comparable", "quiet")
     if arm.verdict in {"improved", "regressed"}:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -35,9 +35,6 @@ from .figures import (
     named,
 )
 
-if TYPE_CHECKING:
-    Means = Mapping[str, Mean]
-
 Holds = Literal["yes", "no", "not shown", "no sensor"]
 BASELINE = "powercap"
 # The share of steady time above 1.02 times the cap, up to which a cap counts as held.
@@ -53,26 +50,37 @@ PREDICTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredAlgorithm:
-    """One algorithm on one task: `n` of `blocks` have figures.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """An algorithm: its images/s against the baseline's (`rate`), and how it keeps the cap.
 
-    `means` are over blocks, by figure; `most` is the largest of all steady iterations. `rate` is its throughput against
-    the baseline's, and `verdict` the house's word on it. `front`: no other algorithm has more images/s from as little
-    power. `unread` is how many of the `n` blocks lack a figure that others have, or that a sensor was there to give.
-    Such a block is in no mean of it, and while one lacks the share above 1.02 times the cap none is said held.
-    `lost` counts blocks without figures by reason, `remarks` are (word, sentence): predictions, refused settings,
-    processes that ended, caps that nothing keeps.
+    `above` is the share of steady time above 1.02 times the cap, over blocks. `lacking` of its blocks are without it,
+    and are not in it.
     """
 
     name: str
+    rate: Estimate
+    verdict: Verdict
+    above: Mean | None
+    lacking: int
+    holds: Holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredAlgorithm(Arm):
+    """One algorithm on one task: `n` of `blocks` have figures.
+
+    `means` are over blocks, by figure; `most` is the largest of all steady iterations. `front`: no other algorithm has
+    more images/s from as little power. `unread` is how many of the `n` blocks lack a figure that others have, or that a
+    sensor was there to give. Such a block is in no mean of it, and while one lacks the share above 1.02 times the cap
+    none is said held. `lost` counts blocks without figures by reason, `remarks` are (word, sentence): predictions,
+    refused settings, processes that ended, caps that nothing keeps.
+    """
+
     n: int
     blocks: int
-    verdict: Verdict
-    holds: Holds
-    means: Means
+    means: Mapping[str, Mean]
     most: Mapping[str, float]
-    rate: Estimate
     unread: Mapping[str, int]
     lost: Mapping[str, int]
     remarks: tuple[tuple[str, str], ...]
@@ -96,21 +104,16 @@ class Group:
     again: Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class AllTasks:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllTasks(Arm):
     """One algorithm on all tasks of a back-end: means over tasks in a block, then over blocks.
 
-    `throughput` is against the baseline's, of the `tasks` that both have; `above` and `holds` are of all that the
-    algorithm has. `lacking` of its blocks are without one of them, or without a reading there, and not in `above`.
+    `rate` is of the `tasks` that both have; `above` and `holds` are of all that the algorithm has. A block without one
+    of these lacks. In `held` of how many of its tasks it holds the cap, and how many there are.
     """
 
-    name: str
     tasks: int
-    throughput: Estimate
-    above: Mean | None
-    holds: Holds
     held: tuple[int, int]
-    lacking: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,11 +314,13 @@ def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, 
         name=name,
         n=len(own),
         blocks=cells["block"].nunique(),
+        rate=estimate,
         verdict=_verdict(rate, margin),
+        above=means.get(ABOVE_102),
+        lacking=unread.get(ABOVE_102, 0),
         holds=is_held(means.get(ABOVE_102), sensed=sensed, whole=ABOVE_102 not in unread),
         means=means,
         most=most,
-        rate=estimate,
         unread=unread,
         lost=dict(Counter(reasons)),
         remarks=(*_remarks(cells, rows), *notes),
@@ -448,7 +453,20 @@ def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> t
         # A block that lacks a task is in no mean of all; the means of each task have it.
         holds = is_held(above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"})
         rate = _estimate(against[against["arm"] == name])
-        result.append(AllTasks(name, len(common[name]), rate, above, holds, (held.count("yes"), len(held)), lacking))
+        more: Verdict = "improved" if (rate.value or 0) > 0 else "regressed"
+        verdict: Verdict = "not comparable" if rate.p is None else more if rate.shown else "inconclusive"
+        result.append(
+            AllTasks(
+                name=name,
+                rate=rate,
+                verdict=verdict,
+                above=above,
+                lacking=lacking,
+                holds=holds,
+                tasks=len(common[name]),
+                held=(held.count("yes"), len(held)),
+            )
+        )
     return tuple(result)
 
 

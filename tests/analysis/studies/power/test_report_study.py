@@ -84,7 +84,7 @@ def test_throughput_against_the_baseline_as_it_was_made() -> None:
     assert arm(side.groups[0], "steady").verdict == "improved"
     assert [one.name for one in side.groups[0].arms] == ["powercap", "morak", "pctodl", "steady"]
     both = next(one for one in side.together if one.name == "steady")
-    assert both.throughput.value == pytest.approx(0.143, abs=0.004)
+    assert both.rate.value == pytest.approx(0.143, abs=0.004)
 
 
 def test_who_holds_the_cap_is_said_by_the_interval() -> None:
@@ -225,7 +225,7 @@ def test_all_tasks_together_count_alike() -> None:
     side, _ = judged(saved)
     steady = next(one for one in side.together if one.name == "steady")
     assert steady.tasks == 2
-    assert steady.throughput.value == pytest.approx(0, abs=0.01)
+    assert steady.rate.value == pytest.approx(0, abs=0.01)
     assert steady.held == (2, 2)
 
 
@@ -292,7 +292,7 @@ def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counte
     found = arm(side.groups[0], "steady")
     assert (found.unread[THROUGHPUT], found.means[THROUGHPUT].n) == (1, 4)
     side, _ = judged(alter(capped_run(TWO), "=steady", "task=13", blocks={2}, throughput_images_per_s=0.0))
-    assert next(each for each in side.together if each.name == "steady").throughput.n == 4
+    assert next(each for each in side.together if each.name == "steady").rate.n == 4
 
 
 def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:
