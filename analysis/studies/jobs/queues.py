@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, bullets, table_of
 from analysis.answer import Word as Mark
 from analysis.contrasts import FEWEST
@@ -28,7 +26,6 @@ from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims
 from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
 from .queue_fits import CLOSED, document, estimate, headline, inputs_of, little_sentence, mean, whole, why_of
 from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
-from .queue_times import columns
 
 if TYPE_CHECKING:
     from .queue_fits import Fit, Sums
@@ -137,8 +134,8 @@ class ModelCheck:
 class WaitValidation:
     """A stream's waits against the models.
 
-    `unstable` is why there is no stationary figure, `growth_s` what each job waits longer than the one before it then, on average. `notes`
-    are what must be known of the verdicts; `planned` is what was given in place of fitted inputs.
+    `unstable` is why there is no stationary figure. `notes` are what must be known of the verdicts; `planned` is what was
+    given in place of fitted inputs.
     """
 
     fit: Fit
@@ -147,7 +144,6 @@ class WaitValidation:
     held: tuple[ModelCheck, ...] = ()
     why: str = ""
     unstable: str = ""
-    growth_s: float | None = None
     notes: tuple[str, ...] = ()
     planned: Inputs | None = None
 
@@ -172,7 +168,7 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     try:
         queues = models(inputs)
     except Unstable as error:
-        return replace(bare, unstable=str(error), growth_s=_growth(streams))
+        return replace(bare, unstable=str(error))
     pick, why = chosen(fit, inputs.servers)
     notes, short = _no_verdict(fit, streams), _short(fit, inputs)
     checks = []
@@ -230,17 +226,6 @@ def _over_cobham(sums: Sums, priorities: Sequence[int], servers: int, priority: 
         kinds.append(PriorityClass(level, sums["gap_n"] / sums["gap_s"] * sums[f"wait_n {level}"] / sums["wait_n"], average, variation))
     wait_s = next(waits.wait_s for waits in formulas.non_preemptive(kinds, servers) if waits.kind.priority == priority)
     return sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"] / wait_s if wait_s else None
-
-
-def _growth(streams: Sequence[Stream]) -> float | None:
-    """Return by how much each job waits longer than the one before it: slope of the waits over the jobs, seconds, mean over streams."""
-    slopes = []
-    for stream in streams:
-        waits = columns(stream).wait
-        known = np.flatnonzero(~np.isnan(waits))
-        if len(known) > 2:
-            slopes.append(float(np.polyfit(known, waits[known], 1)[0]))
-    return sum(slopes) / len(slopes) if slopes else None
 
 
 def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
@@ -407,8 +392,6 @@ def _setting(validation: WaitValidation, title: str) -> Section:
     ]
     if validation.unstable:
         parts.append(Line(f"UNSTABLE: {validation.unstable}", "•", "open"))
-    if validation.growth_s is not None:
-        parts.append(Line(f"each job waited {number(validation.growth_s * scale)} {name} longer than the one before it, on average.", "•"))
     columns: Columns = [
         (Column("model", left=True), lambda check: _called(check) + ("" if check.priority is None else f", priority {check.priority}")),
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),

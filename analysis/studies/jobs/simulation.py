@@ -14,18 +14,20 @@ Management Science 36, 1990). A file of classes is YAML:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import yaml
+from msgspec import Meta
 from scipy.special import gammaincinv, ndtri
 
 from analysis.files import read_whole
+from analysis.formats.checked import Part
 from analysis.terms import Refused, Unreadable
 from control.scheduling.policies import Job, least_load
 from control.scheduling.scheduler import Scheduler
@@ -77,7 +79,8 @@ def _exponential(uniform: Floats) -> Floats:
     return times
 
 
-FIELDS = ("name", "probability", "mean_s", "cv2", "priority", "tenant", "replicas", "due_factor")
+MOST = 1e12
+Positive = Annotated[float, Meta(gt=0, le=MOST)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,16 @@ class JobClass:
     """One class of jobs. `mean_s` by kind of slot; a kind that is missing cannot run it. `cv2` is that of its times."""
 
     name: str
-    probability: float
-    mean_s: Mapping[str, float]
-    cv2: float = 1.0
+    probability: Annotated[float, Meta(gt=0, le=1)]
+    mean_s: dict[str, Positive]
+    cv2: Annotated[float, Meta(ge=0, le=MOST)] = 1.0
     priority: int = 0
     tenant: str = ""
-    replicas: int = 1
-    due_factor: float | None = None
+    replicas: Annotated[int, Meta(ge=1)] = 1
+    due_factor: Positive | None = None
+
+
+FIELDS = tuple(field.name for field in fields(JobClass))
 
 
 def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
@@ -102,7 +108,7 @@ def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
     rows = document.get("classes") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise Unreadable(f"{path}: a list `classes` is expected, each with {', '.join(FIELDS[:3])}.")
-    classes = tuple(_class(row, kinds, f"{path}: class {at}") for at, row in enumerate(rows, 1))
+    classes = tuple(_class(Part(row, str(path), f"class {at}", "correct the file"), kinds) for at, row in enumerate(rows, 1))
     if len({class_.name for class_ in classes}) < len(classes):
         raise Refused(f"{path}: two classes have one name.")
     if not isclose(sum(class_.probability for class_ in classes), 1.0, abs_tol=1e-6):
@@ -110,41 +116,16 @@ def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
     return classes
 
 
-def _class(row: Mapping[str, Any], kinds: tuple[str, ...], where: str) -> JobClass:
-    unknown = [name for name in row if name not in FIELDS]
+def _class(row: Part, kinds: tuple[str, ...]) -> JobClass:
+    unknown = [name for name in row.value if name not in FIELDS]
     if unknown:
-        raise Refused(f"{where}: no field {unknown[0]!r}; there are {', '.join(FIELDS)}.")
-    mean_s = row.get("mean_s")
-    means_s = mean_s if isinstance(mean_s, Mapping) else dict.fromkeys(kinds, mean_s)
+        row.refuse(f"has a field {unknown[0]!r}", f"there are {', '.join(FIELDS)}")
+    mean_s = row.value.get("mean_s")
+    means_s = mean_s if isinstance(mean_s, dict) else dict.fromkeys(kinds, mean_s)
     strange = [kind for kind in means_s if kind not in kinds]
     if strange or not means_s:
-        raise Refused(f"{where}: mean_s names {strange or 'no slots'}; there are slots of {', '.join(kinds)}.")
-    due = row.get("due_factor")
-    return JobClass(
-        name=str(row.get("name", "")),
-        probability=_number(row.get("probability"), f"{where}: probability", most=1.0),
-        mean_s={kind: _number(value, f"{where}: mean_s of {kind}") for kind, value in means_s.items()},
-        cv2=_number(row.get("cv2", 1.0), f"{where}: cv2", least=0.0),
-        priority=_whole(row.get("priority", 0), f"{where}: priority"),
-        tenant=str(row.get("tenant", "")),
-        replicas=_whole(row.get("replicas", 1), f"{where}: replicas", least=1),
-        due_factor=None if due is None else _number(due, f"{where}: due_factor"),
-    )
-
-
-def _number(value: object, what: str, least: float | None = None, most: float = 1e12) -> float:
-    """A number above 0, or from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refused(f"{what}: {value!r} is no number.")
-    if not ((value > 0 if least is None else value >= least) and value <= most):
-        raise Refused(f"{what}: {value!r} is not {'above 0' if least is None else f'{least:g} or more'} and at most {most:g}.")
-    return float(value)
-
-
-def _whole(value: object, what: str, least: int = -(10**9)) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise Refused(f"{what}: {value!r} is no whole number{f' of {least} or more' if least > 0 else ''}.")
-    return value
+        row.refuse(f"has mean_s of {strange or 'no slots'}", f"there are slots of {', '.join(kinds)}")
+    return row.made(JobClass, mean_s=means_s)
 
 
 PURPOSES = ("gaps", "classes", "times", "errors")  # in this order for ever: a seed's numbers hang on it
