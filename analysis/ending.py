@@ -54,5 +54,5 @@ def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), 
             return replace(result, refused=[*refused, *result.refused])
     comparisons = compare(run)
     if not comparisons and not brief:
-        return replace(answer(rows_of([run], [])), refused=refused, warnings=warnings_of(run, ()))
+        return replace(answer(rows_of([run])), refused=refused, warnings=warnings_of(run, ()))
     return answer_of(comparisons, [run], refused=refused, source=source)

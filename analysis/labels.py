@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from control import rates
 from control.names import undigested
 
+from . import machine
 from .plain import moment, one_line
 from .wording import blocks_of, place_of, unit_of
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .terms import Metric, Run, Workload
 
 TOLD_RATE = "rate_median_per_s"  # by the program itself; of what is in the metric's unit
-MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}
 # A metric's short name, and how its value is written.
 LABELS = {
     "throughput_samples_per_s": ("throughput", "{} samples/s"),
@@ -90,13 +90,14 @@ def _counts(run: Run) -> str:
 def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return where runs come from, for `--explain`: run, blocks, seed, machine."""
     facts = [("run", f"{run.run_id}: {blocks_of(run)}, seed {run.design.seed}") for run in runs if run.replicated]
-    return [*facts, *(("machine", line) for machine in dict.fromkeys(map(machine_of, runs)) for line in machine.splitlines())]
+    return [*facts, *(("machine", line) for line in dict.fromkeys(map(machine_of, runs)))]
 
 
 def machine_of(run: Run) -> str:
-    facts = [form.format(one_line(run.machine[name])) for name, form in MACHINE.items() if run.machine.get(name)]
-    where = place_of(run)
-    return (", ".join(facts) or "machine unknown") + (f"\n{where[0].upper()}{where[1:]}" if where else "")
+    """Write the machine of a run in a line: hardware, kernel, system, and where it is in a cluster."""
+    system = run.machine.get("kernel_release") and f"Linux {run.machine['kernel_release']}"
+    facts = [str(machine.machine_of(run.machine)), system, run.machine.get("os"), place_of(run)]
+    return one_line(", ".join(str(fact) for fact in facts if fact))
 
 
 # A workload of ours with parameters; names of other tools hold colons too (`test_x.py::test_y`).

@@ -1,21 +1,20 @@
-"""What each arm measured in absolute numbers, what it changes, and what may be said of it."""
+"""What each arm measured in absolute numbers, and what it changes; what may be said of it, `compare` says."""
 
 from __future__ import annotations
 
 import math
 import re
 import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
-from control.names import undigested
-
-from .answer import TONES, Answer, Column, Line, Section, Table, Word
+from .answer import Answer, Column, Section, Table, table_of
 from .labels import TOLD_RATE, amount, own_names
+from .machine import machine_of
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
-from .terms import Cell, Comparison, Run, Setting
-from .wording import digits, gpus_of, number, percent
+from .terms import Cell, Run, Setting
+from .wording import digits
 
 
 def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
@@ -108,105 +107,55 @@ def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
     return math.fsum(value for value in energy if value is not None) / sum(sample for sample in samples if sample is not None)
 
 
-def why_missing(cells: Sequence[Cell]) -> str:
-    """Report why there is no power: what the sampler wrote, or that nothing was written."""
-    reasons = dict.fromkeys(
-        reason for cell in cells for name, reason in cell.telemetry_missing.items() if re.fullmatch(r"nvml|sampler|gpu\d+(_power_w)?", name)
-    )
-    return "; ".join(reasons) or "the runs have no power in their telemetry"
+Row = dict[str, object]  # a figure by name, with its unit in the name; None where it was not measured
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRow:
-    """One tweak set under one workload in one run; None where something was not measured.
+def rows_of(runs: Sequence[Run]) -> list[Row]:
+    """Return a row an arm: each tweak set under each workload of each run, the baseline first.
 
-    `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and
-    its 95 % interval are fractions in `metric`, above 0 where it was faster than the baseline, whose arms have that word as a verdict.
-    `rate` is what the program told, written; then its throughput by our clock is left out.
-    `means` has the geometric mean of each metric, which a gain is the ratio of, and the mean over the cells of each telemetry summary.
+    `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `rate` is what the program told, written; then its
+    throughput by our clock is left out. `*_geomean` are means of metrics that gains are the ratios of, `telemetry.*` means over the cells.
     """
-
-    run_id: str
-    machine: str
-    study: str
-    workload: str
-    tweakset: str
-    cells: int
-    cells_run: int
-    rate: str | None
-    throughput_samples_per_s: float | None
-    step_time_mean_s: float | None
-    gpu_util_percent: float | None
-    gpu_power_w: float | None
-    energy_j_per_sample: float | None
-    cpu_busy_percent: float | None
-    memory_used_gib: float | None
-    changes: Mapping[str, int]
-    metric: str
-    gain: float | None
-    low: float | None
-    high: float | None
-    verdict: str
-    means: Mapping[str, float | None]
-
-
-def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[SummaryRow]:
-    by_arm = {
-        (comparison.candidate_run, comparison.study, comparison.workload, comparison.tweakset): comparison
-        for comparison in comparisons
-        if comparison.baseline_run == comparison.candidate_run
-    }
     rows = []
     for run in runs:
-        arms: dict[tuple[str, str], dict[str, list[Cell]]] = {(study, workload): {} for study in run.studies for workload in run.workloads}
+        arms: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
         for cell in run.cells:
-            arms[cell.study, cell.workload].setdefault(cell.tweakset, []).append(cell)
-        for (study, workload), cells in arms.items():
-            names = dict.fromkeys([run.baseline, *run.tweaksets])
-            rows += [_row(run, cells[name], by_arm.get((run.origin, study, workload, name))) for name in names if name in cells]
+            arms[cell.study, cell.workload, cell.tweakset].append(cell)
+        names = dict.fromkeys([run.baseline, *run.tweaksets])
+        places = [(study, workload, name) for study in run.studies for workload in run.workloads for name in names]
+        rows += [_row(run, arms[place]) for place in places if place in arms]
     return rows
 
 
-def machine_of(run: Run) -> str:
-    parts = gpus_of(run.machine)
-    if not parts and run.machine.get("cpu_model"):
-        count = run.machine.get("cpu_count")
-        parts = [f"{count} × {run.machine['cpu_model']}" if count else str(run.machine["cpu_model"])]
-    return ", ".join(parts) or "unknown"
-
-
-def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> SummaryRow:
+def _row(run: Run, cells: Sequence[Cell]) -> Row:
     measured = [cell for cell in cells if cell.outcome == "measured"]
     first = cells[0]
     primary = run.workloads[first.workload].primary or run.studies[first.study].primary
-    effect = comparison.primary if comparison else None
     means = _means(measured)
     rate = means.get(f"{TOLD_RATE}_geomean") if primary.name == TOLD_RATE else None
-    in_baseline = comparison.guard and comparison.verdict != "not comparable" if comparison else first.tweakset == run.baseline
-    return SummaryRow(
-        run_id=run.run_id,
-        machine=machine_of(run),
-        study=first.study,
-        workload=first.workload,
-        tweakset=first.tweakset,
-        cells=len(measured),
-        cells_run=len(cells),
-        rate=amount(primary, rate) if rate else None,
-        throughput_samples_per_s=None if rate else throughput_samples_per_s(measured),
-        step_time_mean_s=step_time_mean_s(measured),
-        gpu_util_percent=time_weighted(measured, lambda cell: mean_of(GPU_UTIL, cell)),
-        gpu_power_w=time_weighted(measured, power_w),
-        energy_j_per_sample=energy_j_per_sample(measured),
-        cpu_busy_percent=time_weighted(measured, lambda cell: mean_of(CPU_BUSY, cell)),
-        memory_used_gib=time_weighted(measured, lambda cell: _memory_used_gib(cell, run.machine)),
-        changes=sections(changes(run, first.tweakset)),
-        metric=primary.name,
-        gain=effect.gain if effect else comparison.observed if comparison else None,
-        low=effect.low if effect else None,
-        high=effect.high if effect else None,
-        verdict="baseline" if in_baseline else comparison.verdict if comparison else "",
-        means=means,
-    )
+    changed = changes(run, first.tweakset)
+    kinds = Counter(setting.kind if setting.kind in SECTIONS else "other" for setting in changed)
+    return {
+        "run_id": run.run_id,
+        "machine": str(machine_of(run.machine)),
+        "study": first.study,
+        "workload": first.workload,
+        "tweakset": first.tweakset,
+        "cells": len(measured),
+        "cells_run": len(cells),
+        "rate": amount(primary, rate) if rate else None,
+        "throughput_samples_per_s": None if rate else throughput_samples_per_s(measured),
+        "step_time_mean_s": step_time_mean_s(measured),
+        "gpu_util_percent": time_weighted(measured, lambda cell: mean_of(GPU_UTIL, cell)),
+        "gpu_power_w": time_weighted(measured, power_w),
+        "energy_j_per_sample": energy_j_per_sample(measured),
+        "cpu_busy_percent": time_weighted(measured, lambda cell: mean_of(CPU_BUSY, cell)),
+        "memory_used_gib": time_weighted(measured, lambda cell: _memory_used_gib(cell, run.machine)),
+        "parameters": ", ".join(f"{count} {section}" for section, count in sections(changed).items()) or "none",
+        **{f"{section}_parameters": kinds[section] for section in (*SECTIONS, "other")},
+        "primary_metric": primary.name,
+        **means,
+    }
 
 
 def _means(cells: Sequence[Cell]) -> dict[str, float | None]:
@@ -241,93 +190,33 @@ def _tenths(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {section}" for section, count in counts.items()) or "none"
-
-
-ACROSS = {"improved": "faster", "regressed": "slower", "equivalent": "equivalent"}
-COLUMNS = {
-    "tweakset": Column("tweak set", left=True),
-    "cells": Column("cells"),
-    "rate": Column("rate"),
-    "throughput_samples_per_s": Column("samples\n1/s", write=digits),
-    "step_time_mean_s": Column("step\ns", write=digits),
-    "gpu_util_percent": Column("GPU\n%", write=_tenths),
-    "gpu_power_w": Column("GPU\nW", write=_tenths),
-    "energy_j_per_sample": Column("energy\nJ/sample", write=digits),
-    "cpu_busy_percent": Column("CPU\n%", write=_tenths),
-    "memory_used_gib": Column("memory\nGiB", write=digits, spare=1),
-    "changes": Column("parameters", write=_counted, left=True),
-    "gain": Column("gain\n%", write=number),
-    "verdict": Column("verdict", left=True),
-}
-LEGEND = (
-    ("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps."),
-    ("gain", "in the primary metric, + is faster."),
-    ("verdict", "only where it is improved or regressed was a difference shown, whatever the other numbers are."),
+COLUMNS = (
+    Column("tweak set", "tweakset", left=True),
+    Column("cells", "cells"),
+    Column("rate", "rate"),
+    Column("samples\n1/s", "throughput_samples_per_s", digits),
+    Column("step\ns", "step_time_mean_s", digits),
+    Column("GPU\n%", "gpu_util_percent", _tenths),
+    Column("GPU\nW", "gpu_power_w", _tenths),
+    Column("energy\nJ/sample", "energy_j_per_sample", digits),
+    Column("CPU\n%", "cpu_busy_percent", _tenths),
+    Column("memory\nGiB", "memory_used_gib", digits, spare=1),
+    Column("parameters", "parameters", left=True),
 )
-RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain_high_95_fraction", "metric": "primary_metric"}
 
 
-def answer(rows: Sequence[SummaryRow]) -> Answer:
-    places = by_place(rows)
-    result = {
-        text: [f"{undigested(row.workload)} {one}" for group in places.values() for row, one in _named(group, word)]
-        for word, text in ACROSS.items()
-    }
-    parts = [Section(place, [_table(group)]) for place, group in places.items()]
-    if len(places) > 1:
-        heads = ["workload", "run", "machine", "baseline, samples/s", *ACROSS.values(), "not decided"]
-        columns = [Column(head, write=digits if "," in head else str, left=at != 3 and at < 7) for at, head in enumerate(heads)]
-        parts.append(Section("Across workloads and runs", [Table(columns, across(rows))]))
+def answer(rows: Sequence[Row]) -> Answer:
+    """Make a table of each workload of each run; in CSV all arms and figures are one."""
+    names = own_names(str(row["workload"]) for row in rows)
+    places: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        study = f" ({row['study']})" if len({row["study"] for row in rows}) > 1 and row["study"] != row["workload"] else ""
+        places[f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"].append(row)
+    columns = [(column, itemgetter(column.name)) for column in COLUMNS]
+    fields = dict.fromkeys(name for row in rows for name in row)
     return Answer(
         "Summary",
-        findings=[Line(", ".join(names), f"{text}:") for text, names in result.items() if names],
-        sections=parts,
-        legend=LEGEND,
-        rows=_every_field(rows),
+        sections=[Section(place, [table_of(columns, own)]) for place, own in places.items()],
+        legend=[("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps.")],
+        rows=Table([Column(name) for name in fields], [[row.get(name) for name in fields] for row in rows]),
     )
-
-
-def by_place(rows: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
-    several_studies = len({row.study for row in rows}) > 1
-    names = own_names(row.workload for row in rows)
-    result: dict[str, list[SummaryRow]] = {}
-    for row in rows:
-        study = f" ({row.study})" if several_studies and row.study != row.workload else ""
-        result.setdefault(f"{names[row.workload]}{study} · run {row.run_id} · {row.machine}", []).append(row)
-    return result
-
-
-def across(rows: Sequence[SummaryRow]) -> list[list[object]]:
-    lines: list[list[object]] = []
-    for group in by_place(rows).values():
-        first, base = group[0], next((row for row in group if row.verdict == "baseline"), None)
-        named = [", ".join(text for _, text in _named(group, word)) or "none" for word in ACROSS]
-        undecided = sum(row.verdict in {"inconclusive", "not comparable"} for row in group)
-        lines.append([undigested(first.workload), first.run_id, first.machine, base and base.throughput_samples_per_s, *named, undecided])
-    return lines
-
-
-def _named(group: Sequence[SummaryRow], word: str) -> list[tuple[SummaryRow, str]]:
-    return [(row, f"{row.tweakset} ({percent(row.gain)})") for row in group if row.verdict == word and row.gain is not None]
-
-
-def _table(group: Sequence[SummaryRow]) -> Table:
-    shown = {name: column for name, column in COLUMNS.items() if any(getattr(row, name) not in (None, "") for row in group)}
-    return Table(
-        list(shown.values()),
-        [[Word(row.verdict, TONES.get(row.verdict, "")) if name == "verdict" else getattr(row, name) for name in shown] for row in group],
-    )
-
-
-def _every_field(rows: Sequence[SummaryRow]) -> Table:
-    """Units in the names, fractions as fractions; parameters are counted by section, other sections together."""
-    records = []
-    for row in rows:
-        record = {RENAMED.get(name, name): value for name, value in asdict(row).items() if name not in {"changes", "means", "rate"}}
-        counts = {f"{section}_parameters": row.changes.get(section, 0) for section in SECTIONS}
-        other = sum(count for section, count in row.changes.items() if section not in SECTIONS)
-        records.append(record | counts | {"other_parameters": other, **row.means})
-    names = dict.fromkeys(name for record in records for name in record)
-    return Table([Column(name) for name in names], [[record.get(name) for name in names] for record in records])

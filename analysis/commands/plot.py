@@ -19,7 +19,7 @@ from control.called import JUDGE
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.summary import SummaryRow
+    from analysis.summary import Row
 
 GROUP = "run"
 HELP = "write pictures of saved runs and summary tables, one file each"
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise Refused("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
     if args.json:
         written = {"files": [file._asdict() for file in files], "not_drawn": missing}
-        data = written | {"summary": [asdict(row) for row in rows], "refused": refused}
+        data = written | {"summary": rows, "refused": refused}
         print(json.dumps(data, indent=2, allow_nan=False))
         return 0
     lines = [for_stdout(answer(rows))] if rows else []
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[SummaryRow]]:
+def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
     from analysis.plots import fitting, pictures
     from analysis.plots.scene import NothingToDraw, scene_of
     from analysis.plots.style import written
@@ -107,9 +107,9 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
             save(name, args.format, written(known[name].draw(scene), args.format), known[name].ANSWERS)
         except NothingToDraw as reason:
             missing[name] = ended(str(reason))
-    rows = rows_of(runs, scene.comparisons) if SUMMARY in names else []
+    rows = rows_of(runs) if SUMMARY in names else []
     if rows:
-        text = "One row per tweak set and workload: throughput, step time, telemetry, parameters, verdict."
+        text = "One row per tweak set and workload: throughput, step time, telemetry, parameters."
         save(SUMMARY, "csv", csv.render(answer(rows)).encode(), text)
         save(SUMMARY, "md", markdown.render(answer(rows)).encode(), text)
     return files, missing, rows

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from analysis.answer import Answer, Column, Section, Table, Word, command
 from analysis.ending import answer_of_run
+from analysis.labels import machine_of
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import svg
 from analysis.render import html
@@ -22,7 +23,7 @@ from analysis.terms import Refused, Run
 from analysis.wording import number
 
 from .page import FILTER, Part, Picture, figure_of, page_of, question_of, written_page
-from .provenance import counts_of, machine_of
+from .provenance import counts_of
 from .saving import save
 
 RECENT = 20  # runs in which a change for the worse is named first

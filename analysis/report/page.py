@@ -20,6 +20,7 @@ from analysis.answer import Answer, command
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.compare_answer import answer_of
+from analysis.labels import machine_of
 from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.plots.style import svg, written
@@ -30,7 +31,7 @@ from analysis.terms import Comparison, Refused, Run
 from analysis.wording import counted, plan_command
 from control.names import first_few, undigested
 
-from .provenance import cells, counts_of, differences, facts, machine_of
+from .provenance import cells, counts_of, differences, facts
 from .saving import GENERATOR
 from .settings import settings
 
@@ -110,7 +111,7 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
         *([Part(f"picture-{lead.name}", lead.title, figure_of(lead))] if lead else []),
         *_bodies(told, between),
         Part("pictures", "Pictures", Markup("\n").join(figure_of(one, 3) for one in drawn if one is not lead), folded=True),
-        *_appendix(runs, scene.comparisons, again),
+        *_appendix(runs, again),
     ]
     one = runs[0] if len(runs) == 1 else None
     page = written_page(
@@ -175,7 +176,7 @@ def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> I
         yield Part("between", "Between the runs", form + html.render(replace(between, title="", findings=(), next=())))
 
 
-def _appendix(runs: Sequence[Run], comparisons: Sequence[Comparison], again: str) -> Iterator[Part]:
+def _appendix(runs: Sequence[Run], again: str) -> Iterator[Part]:
     several = len(runs) > 1
     for name, heading, sections_of in (
         ("tweaks", "What was asked of the kernel, and what it answered", settings),
@@ -187,7 +188,7 @@ def _appendix(runs: Sequence[Run], comparisons: Sequence[Comparison], again: str
             parts += [Markup("<h3>{}</h3>").format(clean(run.run_id))] * several
             parts += [html.section_of(section, 3 + several) for section in sections_of(run)]
         yield Part(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
-    measured = answer(rows_of(runs, comparisons))
+    measured = answer(rows_of(runs))
     yield Part("measured", "What each arm measured", html.render(replace(measured, title="", findings=())), folded=True, appendix=True)
     methods = Markup((TEMPLATES / "methods.html").read_text(encoding="utf-8"))  # noqa: S704  # a file of ours
     yield Part("methods", "Methods in short", methods, folded=True, appendix=True)

@@ -9,7 +9,7 @@ from analysis import machine
 from analysis.answer import Column, Line, Section, Table
 from analysis.labels import TOLD_RATE, label_of
 from analysis.terms import Cell, Run
-from analysis.wording import blocks_of, listed, place_of
+from analysis.wording import blocks_of, listed
 from control import rates
 from control.names import first_few, undigested
 
@@ -25,27 +25,6 @@ METRICS = (
     "step_time_median_s",
     "step_time_mean_s",
 )
-
-
-def machine_of(run: Run) -> str:
-    """Write the machine of a run in a line."""
-    known = run.machine
-    memory, gpus = known.get("mem_total_bytes"), known.get("gpus")
-    parts = [
-        known.get("cpu_model"),
-        known.get("cpu_count") and f"{known['cpu_count']} CPUs",
-        isinstance(memory, int | float) and f"{memory / 2**30:.0f} GiB",
-        isinstance(gpus, str) and "no GPU",
-        isinstance(gpus, list) and gpus and f"GPU: {', '.join(map(_gpu, gpus))}",
-        known.get("kernel_release") and f"Linux {known['kernel_release']}",
-        known.get("os"),
-        place_of(run),
-    ]
-    return ", ".join(str(part) for part in parts if part) or "Machine unknown"
-
-
-def _gpu(gpu: object) -> str:
-    return str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu)
 
 
 def counts_of(run: Run) -> str:

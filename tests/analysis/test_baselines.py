@@ -21,7 +21,6 @@ from analysis.studies.gate.limits import Limits
 from analysis.studies.gate.session import SessionGate
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
-from analysis.summary import rows_of
 from analysis.terms import Comparison, Refused, Run, Setting
 from analysis.verdict import judge
 from tests.made_designs import Keys, designed, factorial
@@ -283,8 +282,6 @@ def test_every_answer_names_the_baseline() -> None:
     run = read(replace(SIX, margin=0.1, seed=2))
     found = compare(run)
     assert f"baseline       {NAME}\n" in render(answer_of(found, [run]), explain=True)
-    words = [row.verdict for row in rows_of([run], found) if row.workload == "cnn_train"]
-    assert words == ["baseline", "baseline", "equivalent", "equivalent"]
 
 
 def test_a_plan_counts_on_three_quarters_of_the_variance() -> None:

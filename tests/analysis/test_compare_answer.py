@@ -288,7 +288,7 @@ def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_place_is_explained_with_the_machine() -> None:
-    assert "Node a of" in render(answer_of([], [on_cluster("a")]), explain=True)
+    assert "node a of" in render(answer_of([], [on_cluster("a")]), explain=True)
 
 
 def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[str]) -> None:
