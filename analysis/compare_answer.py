@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from control.names import undigested
+from control.t_test import t_interval
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets, command
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
+from .stats.effect import ROUNDING
 from .switched import outlasts
 from .verdict import unseen, without_guards
-from .wording import SPOKEN, as_long, bracket, number, plan_command, probability, size, spoken, unsigned
+from .wording import SPOKEN, as_long, bracket, number, percent, plan_command, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 CLAIMS = ("improved", "regressed")
 FEW = 8  # contrasts that all have a row
+FEWEST = 4  # blocks that show a drift
 ROWS = 15  # names in a list, before the rest is counted
 NAMED = 6  # claims in the sentence that answers
 ADJUSTED = {"holm": "Holm", "bh": "BH"}
@@ -129,6 +133,7 @@ def answer_of(
         legend=[
             *provenance(runs),
             *(("A/A", text) for text in agree),
+            *(("drift", text) for text in _drift(comparisons)),
             *(("baseline", name) for name in dict.fromkeys(comparison.baseline for comparison in contrasts)),
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
@@ -204,6 +209,28 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
     gain, workload = max(gains, key=lambda entry: entry[0])
     under = f" ({workload})" if len({guard.workload for guard in guards}) > 1 else ""
     return [], [f"Equal arms differ by {unsigned(gain)} at most{under}."]
+
+
+def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Say by how much the baseline's speed changed from the first block to the last, where four blocks or more were paired.
+
+    By least squares on the logs: one line for all workloads, each from its own level.
+    """
+    paired = [comparison for comparison in comparisons if comparison.primary and comparison.primary.design == "paired"]
+    longest = {(one.candidate_run, one.workload): one.primary for one in sorted(paired, key=lambda one: one.pairs) if one.pairs >= FEWEST}
+    points: list[tuple[float, float]] = []
+    for effect in filter(None, longest.values()):
+        logs = [math.log(value) * (1 if effect.metric.better == "higher" else -1) for value in effect.values_baseline]
+        points += [(at / (len(logs) - 1) - 0.5, value - fmean(logs)) for at, value in enumerate(logs)]
+    if not points:
+        return
+    across = math.fsum(x * x for x, _ in points)
+    slope = math.fsum(x * y for x, y in points) / across
+    df = len(points) - len(longest) - 1
+    rest = math.fsum((y - slope * x) ** 2 for x, y in points)
+    if rest > ROUNDING**2:
+        gain, low, high, _ = map(math.expm1, t_interval(slope, math.sqrt(rest / df / across), df))
+        yield f"the baseline's speed changed by {percent(gain)}{bracket(low, high)} from the first block to the last."
 
 
 def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:

@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from analysis.answer import Answer, Column, Table
+from analysis.cells import cells
 from analysis.load import find, load
 from analysis.render.csv import render
 from analysis.stats.effect import interval
@@ -34,7 +35,6 @@ A report to read is `report`; Markdown of any answer is its `--markdown`.
 Exit code 0: written. 2: bad usage, or a run cannot be used.
 """
 FORMATS = ("csv", "bmf", "github-action", "otava")
-CELL = ("study", "workload", "tweakset", "block", "order", "node", "outcome", "reason")
 FEWEST = 3  # blocks of an interval
 NS = 1e9
 
@@ -57,7 +57,7 @@ def run(
 ) -> int:
     loaded = [load(path) for path in find(runs)]
     if to in ("csv", "otava"):
-        print(otava(loaded) if to == "otava" else render(Answer("cells", rows=cells(loaded))), end="")
+        print(otava(loaded) if to == "otava" else render(Answer("cells", rows=table(loaded))), end="")
         return 0
     if len(loaded) != 1:
         raise Refused(f"--to={to}: takes one run, not {len(loaded)}.")
@@ -71,21 +71,11 @@ def run(
 arguments = run.arguments
 
 
-def cells(runs: Sequence[Run]) -> Table:
-    """A row a cell: what it was, its metrics, `param.*` of its workload, `telemetry.*` over its measured steps; units are in the names."""
-    parts: list[list[dict[str, object]]] = [
-        [
-            {"run": run.run_id, **{name: getattr(cell, name) for name in CELL}},
-            dict(cell.metrics),
-            {f"param.{name}": value for name, value in run.workloads[cell.workload].params.items()},
-            {f"telemetry.{name}": value for name, value in cell.telemetry.items()},
-        ]
-        for run in runs
-        for cell in run.cells
-    ]
-    names = list(dict.fromkeys(name for same in zip(*parts, strict=True) for part in same for name in part))
-    rows = [{name: value for part in row for name, value in part.items()} for row in parts]
-    return Table([Column(name, name) for name in names], [[row.get(name) for name in names] for row in rows])
+def table(runs: Sequence[Run]) -> Table:
+    """Lay out the cells as in `analysis.cells`: what each was, its metrics, `param.*`, `setting.*`, `telemetry.*`, `machine.*`."""
+    frame = cells(runs)
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    return Table([Column(name, name) for name in frame.columns], rows)
 
 
 def figures(run: Run) -> Iterator[ExportedFigure]:

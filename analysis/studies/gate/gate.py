@@ -24,7 +24,7 @@ from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
-from analysis.wording import exactly, interval, joined_names, number, percent, probability, speed
+from analysis.wording import counted, exactly, interval, joined_names, number, percent, probability, speed
 from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
@@ -69,7 +69,7 @@ class Gate:
 
 
 FEWEST_BLOCKS, MOST_BLOCKS = 3, 10_000
-SURVIVORS = "{} cell{} failed: those that got through are no fair sample of how the arms run."
+UNITS = {"paired": "blocks", "switched": "processes, or pairs of segments where they are few", "two-sample": "runs an arm"}
 Question = tuple["Comparison", "Metric", "Effect | None"]
 
 
@@ -106,47 +106,42 @@ def _ruling_or_doubt(ruled: Ruled, reason: str | None) -> Ruled:
 
 
 def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
+    """Return each metric that is gated, once, with its effect where it was measured in both arms."""
     effects = {effect.metric.name: effect for effect in (comparison.primary, comparison.second, *comparison.others) if effect is not None}
-    questions: list[Question] = []
+    questions: dict[str, Question] = {}
     for word in limits.metrics_of(comparison.workload):
+        name = word
         if word == "primary":
-            questions.append((comparison, comparison.primary_metric, comparison.primary))
-        elif word == "second":
-            questions.append((comparison, comparison.second.metric if comparison.second else Metric("second", "lower"), comparison.second))
-        else:
-            effect = effects.get(word)
-            questions.append((comparison, effect.metric if effect else Metric(word, "lower"), effect))
-    return list({(metric.name): (comparison, metric, effect) for comparison, metric, effect in questions}.values())
+            name = comparison.primary_metric.name
+        elif word == "second" and comparison.second:
+            name = comparison.second.metric.name
+        effect = comparison.primary if word == "primary" else effects.get(name)
+        metric = effect.metric if effect else comparison.primary_metric if word == "primary" else Metric(name, "lower")
+        questions[name] = (comparison, metric, effect)
+    return list(questions.values())
 
 
 def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit: float, p: float) -> Ruled:
+    undecided = Ruled(comparison, metric, limit, "undecided", comparison.reason)
     if effect is None:
         missing = comparison.reason if comparison.primary is None else f"{metric.name} was not measured in both arms."
-        return Ruled(comparison, metric, limit, "undecided", missing)
+        return replace(undecided, reason=missing)
     loss, high = -effect.gain, -effect.low90
+    undecided = replace(undecided, loss=loss, loss_high=high)
     result = f"{speed(effect.gain)} by {metric.name} (95 % {interval(effect)})"
     if comparison.verdict == "not comparable" or outlasts(comparison):
-        return Ruled(comparison, metric, limit, "undecided", comparison.reason, loss, high)
-    if comparison.failed and not (p < ALPHA and loss > limit):
-        return Ruled(
-            comparison, metric, limit, "undecided", SURVIVORS.format(comparison.failed, "" if comparison.failed == 1 else "s"), loss, high
-        )
+        return undecided
     if p < ALPHA and loss > limit:
-        return Ruled(
-            comparison, metric, limit, "regression", f"{result}, Holm p {probability(p)}: more than {exactly(limit)} is lost.", loss, high
-        )
+        reason = f"{result}, Holm p {probability(p)}: more than {exactly(limit)} is lost."
+        return replace(undecided, ruling="regression", reason=reason)
+    if comparison.failed:
+        survivors = f"{counted(comparison.failed, 'cell')} failed: those that got through are no fair sample of how the arms run."
+        return replace(undecided, reason=survivors)
     if high < limit:
-        return Ruled(comparison, metric, limit, "pass", f"{result}: at most {percent(max(high, 0.0)).lstrip('+')} is lost.", loss, high)
+        return replace(undecided, ruling="pass", reason=f"{result}: at most {percent(max(high, 0.0)).lstrip('+')} is lost.")
     needed = blocks_needed(effect, limit)
-    more = "" if needed is None else f"; a candidate that loses nothing would pass with about {needed} {_units(effect)}"
-    return Ruled(
-        comparison, metric, limit, "undecided", f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.", loss, high, needed
-    )
-
-
-def _units(effect: Effect) -> str:
-    units = {"paired": "blocks", "switched": "processes, or pairs of segments where they are few", "two-sample": "runs an arm"}
-    return units[effect.design]
+    more = "" if needed is None else f"; a candidate that loses nothing would pass with about {needed} {UNITS[effect.design]}"
+    return replace(undecided, reason=f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.", blocks_needed=needed)
 
 
 def blocks_needed(effect: Effect, limit: float) -> int | None:
