@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
+from analysis.answer import TONES, Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.labels import label_of
 from analysis.stats.changepoint import SHORTEST, SHORTEST_LEVEL, without_outliers
-from analysis.wording import bracket, number, percent
+from analysis.wording import bracket, counted, number, percent
 
 if TYPE_CHECKING:
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
@@ -64,16 +64,16 @@ def _ruling(worse: Sequence[LevelChange], recent: int) -> Line:
     if not worse:
         return Line(f"No change for the worse in the last {recent} runs.", tone="good")
     names = "; ".join(list(dict.fromkeys(change.series.name for change in worse))[:5])
-    return Line(f"Regression: {_counted(len(worse), 'change')} in the last {recent} runs: {names}.", tone="bad")
+    return Line(f"Regression: {_count(len(worse), 'change')} in the last {recent} runs: {names}.", tone="bad")
 
 
 def _headline(history: History) -> str:
     changed = sum(bool(judged.changes) for judged in history.judged)
     judged = sum(judged.p is not None for judged in history.judged)
-    verdict = f"{_counted(judged, 'series')} judged: {changed or 'none'} changed" if judged else "No series is long enough to be judged"
+    verdict = f"{_count(judged, 'series')} judged: {changed or 'none'} changed" if judged else "No series is long enough to be judged"
     span = f", {history.first_utc[:10]} to {history.last_utc[:10]}" if history.runs else ""
-    refused = f", {_counted(len(history.refused), 'file')} refused" if history.refused else ""
-    return f"{_counted(history.runs, 'run')}{span}{refused}. {verdict}."
+    refused = f", {_count(len(history.refused), 'file')} refused" if history.refused else ""
+    return f"{_count(history.runs, 'run')}{span}{refused}. {verdict}."
 
 
 def _machine(history: History) -> list[str]:
@@ -84,7 +84,7 @@ def _machine(history: History) -> list[str]:
 def _short(history: History) -> Iterator[Line]:
     short = sum(judged.p is None for judged in history.judged)
     if short:
-        yield Line(f"{_counted(short, 'series')} not judged: fewer than {SHORTEST} runs.")
+        yield Line(f"{_count(short, 'series')} not judged: fewer than {SHORTEST} runs.")
 
 
 def _odd_runs(history: History) -> Iterator[Line]:
@@ -96,12 +96,8 @@ def _odd_runs(history: History) -> Iterator[Line]:
         yield Line(f"Not yet judged: {name}: {runs} {off} (+ is better). A new level needs {SHORTEST_LEVEL} runs.", tone="open")
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' if count != 1 and not noun.endswith('s') else ''}"
-
-
-def _subject(series: RunSeries) -> tuple[str, ...]:
-    return series.study, series.workload, series.variant, series.tweakset, series.machine
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if noun == "series" else counted(number, noun)
 
 
 def _events(history: History) -> list[Event]:
@@ -111,7 +107,7 @@ def _events(history: History) -> list[Event]:
         for event in events:
             first = event[0]
             if (
-                _subject(first.series) == _subject(change.series)
+                _subject(first.series) | {"metric": ""} == _subject(change.series) | {"metric": ""}
                 and first.verdict == change.verdict
                 and abs(first.runs_since - change.runs_since) <= NEAR
                 and change.series.metric not in {change.series.metric for change in event}
@@ -126,32 +122,16 @@ def _events(history: History) -> list[Event]:
 def _table(events: Sequence[Event], history: History, *, plain: bool) -> Table:
     machines = not _machine(history)
     arrow = "->" if plain else "→"
-    rows = []
-    for event in events:
-        change = event[0]
-        series = change.series
-        rows.append(
-            [
-                f"{series.name} on {series.machine}" if machines else series.name,
-                _spark(series, plain=plain),
-                change.first.started_utc[:10],
-                f"{_label(change.last_before)}{arrow}{_label(change.first)}",
-                change,
-                event[1] if len(event) > 1 else None,
-                Word(change.verdict, TONES[change.verdict]),
-            ]
-        )
-    columns = (
-        Column("series", left=True),
-        Column("so far", left=True, spare=2),
-        Column("first run", left=True),
-        Column("before, after", left=True),
-        Column("gain, % [95 %]", write=_gain),
-        Column("and by", write=_gain, spare=1),
-        Column("verdict", left=True),
-    )
-    used = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
-    return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows])
+    columns: Columns = [
+        (Column("series", left=True), lambda event: event[0].series.name + (f" on {event[0].series.machine}" if machines else "")),
+        (Column("so far", left=True, spare=2), lambda event: _spark(event[0].series, plain=plain)),
+        (Column("first run", left=True), lambda event: event[0].first.started_utc[:10]),
+        (Column("before, after", left=True), lambda event: f"{_label(event[0].last_before)}{arrow}{_label(event[0].first)}"),
+        (Column("gain, % [95 %]", write=_gain), lambda event: event[0]),
+        (Column("and by", write=_gain, spare=1), lambda event: event[1] if len(event) > 1 else None),
+        (Column("verdict", left=True), lambda event: Word(event[0].verdict, TONES[event[0].verdict])),
+    ]
+    return table_of(columns, events)
 
 
 def _gain(change: LevelChange) -> str:
@@ -195,57 +175,34 @@ def _legend(history: History) -> Iterator[tuple[str, str]]:
         yield "false alarms", f"{noise if judged == 1 else f'at most 5 % of the series called changed, over all {judged} (BH)'}."
 
 
-def _flat(history: History) -> Table:
-    names = ("study", "workload", "variant", "tweakset", "relative_to", "metric", "machine")
-    fields = ("verdict", "gain", "low", "high", "before", "after", "runs_since")
-    marks = ("run_id", "started_utc", "commit")
-    heads = (*names, *fields, *(f"{side}_{mark}" for side in ("last_before", "first") for mark in marks))
-    rows = [
-        [
-            *(change.series.metric.name if name == "metric" else getattr(change.series, name) for name in names),
-            *(getattr(change, name) for name in fields),
-            *(getattr(side, mark) for side in (change.last_before, change.first) for mark in marks),
-        ]
-        for change in history.changes
-    ]
-    return Table([Column(head) for head in heads], rows)
-
-
-def _series(judged: JudgedSeries) -> dict[str, object]:
-    series = judged.series
-    return {
-        "study": series.study,
-        "workload": series.workload,
-        "variant": series.variant,
-        "tweakset": series.tweakset,
-        "relative_to": series.relative_to,
-        "metric": series.metric.name,
-        "better": series.metric.better,
-        "machine": series.machine,
-        "runs": len(series.points),
-        "not_judged": judged.reason,
-        "odd_last": judged.odd_last,
-        "p": judged.p,
-        "p_adjusted": judged.p_adjusted,
-        "changes": [_change(change) for change in judged.changes],
-    }
+def _subject(series: RunSeries) -> dict[str, object]:
+    names = ("study", "workload", "variant", "tweakset", "relative_to")
+    return {**{name: getattr(series, name) for name in names}, "metric": series.metric.name, "machine": series.machine}
 
 
 def _change(change: LevelChange) -> dict[str, object]:
-    """One change: gains are fractions, above 0 is better; levels are in the metric's unit, or ratios where the series is relative.
+    """One change: gains are fractions, above 0 is better; levels are in the metric's unit, or ratios where the series is relative."""
+    found = {name: getattr(change, name) for name in ("verdict", "gain", "low", "high", "before", "after", "runs_since")}
+    sides = {"last_before": change.last_before, "first": change.first}
+    marks = {
+        f"{side}_{name}": getattr(mark, name) for side, mark in sides.items() for name in ("run_id", "started_utc", "commit", "origin")
+    }
+    return found | marks
 
-    `evidence` is what other tools judge by, on the logarithm of the values.
-    """
-    point = change.found
+
+def _flat(history: History) -> Table:
+    rows = [_subject(change.series) | _change(change) for change in history.changes]
+    return Table([Column(name) for name in rows[0]] if rows else [], [list(row.values()) for row in rows])
+
+
+def _series(judged: JudgedSeries) -> dict[str, object]:
+    """One series with its changes; `evidence` is what other tools judge by, on the logarithm of the values."""
+    evidence = ("energy", "student_t", "df", "student_p")
     return {
-        "verdict": change.verdict,
-        "last_before": change.last_before,
-        "first": change.first,
-        "runs_since": change.runs_since,
-        "gain": change.gain,
-        "low": change.low,
-        "high": change.high,
-        "before": change.before,
-        "after": change.after,
-        "evidence": {"energy": point.energy, "student_t": point.student_t, "df": point.df, "student_p": point.student_p},
+        **_subject(judged.series),
+        "better": judged.series.metric.better,
+        "runs": len(judged.series.points),
+        "not_judged": judged.reason,
+        **{name: getattr(judged, name) for name in ("odd_last", "p", "p_adjusted")},
+        "changes": [_change(change) | {"evidence": {name: getattr(change.found, name) for name in evidence}} for change in judged.changes],
     }

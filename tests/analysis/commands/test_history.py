@@ -99,7 +99,7 @@ def test_a_regression_fails_the_build_on_its_third_night(tmp_path: Path, capsys:
         out = capsys.readouterr().out
         assert ("Not yet judged: bench.py::sort" in out) == (late < 3)
     (change,) = said["series"][0]["changes"]
-    assert (change["first"]["origin"][-15:], change["gain"]) == ("0027_night.json", pytest.approx(-0.5, abs=0.005))
+    assert (change["first_origin"][-15:], change["gain"]) == ("0027_night.json", pytest.approx(-0.5, abs=0.005))
     assert change["low"] < -0.5 < change["high"]
 
 
@@ -117,7 +117,7 @@ def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert (change["verdict"], change["runs_since"]) == ("regressed", 12)
     assert (change["before"], change["after"]) == (pytest.approx(0.099, rel=0.01), pytest.approx(0.1188, rel=0.01))
     assert change["low"] < change["gain"] < change["high"] < 0
-    assert change["first"]["origin"].endswith("0030_night.json")
+    assert change["first_origin"].endswith("0030_night.json")
     assert sorted(change["evidence"]) == ["df", "energy", "student_p", "student_t"]
 
 
