@@ -65,7 +65,7 @@ def test_a_history_stands_in_the_order_that_is_given(
     assert main(["history", str(folder), f"--order={order}", f"--plot={tmp_path}/history.svg", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     changes = [change for series in answer["series"] for change in series["changes"]]
-    assert {(change["first"]["started_utc"][:10], change["verdict"]) for change in changes} == {(first, verdict)}
+    assert {(change["first_started_utc"][:10], change["verdict"]) for change in changes} == {(first, verdict)}
     assert (tmp_path / "history.svg").stat().st_size > 0
 
 
