@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 STOCK = "stock"
 MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
+NAMED = 3  # reasons why blocks were left out, before the others are counted
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
 BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
 MANY_RUNS = (
@@ -375,11 +376,12 @@ def _must_be_near_in_time(times: Times) -> None:
 
 
 def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
-    """Return blocks left out and why, those together whose reasons differ in their figures alone."""
-    groups: dict[str, tuple[str, list[int]]] = {}
-    for reason, blocks in pairing.left_out.items():
-        groups.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), (reason.rstrip("."), []))[1].extend(blocks)
-    return [(listed(set(blocks)), reason) for reason, blocks in groups.values()]
+    """Return blocks left out and why; beyond a few reasons the others together, by the first of them."""
+    reasons = [(reason.rstrip("."), set(blocks)) for reason, blocks in pairing.left_out.items()]
+    named, others = reasons[:NAMED], reasons[NAMED:]
+    if len(others) > 1:
+        others = [(f"{len(others)} other reasons, such as: {others[0][0]}", set().union(*(blocks for _, blocks in others)))]
+    return [(listed(blocks), reason) for reason, blocks in [*named, *others]]
 
 
 def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> Effect:

@@ -368,3 +368,13 @@ def test_the_study_s_own_pages_were_in_force() -> None:
     """12.02 and 4 GiB are reserved; 11.8 and 3.7 GiB less are available."""
     found = load(REFERENCE)
     assert not [line for line in warnings_of(found, compare(found, baseline="base")) if "in huge pages" in line]
+
+
+def test_of_many_reasons_why_blocks_are_left_out_three_are_named() -> None:
+    """No figure in a reason is taken for another's."""
+    broken = {block: ("failed", f"killed after {block} s") for block in range(1, 6)}
+    run = from_json(saved_run(Made(arms=(STOCK, Arm("tuned", requested={"vm.swappiness": "1"}, broken=broken)), blocks=12)), "run.json")
+    (found,) = compare(run)
+    notes = [note for note in found.notes if "left out" in note]
+    assert notes[0] == "block 1 left out: failed: killed after 1 s."
+    assert notes[3:] == ["blocks 4, 5 left out: 2 other reasons, such as: failed: killed after 4 s."]
