@@ -13,19 +13,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes as Axes  # noqa: PLC0414, TC002  # for all that draw
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from analysis.terms import Run
 from analysis.wording import digits
 
 from .labels import fit, fitted, minus
-from .page import ROUND, Page, Section, body_width
-from .style import BAND, FAINT, INK, QUIET, SMALL, WIDTH, set_tooltip
+from .page import Page, Section, body_width, rounded
+from .style import BAND, FAINT, INK, QUIET, SMALL, set_tooltip
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]
 ROW, HEADS, FOOT = 0.25, 0.17, 0.46  # inches: a row, the heads of columns above the rows, an axis with its label below them
-AXIS, TICK = 1.2, 0.36  # inches: the least that an axis and a number on it take
+AXIS = 1.2  # inches that an axis takes at least
 MUCH = 4.0  # largest over smallest value, above which a scale is logarithmic
 GAP = 4 * "\N{NO-BREAK SPACE}"  # SVG makes one of several usual blanks
 FASTER_AXIS = f"← slower{GAP}gain, %{GAP}faster →"
@@ -302,14 +302,6 @@ def above(axes: Axes, at: float, text: str, **style: Any) -> None:
     """Write small above the axes, at a place along them."""
     look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
     axes.text(at, 1.02, text, **look | style)
-
-
-def rounded(axes: Axes, **most: int) -> None:
-    """Put as many round numbers as `x=` and `y=` say at most on the axes."""
-    for which, count in most.items():
-        fit_in = axes.get_position().width * WIDTH / TICK if which == "x" else count
-        locator = MaxNLocator(min(count, max(2, int(fit_in))), steps=ROUND, min_n_ticks=1)
-        getattr(axes, f"{which}axis").set_major_locator(locator)
 
 
 def ticks(

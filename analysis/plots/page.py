@@ -35,6 +35,7 @@ EDGE = 0.12
 TALLEST = 120.0  # inches that a sheet is high
 LINE, TEXT_LINE, LEGEND_LINE = 0.16, 0.175, 0.19  # inches: a line of small text, of text, of the legend
 HANDLE, APART = 0.34, 0.16  # inches: the mark of an entry of the legend, the space before the next
+TICK = 0.36  # inches that a number on an axis takes
 ROUND = (1, 2, 5, 10)
 
 
@@ -144,8 +145,7 @@ class Page(NamedTuple):
         axes: Axes = self.figure.add_axes(box, facecolor="none", **settings)
         if grid:
             axes.grid(axis=grid)  # type: ignore[arg-type]  # x or y
-        for which, count in (most or {}).items():
-            getattr(axes, f"{which}axis").set_major_locator(MaxNLocator(count, steps=ROUND))
+        rounded(axes, **(most or {}))
         return axes
 
     def text(self, left: float, top: float, text: str, **settings: Any) -> None:
@@ -197,6 +197,14 @@ class Page(NamedTuple):
             axes.set_position((box.x0, 1 - (1 - box.y0) * TALLEST / height, box.width, box.height * TALLEST / height))
 
 
+def rounded(axes: Axes, **most: int) -> None:
+    """Put as many round numbers as `x=` and `y=` say at most on the axes."""
+    for which, count in most.items():
+        fit_in = axes.get_position().width * WIDTH / TICK if which == "x" else count
+        locator = MaxNLocator(min(count, max(2, int(fit_in))), steps=ROUND)
+        getattr(axes, f"{which}axis").set_major_locator(locator)
+
+
 def _with_run(section: Section) -> Section:
     """Name the run of a section beside its title, unless the title does."""
     name = f"run {section.run.run_id}" if section.run is not None else ""
@@ -213,10 +221,9 @@ class SmallPanel(NamedTuple):
     wide: float
     first: bool
 
-    def text(self, down: float, text: str, *, right: bool = False, **style: Any) -> None:
-        """Write small above the axes, flush left or right."""
-        look = {"fontsize": SMALL, "ha": "right" if right else "left"} | style
-        self.sheet.text(self.left + self.wide * right, self.top + down, text, **look)
+    def text(self, down: float, text: str, **style: Any) -> None:
+        """Write small above the axes."""
+        self.sheet.text(self.left, self.top + down, text, **{"fontsize": SMALL, **style})
 
     def head(self, text: str, back: float = 0.0, **style: Any) -> None:
         """Write a head, made to fit; it begins `back` inches left of the axes."""

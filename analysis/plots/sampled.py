@@ -13,8 +13,8 @@ from analysis.telemetry import QUANTITIES, Quantity, Series
 from control.names import first_few
 
 from .labels import fitted, fitted_arms, joined
-from .marks import Style, dots, rounded, trailing_mean
-from .page import Page, Section, Spec, body_width, fill, line
+from .marks import Style, dots, trailing_mean
+from .page import Page, Section, Spec, body_width, fill, line, rounded
 from .scene import Panel, Scene, measured, panels_of, series_key, some
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 

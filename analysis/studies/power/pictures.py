@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, margin_band, rounded
-from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line, verdict_entries
+from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, margin_band
+from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line, rounded, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.terms import Refused, Run
