@@ -131,11 +131,16 @@ def options() -> Iterator[str]:
     chosen = [f"--target={name}" for name in targets.names()] + [f"--design={name}" for name in designs.names()]
     add_options(parser, [*benches, *chosen], ROOT)
     for group in parser._groups:
-        actions = [vars(action) for action in group._arggroup._group_actions if action.help != argparse.SUPPRESS]
-        if actions:
+        if rows := arguments(group._arggroup._group_actions):
             title = "All studies" if group.name == "deeptweak" else (group._arggroup.title or "").partition("\n")[0]
             yield f"## {title}"
-            yield table(("option", ""), ((written(one["option_strings"], one), told(one)) for one in actions))
+            yield table(("option", ""), rows)
+
+
+def arguments(actions: Iterable[argparse.Action]) -> list[tuple[str, str]]:
+    """Arguments as they are typed, with their help."""
+    shown = [vars(action) for action in actions if action.dest != "help" and action.help != argparse.SUPPRESS]
+    return [(written(one["option_strings"] or [one["metavar"] or one["dest"]], one), told(one)) for one in shown]
 
 
 def commands() -> Iterator[str]:
@@ -170,10 +175,7 @@ def command_section(name: str, command: Command) -> Iterator[str]:
             ((f"`{name} {step}`", helps.get(step, ""), " ".join(options_of(one))) for step, one in action.choices.items()),
         )
     if not steps:
-        shown = [vars(action) for action in parser._actions if action.dest != "help" and action.help != argparse.SUPPRESS]
-        yield table(
-            ("argument", ""), ((written(one["option_strings"] or [one["metavar"] or one["dest"]], one), told(one)) for one in shown)
-        )
+        yield table(("argument", ""), arguments(parser._actions))
 
 
 def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
