@@ -284,7 +284,7 @@ def _work(findings: Findings) -> Iterator[str]:
 
 
 def _prediction(findings: Findings) -> Iterator[str]:
-    every, sms = findings.predictions, findings.grid.chip.sms
+    every = findings.predictions
     if every.cells:
         worst = max(every.cells, key=lambda cell: abs(cell.off))
         span = f"{share(worst.least)} to {share(worst.most)}"
@@ -292,11 +292,8 @@ def _prediction(findings: Findings) -> Iterator[str]:
             f"SMACT is where the number of blocks puts it, within ± {share(NEAR)}, in {every.near} of {len(every.cells)} cells;"
             f" furthest off is {named(worst.size)}: {share(worst.observed)} where {span} was predicted."
         )
-    elif full := [value for size, value in findings.grid.column(SMACT).items() if sms is not None and size[0] >= sms]:
-        yield (
-            f"From {sms} blocks on SMACT could be 1; it is {share(min(full))} to {share(max(full))} in {len(full)} cells:"
-            f" min(b, SMs) / SMs is a bound and predicts nothing without the duty, and {every.missing or 'that is not known'}."
-        )
+    elif every.missing:
+        yield f"SMACT is not predicted: {every.missing}."
 
 
 def _spread(findings: Findings) -> Iterator[str]:

@@ -99,7 +99,7 @@ def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
     """What costs, each monitor with its workloads: `cprofile 188.5 % (python_loop), 3 % (cnn_train)`."""
     sure = [overhead for overhead in result if overhead.control.state != DIFFERS]
     if not sure:
-        return "Nothing can be said: arms without a monitor differ."
+        return "No claim is made: the arms without a monitor differ."
     places: dict[str, list[str]] = {}
     for overhead in sure:
         for arm in _claims(arm for arm in overhead.arms if arm.base):

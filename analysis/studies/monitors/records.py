@@ -1,6 +1,6 @@
 """The cells of a monitored study, read as a foreign file is: a field is a number, or missing with its reason.
 
-A value that no clock, kernel or meter can have given is missing; a cell that tells of another monitor than its arm's is left out, with the
+A value that no clock, kernel or meter can have given is missing; a cell that reports another monitor than its arm's is left out, with the
 reason.
 """
 
@@ -115,13 +115,13 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
 def _misfit(cell: Cell, run: Run, words: Mapping[tuple[str, str, str], set[str]]) -> str:
     """Say why a cell is none of its arm; "" where it is. `words` are what the cells of each arm call their monitor."""
     if not cell.monitor:
-        return "it does not tell whether it had a monitor"
+        return "it does not say whether it had a monitor"
     expected, called = run.tweaksets[cell.tweakset].monitor or None, cell.monitor.get("name")
     if called != expected:
-        return f"it tells of {_shown(called)}, where its arm is {_shown(expected)}"
+        return f"it reports {_shown(called)}, but its arm is {_shown(expected)}"
     mixed = [name for name in ("kind", "base") if len(words[cell.study, cell.tweakset, name]) > 1]
     several = [", ".join(sorted(words[cell.study, cell.tweakset, name])) for name in mixed]
-    return f"cells of its arm tell of more than one {mixed[0]}: {several[0]}" if mixed else ""
+    return f"cells of its arm report more than one {mixed[0]}: {several[0]}" if mixed else ""
 
 
 def _shown(value: object) -> str:
@@ -151,7 +151,7 @@ def _read_cell(cell: Cell, origin: str) -> MonitoredCell:
         missing[f"monitor.{key}"] = reason
         del numbers[key]
     if name is not None and cell.segments and AT_WORK not in numbers and numbers.pop("wall_s", None) is not None:
-        missing["monitor.wall_s"] = "for how long of it the monitor was at work is not told"
+        missing["monitor.wall_s"] = "the time at work was not recorded"
     return MonitoredCell(
         cell,
         name,
@@ -171,11 +171,11 @@ def _contradictions(numbers: Mapping[str, float]) -> dict[str, str]:
     cpu_s, wall_s, at_work_s = (numbers.get(name) for name in ("cpu_s", "wall_s", AT_WORK))
     ends_s = numbers.get("start_s", 0.0) + numbers.get("stop_s", 0.0)
     if cpu_s is not None and numbers.get(START_CPU, 0.0) > cpu_s:
-        result["cpu_s"] = f"its start alone is said to have taken {numbers[START_CPU]:g} CPU seconds of {cpu_s:g}"
+        result["cpu_s"] = f"its start alone is recorded with {numbers[START_CPU]:g} CPU seconds, of {cpu_s:g} in all"
     if wall_s is not None and ends_s >= wall_s:
-        result["wall_s"] = f"its start and its end are said to have taken {ends_s:g} s of {wall_s:g}"
+        result["wall_s"] = f"its start and end are recorded with {ends_s:g} s, of {wall_s:g} s in all"
     elif wall_s is not None and at_work_s is not None and at_work_s > wall_s:
-        result["wall_s"] = f"it is said to have been at work for {at_work_s:g} s of {wall_s:g}"
+        result["wall_s"] = f"its time at work is recorded as {at_work_s:g} s, of {wall_s:g} s in all"
     return result
 
 

@@ -154,7 +154,7 @@ def overheads(run: Run) -> list[Overhead]:
     """
     if not run.is_monitored:
         raise Refused(
-            f"{run.origin}: no cell of it tells of a monitor; "
+            f"{run.origin}: no cell of it reports a monitor; "
             "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."
         )
     run, cells = read(run)

@@ -34,10 +34,10 @@ def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> M
 @pytest.mark.parametrize(
     ("arm", "said", "why", "blocks"),
     [
-        ("placebo", {"name": "cprofile"}, "of cprofile,", 2),
-        ("placebo", None, "not tell", 2),
-        ("stock-again", {"name": "cprofile"}, "of cprofile,", 6),
-        ("stock", {"name": "cprofile"}, "of cprofile,", 2),
+        ("placebo", {"name": "cprofile"}, "reports cprofile,", 2),
+        ("placebo", None, "not say", 2),
+        ("stock-again", {"name": "cprofile"}, "reports cprofile,", 6),
+        ("stock", {"name": "cprofile"}, "reports cprofile,", 2),
     ],
 )
 def test_a_cell_that_does_not_fit_its_arm_is_left_out_and_named(arm: str, said: dict[str, object] | None, why: str, blocks: int) -> None:

@@ -81,7 +81,7 @@ def test_a_process_that_tells_of_another_monitor_is_left_out_with_its_segments()
     first["monitor"]["name"] = "top"
     (found,) = overheads(from_json(saved, "turned.json"))
     assert arm(found, "sampler").n == 5
-    assert any("of top" in reason for reason in arm(found, "sampler").lost)
+    assert any("reports top" in reason for reason in arm(found, "sampler").lost)
 
 
 def test_a_switch_that_acts_for_long_is_the_reason_why_nothing_is_shown() -> None:
