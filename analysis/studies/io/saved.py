@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from msgspec import Meta
 
 from analysis.checks import must_be_in_force, must_not_contradict
-from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
+from analysis.formats.checked import Part
 from analysis.terms import Cell, NotComparable, Run, Unreadable
+from control.saved import Count, Duration, Ordinal, Positive  # noqa: TC001  # msgspec reads by them
 
 from .figures import Judged, judge
 from .terms import Checkpoint, Epoch, IoRun
 
+Share = Annotated[float, Meta(ge=0, le=1)]
 MACHINE = {"name": "hostname", "cpus": "cpu_count", "memory_bytes": "mem_total_bytes"}
 FEW = 2  # workloads, of which each is the other's only company
 
@@ -68,38 +73,65 @@ def _named_parameters(workload: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
 
 
+class IoReport(TypedDict):
+    """What a cell reported of its job; other fields of the report are passed over."""
+
+    model: str
+    engine: str
+    processes: Ordinal
+    batch_size: Count
+    read_threads: Count
+    record_length_bytes: Annotated[float, Meta(gt=0, le=2.0**63)]
+    excluded_start_steps: Count
+    excluded_end_steps: Count
+    engine_version: NotRequired[str | None]
+    engine_keys: NotRequired[str | None]
+    prefetch_factor: NotRequired[Count | None]
+    computation_time_s: NotRequired[Duration | None]
+    steps_per_epoch: NotRequired[Count | None]
+    dataset: NotRequired[dict[str, Any]]
+    reported: NotRequired[dict[str, Any]]
+
+
+class EpochReport(TypedDict):
+    """What a rank reported of an epoch."""
+
+    epoch: Count
+    rank: Count
+    start_monotonic_s: Positive
+    end_monotonic_s: Positive
+    load_s: Annotated[tuple[Duration, ...], Meta(min_length=1)]
+    compute_s: tuple[Duration, ...]
+    barrier_s: NotRequired[tuple[Duration, ...] | None]
+    rchar_bytes: NotRequired[Count | None]
+    read_bytes: NotRequired[Count | None]
+    device_read_bytes: NotRequired[Count | None]
+    resident_before: NotRequired[Share | None]
+    resident_after: NotRequired[Share | None]
+    locked: NotRequired[bool]
+    checkpoint_s: NotRequired[Duration | None]
+
+
 def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> IoRun:
     """Read what one cell reported. `capped`: fewer steps than its epochs have were asked for. Raises: Unreadable."""
-    place = f"cell {cell.id}, report"
-    if len(cell.report.get("io", ())) != 1:
-        raise Unreadable(f"{origin}: {place}: holds {len(cell.report.get('io', ()))} parts 'io' where one belongs; measure it again.")
-    part = Fields(cell.report["io"][0], origin, f"{place}.io")
-    processes = part.whole("processes")
-    epochs = [_epoch(Fields(epoch, origin, f"{place}.epochs[{at}]")) for at, epoch in enumerate(cell.report.get("epochs", ()))]
-    _complete(part, epochs, processes)
-    _whole_epochs(part, epochs, capped=capped)
-    engine, version = part.text("engine"), part.optional_text("engine_version")
-    marks = [Fields(checkpoint, origin, f"{place}.checkpoints[{at}]") for at, checkpoint in enumerate(cell.report.get("checkpoints", ()))]
+    report = Part(cell.report, origin, f"cell {cell.id}, report")
+    if len(cell.report["io"]) != 1:
+        report.refuse(f"holds {len(cell.report['io'])} parts 'io' where one belongs", "measure it again")
+    part = report.at("io", 0)
+    about: dict[str, Any] = {**part.read(IoReport)}
+    engine = about["engine"], about.get("engine_version"), about.pop("engine_keys", None)
+    epochs = [_epoch(one) for one in report.at("epochs").each()] if "epochs" in cell.report else []
+    marks = report.at("checkpoints").each() if "checkpoints" in cell.report else ()
+    _complete(part, epochs, about["processes"])
+    _whole_epochs(part, epochs, about.pop("steps_per_epoch", None), capped=capped)
     return IoRun(
+        **{"prefetch_factor": 0, "computation_time_s": None, **about},
         origin=origin,
         id=cell.id,
-        model=part.text("model"),
-        engine=engine,
-        engine_version=version,
         # Trees after 2.0.0 of PyPI call themselves the same; they are known by the key that they read the record's length from.
-        dlio_counts_all=engine == "dlio" and version == "2.0.0" and part.optional_text("engine_keys") != "record_length_bytes",
-        processes=processes,
-        batch_size=part.whole("batch_size"),
-        read_threads=part.whole("read_threads"),
-        prefetch_factor=part.whole("prefetch_factor") if part.has("prefetch_factor") else 0,
-        computation_time_s=part.up_to("computation_time_s", LONGEST_S),
-        record_length_bytes=_length_bytes(part),
+        dlio_counts_all=engine[:2] == ("dlio", "2.0.0") and engine[2] != "record_length_bytes",
         epochs=tuple(sorted(epochs, key=lambda epoch: (epoch.number, epoch.rank))),
-        excluded_start_steps=part.whole("excluded_start_steps"),
-        excluded_end_steps=part.whole("excluded_end_steps"),
-        checkpoints=tuple(Checkpoint(mark.whole("bytes"), mark.time("duration_s")) for mark in marks),
-        dataset=part.optional_mapping("dataset"),
-        reported=part.optional_mapping("reported"),
+        checkpoints=tuple(mark.read(Checkpoint) for mark in marks),
         params=params,
         started_utc=cell.started_utc,
         tweakset=cell.tweakset,
@@ -108,17 +140,10 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: 
     )
 
 
-def _length_bytes(part: Fields) -> float:
-    length = part.positive("record_length_bytes")
-    if length > LARGEST_COUNT:
-        part.refuse(f"has samples of {length:g} bytes, which no disk holds")
-    return length
-
-
-def _complete(part: Fields, epochs: list[Epoch], processes: int) -> None:
+def _complete(part: Part, epochs: list[Epoch], processes: int) -> None:
     """Refuse a report in which an epoch of a rank is missing or there twice: sums over ranks would be wrong."""
-    if not epochs or processes < 1:
-        part.refuse("has no epochs" if processes else "has no processes")
+    if not epochs:
+        part.refuse("has no epochs")
     seen = {(epoch.number, epoch.rank) for epoch in epochs}
     numbers = {number for number, _ in seen}
     # Counted, not listed: a damaged file may speak of as many ranks as it likes.
@@ -127,44 +152,25 @@ def _complete(part: Fields, epochs: list[Epoch], processes: int) -> None:
         part.refuse(f"has {len(epochs)} reports of epochs where each of {processes} ranks reports each of {len(numbers)} once")
 
 
-def _whole_epochs(part: Fields, epochs: list[Epoch], *, capped: bool) -> None:
+def _whole_epochs(part: Part, epochs: list[Epoch], steps: int | None, *, capped: bool) -> None:
     """Refuse epochs of another number of steps than the report says; a cap on the steps cuts the last one short."""
-    if not part.has("steps_per_epoch"):
-        return
-    steps, last = part.whole("steps_per_epoch"), max(epoch.number for epoch in epochs)
+    last = max(epoch.number for epoch in epochs)
     for epoch in epochs:
-        if epoch.steps != steps and not (capped and epoch.number == last and epoch.steps < steps):
+        if steps is not None and epoch.steps != steps and not (capped and epoch.number == last and epoch.steps < steps):
             part.refuse(f"says that an epoch has {steps} steps, and epoch {epoch.number} of rank {epoch.rank} has {epoch.steps}")
 
 
-def _epoch(part: Fields) -> Epoch:
-    start_s, end_s = part.positive("start_monotonic_s"), part.positive("end_monotonic_s")
+def _epoch(part: Part) -> Epoch:
+    about: dict[str, Any] = {**part.read(EpochReport)}
+    start_s, end_s, checkpoint_s = (about.pop(name, None) for name in ("start_monotonic_s", "end_monotonic_s", "checkpoint_s"))
     if end_s <= start_s:
         part.refuse(f"ends at {end_s} s, before it begins ({start_s} s)")
-    load_s, compute_s = part.times("load_s", zero=True), part.times("compute_s", zero=True)
-    barrier_s = part.times("barrier_s", zero=True) if part.has("barrier_s") else None
-    if not load_s:
-        part.refuse("has no step")
-    for name, values in (("compute_s", compute_s), ("barrier_s", barrier_s)):
-        if values is not None and len(values) != len(load_s):
-            part.refuse(f"has {len(values)} {name} for {len(load_s)} load_s")
-    asked, fetched, device = (part.whole(name) if part.has(name) else None for name in ("rchar_bytes", "read_bytes", "device_read_bytes"))
+    for name in ("compute_s", "barrier_s"):
+        values = about.get(name)
+        if values is not None and len(values) != len(about["load_s"]):
+            part.refuse(f"has {len(values)} {name} for {len(about['load_s'])} load_s")
     # To DLIO a checkpoint ends a block of steps: what it took is in none.
-    return Epoch(
-        number=part.whole("epoch"),
-        rank=part.whole("rank"),
-        start_s=start_s,
-        end_s=end_s - (part.up_to("checkpoint_s", LONGEST_S) or 0.0),
-        load_s=load_s,
-        compute_s=compute_s,
-        barrier_s=barrier_s,
-        rchar_bytes=asked,
-        read_bytes=fetched,
-        device_read_bytes=device,
-        resident_before=part.up_to("resident_before", 1.0),
-        resident_after=part.up_to("resident_after", 1.0),
-        locked=part.has("locked") and part.flag("locked"),
-    )
+    return Epoch(number=about.pop("epoch"), start_s=start_s, end_s=end_s - (checkpoint_s or 0.0), **about)
 
 
 def _disk(cell: Cell) -> dict[str, object]:
