@@ -6,10 +6,10 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from analysis.formats.fields import Fields
 from analysis.plain import one_line
 from analysis.terms import Cell, Metric, Run
 
@@ -90,7 +90,7 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
 
     Returns: the run with those studies alone and CPU time as their primary metric: what is paid for watching is CPU time, also by a
     workload that has a primary metric of its own. Cells that do not fit their arm have failed there, with the reason; the others have all
-    CPU seconds, the monitor's included, and energy as metrics. And the cells. Raises: Unreadable, naming cell and field.
+    CPU seconds, the monitor's included, and energy as metrics. And the cells.
     """
     names = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
     own = [cell for cell in run.cells if cell.study in names]
@@ -104,7 +104,7 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
         if reason:
             cells.append(MonitoredCell(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=())))
             continue
-        one = _read_cell(cell, run.origin) if cell.outcome == "measured" else MonitoredCell(cell)
+        one = _read_cell(cell) if cell.outcome == "measured" else MonitoredCell(cell)
         more = {name: value for name, value in ((ALL_CPU, one.all_cpu_s), (ENERGY, one.usage.get(ENERGY))) if value}
         cells.append(replace(one, cell=replace(cell, metrics={**cell.metrics, **more})))
     studies = {name: replace(study, primary=CPU) for name, study in run.studies.items() if name in names}
@@ -138,30 +138,21 @@ def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
     return None, None
 
 
-def _read_cell(cell: Cell, origin: str) -> MonitoredCell:
-    part = Fields({"monitor": cell.monitor, "usage": cell.usage}, origin, f"cell {cell.id}")
-    fields, usage = part.optional_fields("monitor"), part.optional_fields("usage")
-    name = fields.optional_text("name")
-    missing = {f"usage.{key}": str(reason) for key, reason in usage.optional_mapping("missing").items()}
+def _read_cell(cell: Cell) -> MonitoredCell:
+    record: Mapping[str, Any] = cell.monitor
+    name, missing = record["name"], {f"usage.{key}": reason for key, reason in cell.usage.get("missing", {}).items()}
     if name is not None:
-        missing |= {f"monitor.{key}": str(reason) for key, reason in fields.optional_mapping("missing").items()}
-    further = fields.known_numbers("told", (START_CPU, AT_WORK))
-    numbers = _possible({**part.known_numbers("monitor", MONITOR), **further}, "monitor", missing)
+        missing |= {f"monitor.{key}": reason for key, reason in record["missing"].items()}
+    numbers = _possible({**record, **record["told"]}, (*MONITOR, START_CPU, AT_WORK), "monitor", missing)
     for key, reason in _contradictions(numbers).items():
         missing[f"monitor.{key}"] = reason
         del numbers[key]
     if name is not None and cell.segments and AT_WORK not in numbers and numbers.pop("wall_s", None) is not None:
         missing["monitor.wall_s"] = "the time at work was not recorded"
+    about = {key: record[key] or "" for key in ("base", "kind")}
+    usage = _possible(cell.usage, USAGE, "usage", missing)
     return MonitoredCell(
-        cell,
-        name,
-        fields.optional_text("base") or "",
-        fields.optional_text("kind") or "",
-        fields.optional_mapping("params"),
-        fields.optional_text("version"),
-        numbers,
-        _possible(part.known_numbers("usage", USAGE), "usage", missing),
-        missing,
+        cell, name, **about, params=record["params"], version=record["version"], monitor=numbers, usage=usage, missing=missing
     )
 
 
@@ -179,11 +170,11 @@ def _contradictions(numbers: Mapping[str, float]) -> dict[str, str]:
     return result
 
 
-def _possible(numbers: Mapping[str, float], place: str, missing: dict[str, str]) -> dict[str, float]:
-    """Those that can be; what cannot goes into `missing` by place and name, with the reason."""
+def _possible(record: Mapping[str, Any], names: Iterable[str], place: str, missing: dict[str, str]) -> dict[str, float]:
+    """Return the numbers that can be; what cannot goes into `missing` by place and name, with the reason."""
     result = {}
-    for name, value in numbers.items():
-        low = LIFE_S if name == "wall_s" else 0.0
+    for name in (name for name in names if record.get(name) is not None):
+        low, value = LIFE_S if name == "wall_s" else 0.0, float(record[name])
         high = next((most for end, most in MOST.items() if name.endswith(end)), MOST_COUNTED)
         if low <= value <= high:
             result[name] = value

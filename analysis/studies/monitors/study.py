@@ -150,7 +150,7 @@ class Overhead:
 def overheads(run: Run) -> list[Overhead]:
     """What watching costs, for every workload of a run.
 
-    Raises: Refused, for a run without monitors. Unreadable, for one whose records are damaged.
+    Raises: Refused, for a run without monitors.
     """
     if not run.is_monitored:
         raise Refused(
