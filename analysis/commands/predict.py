@@ -150,15 +150,16 @@ def service(
     out.
     """
     from analysis.files import must_be_new, write_whole
-    from analysis.studies.jobs.prediction.predictions import class_times, classes_of, written
+    from analysis.studies.jobs.prediction.predictions import class_times, written
     from analysis.studies.jobs.prediction.predictions import classes as answer
     from analysis.studies.jobs.prediction.reading import rows_of
+    from analysis.studies.jobs.simulation import document_of
 
     if output and not classes:
         raise Refused("-o writes a file of classes; name the file to start from with --classes.")
     if output and classes:
         must_be_new(output, [classes])
-    document = classes_of(classes) if classes else None  # before the models, which take a while
+    document = document_of(classes) if classes else None  # before the models, which take a while
     rows, _, notes = rows_of(runs, "service_s")
     times, validation = class_times(rows, model)
     text = written(classes, document, times) if classes and document else ""

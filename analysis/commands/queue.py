@@ -59,29 +59,17 @@ def fit(
     whether the data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal
     conditions are each other's replicates. What is wrong with a job's times is named.
     """
-    from analysis.studies.jobs.queue_fits import fitted
+    from analysis.studies.jobs.csv_file import groups
+    from analysis.studies.jobs.queue_fits import fits_of, fitted
 
     refused: list[str] = []
-    return then(fitted(_fits(runs, servers, refused), refused), "queue validate", *runs, *_slots(servers))
+    return then(
+        fitted([found for found, _ in fits_of(groups(runs, refused), servers, refused)], refused), "queue validate", *runs, *_slots(servers)
+    )
 
 
 def _slots(servers: int | None) -> list[str]:
     return [] if servers is None else ["--servers", str(servers)]
-
-
-def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list[Fit]:
-    from analysis.studies.jobs.csv_file import groups
-    from analysis.studies.jobs.queue_fits import fit as fit_group
-
-    fits = []
-    for group in groups(names, refused):
-        try:
-            fits.append(fit_group(group, servers))
-        except Refused as error:
-            refused.append(str(error))
-    if not fits:
-        raise Refused(refused[0])
-    return fits
 
 
 @step(
@@ -147,6 +135,8 @@ def predict(
     scatter then gives the answers intervals; several --servers answer what if. With as much work as can be done there is no stationary
     figure, and that is said.
     """
+    from analysis.studies.jobs.csv_file import groups
+    from analysis.studies.jobs.queue_fits import fits_of
     from analysis.studies.jobs.queue_formulas import Inputs
     from analysis.studies.jobs.queues import predictions, typed
 
@@ -162,7 +152,7 @@ def predict(
         if given:
             raise Refused(f"{next(iter(given))} is for typed inputs, but runs to fit are named; give either.")
         fewest = None if servers is None else servers[0]
-        answers = [*_of_runs(_fits(runs, fewest, refused), servers, tails, refused)]
+        answers = [*_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, tails, refused)]
         if not answers:
             raise Refused(refused[0])
         return then(predictions(answers, refused), "queue validate", *runs, *_slots(fewest))
@@ -192,11 +182,13 @@ def _asked(title: str, ask: Callable[[], Sequence[PredictedWaits]], tails: Mappi
         return title, [], f"UNSTABLE: {error}"
 
 
-def _of_runs(fits: Sequence[Fit], counts: Sequence[int] | None, tails: Mapping[str, Any], refused: list[str]) -> Iterator[Prediction]:
+def _of_runs(
+    fits: Sequence[tuple[Fit, object]], counts: Sequence[int] | None, tails: Mapping[str, Any], refused: list[str]
+) -> Iterator[Prediction]:
     from analysis.studies.jobs.queue_fits import CLOSED, why_of
     from analysis.studies.jobs.queues import chosen, predicted
 
-    for fitted in fits:
+    for fitted, _ in fits:
         if fitted.closed:
             yield fitted.group, [], CLOSED
             continue

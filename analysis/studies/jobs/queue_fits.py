@@ -201,6 +201,19 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
     )
 
 
+def fits_of(groups: Iterable[Sequence[Stream]], servers: int | None, refused: list[str]) -> list[tuple[Fit, Sequence[Stream]]]:
+    """Fit every group of streams; each that cannot be fitted adds a line to `refused`. Raises: Refused, if none can."""
+    fits = []
+    for group in groups:
+        try:
+            fits.append((fit(group, servers), group))
+        except Refused as error:
+            refused.append(str(error))
+    if not fits:
+        raise Refused(refused[0])
+    return fits
+
+
 def inputs_of(sums: Sums, servers: int) -> Inputs | None:
     known = (rate(sums), mean(sums, "service"), scv(sums, "gap"), scv(sums, "service"))
     came, takes, scv_arrivals, scv_service = known

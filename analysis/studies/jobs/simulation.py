@@ -19,7 +19,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import yaml
@@ -28,6 +28,7 @@ from scipy.special import gammaincinv, ndtri
 
 from analysis.files import read_whole
 from analysis.formats.checked import Part
+from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 from control.scheduling.policies import Job, least_load
 from control.scheduling.scheduler import Scheduler
@@ -100,14 +101,20 @@ class JobClass:
 FIELDS = tuple(field.name for field in fields(JobClass))
 
 
-def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
+def document_of(path: Path) -> dict[str, Any]:
+    """Read a YAML file with a list of classes that have names. Raises: Unreadable."""
     try:
-        document = yaml.safe_load(read_whole(path))
+        document: Any = yaml.safe_load(read_whole(path))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: no YAML: {' '.join(str(error).split())}.") from None
+        raise Unreadable(f"{path}: no YAML: {one_line(error)}.") from None
     rows = document.get("classes") if isinstance(document, dict) else None
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise Unreadable(f"{path}: a list `classes` is expected, each with {', '.join(FIELDS[:3])}.")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "name" in row for row in rows):
+        raise Unreadable(f"{path}: a list `classes` is expected, each with a name.")
+    return dict(document)
+
+
+def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
+    rows = document_of(path)["classes"]
     classes = tuple(_class(Part(row, str(path), f"class {at}", "correct the file"), kinds) for at, row in enumerate(rows, 1))
     if len({class_.name for class_ in classes}) < len(classes):
         raise Refused(f"{path}: two classes have one name.")

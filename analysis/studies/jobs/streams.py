@@ -24,7 +24,7 @@ from .hyper import hyper
 from .network import LossyLine, cells_of_run, lines
 from .poisoning import poisonings
 from .policies import Place, places, played_streams
-from .queue_fits import fit
+from .queue_fits import fit, fits_of
 from .queue_formulas import Inputs
 from .queues import WaitValidation, validate, validated
 from .records import Stream, distinct, in_order, loses_packets, streams, tells_of_jobs
@@ -133,15 +133,9 @@ def validate_groups(
     Raises: Refused, where none can be used.
     """
     validations = []
-    for group in groups:
-        try:
-            fitted = fit(group, servers)
-            inputs = Inputs(*planned, fitted.servers) if planned and fitted.servers is not None else None
-            validations.append(validate(fitted, group, margin, inputs))
-        except Refused as error:
-            refused.append(str(error))
-    if not validations:
-        raise Refused(refused[0])
+    for fitted, group in fits_of(groups, servers, refused):
+        inputs = Inputs(*planned, fitted.servers) if planned and fitted.servers is not None else None
+        validations.append(validate(fitted, group, margin, inputs))
     return validated(validations, refused, brief=brief)
 
 

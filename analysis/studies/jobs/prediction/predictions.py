@@ -16,11 +16,10 @@ import numpy as np
 import yaml
 
 from analysis.answer import Answer, Column, Line, Section, bullets, grouped, table_of
-from analysis.files import read_whole
 from analysis.plain import one_line
 from analysis.studies.jobs.claims import leading
 from analysis.studies.jobs.estimates import figure, number, plural
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Refused
 from analysis.wording import digits, tiny, unsigned
 
 from . import reading, tables, validation
@@ -202,17 +201,6 @@ def _work_alone(row: Measurement) -> float:
     defaults = {WORK: 0.0, REPLICAS: 1.0, SERIAL: 0.0}
     work, replicas, serial = (float(row.factors.get(name, other)) for name, other in defaults.items())
     return work * (serial + (1 - serial) / replicas)
-
-
-def classes_of(path: Path) -> dict[str, Any]:
-    try:
-        document: Any = yaml.safe_load(read_whole(path).decode())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: is no YAML: {one_line(error)}.") from None
-    classes = document.get("classes") if isinstance(document, dict) else None
-    if not isinstance(classes, list) or not all(isinstance(class_, dict) and "name" in class_ for class_ in classes):
-        raise Unreadable(f"{path}: has no list of classes with names; a file of data/jobs belongs here.")
-    return dict(document)
 
 
 def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) -> str:
