@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Literal
 
-from analysis.studies.keys.terms import DesignFactor, Effects, Level, LostPoint, Means, Observed, Term, VariationRow, Word
+from analysis.stats.linear import VariationRow
+from analysis.studies.keys.terms import DesignFactor, Effects, Level, LostPoint, Means, Observed, Term, Word
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom

@@ -13,15 +13,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ROUNDING
 from analysis.stats.estimate import Change, Mean, change_of, contrast, mean_of
-from analysis.stats.linear import base_columns, coded_levels, fit, independent, rss
+from analysis.stats.linear import LinearModel, VariationRow, add_up, why_lost
 from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import counted
 from control.t_test import ALPHA
@@ -29,8 +28,6 @@ from control.t_test import ALPHA
 from .design import Varied, level_name, on_scale, scale_of, without_loners
 
 if TYPE_CHECKING:
-    from analysis.stats.linear import Floats
-
     from .figures import Judged
 
 FEWEST_BLOCKS, COMFORTABLE_BLOCKS = 3, 5
@@ -95,7 +92,7 @@ class Analysis:
     response: str
     layout: Layout
     findings: tuple[IoEffect, ...] = ()
-    variation: tuple[Variation, ...] = ()
+    variation: tuple[VariationRow, ...] = ()
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
@@ -215,72 +212,32 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     notes = [*gone, *_notes(layout, blocks), *notes]
     if not tested:
         return replace(empty, refusal=next(iter(gone), "the levels of no factor can be distinguished."), notes=tuple(notes))
-    return replace(empty, variation=tuple(variation), findings=_effects(layout, variation, means, tested), notes=tuple(notes))
+    return replace(empty, variation=variation, findings=_effects(layout, variation, means, tested), notes=tuple(notes))
 
 
-class Variation(NamedTuple):
-    """A row of the table of how a response varies: what its sum of squares is, and its share of the total."""
-
-    name: str
-    df: int
-    ss: float
-    share: float
-    factors: Point = ()
-
-
-def _described(layout: Layout) -> tuple[list[Variation], dict[Point, dict[str, float]], list[str]]:
+def _described(layout: Layout) -> tuple[tuple[VariationRow, ...], dict[Point, dict[str, float]], list[str]]:
     """Describe how a response varies with its factors, pooling all combinations as if they scattered alike.
-
-    Sums of squares are of Type II: each term adjusted for all that do not contain it. The error is what a combination scatters by from
-    block to block. Means at levels are by least squares, adjusted for blocks and what was lost.
 
     Returns: the table, means by factor and level on the scale of `layout`, and notes.
     Raises: NotComparable, where there is nothing to describe, or the levels cannot be told apart.
     """
-    y, keys = np.array([*layout.cells.values()]), [point for _, point in layout.cells]
-    base, levels = base_columns([block for block, _ in layout.cells]), layout.levels
-    total = float(np.square(y - y.mean()).sum())
-    if len(set(keys)) < 2:
-        raise NotComparable(f"cells of {len(set(keys))} of {len(layout.planned)} points were measured: there is nothing to compare.")
-    error, error_df = rss([base, coded_levels(keys)], y)
-    scatter = error / error_df if error_df else total
-    if min(total, scatter) <= ROUNDING**2 * max(1.0, float(np.square(y).max())):
-        raise NotComparable(f"all {len(y)} values of {layout.response} are the same: these are no measurements.")
-    labels = dict(zip(levels, zip(*keys, strict=True), strict=True))
-    terms: dict[Point, Floats] = {(name,): coded_levels(labels[name], own) for name, own in levels.items() if len(own) > 1}
-    terms |= {(*a, *b): np.column_stack([x * z for x in terms[a].T for z in terms[b].T]) for a, b in combinations(terms, 2)}
-    rows, notes = [], []
-    for term in terms:
-        others = [columns for other, columns in terms.items() if other != term and not set(term) <= set(other)]
-        (without, df), (left, df_left) = rss([base, *others], y), rss([base, *others, terms[term]], y)
-        if df > df_left:
-            rows.append(Variation(":".join(term), df - df_left, max(0.0, without - left), 0.0, term))
-        else:
-            lost = ", ".join(sorted({point for point, _ in layout.lost}))
-            reason = f"cells of {lost} are missing" if lost else "there are combinations of levels that were never run"
-            notes.append(f"{':'.join(term)} cannot be estimated: {reason}.")
-    (without, _), (left, df) = rss([base[:, :1], *terms.values()], y), rss([base, *terms.values()], y)
-    rows = [Variation("blocks", base.shape[1] - 1, without - left, 0.0), *rows]
-    rows += [Variation("what these leave", df - error_df, max(0.0, left - error), 0.0)] if df > error_df else []
-    rows += [Variation("error", error_df, error, 0.0)] if error_df else []
-    rows = [row._replace(share=row.ss / total) for row in (*rows, Variation("total", len(y) - 1, total, 0.0))]
-    mains = [term for term in terms if len(term) == 1]
-    used = next((names for names in ([*terms], mains) if independent([base, *map(terms.__getitem__, names)])), None)
-    if used is None:
-        raise NotComparable("the factors' levels cannot be distinguished: some never varied without others.")
-    beta = fit(np.column_stack([base, *map(terms.__getitem__, used)]), y).beta
-    ends = np.cumsum([base.shape[1], *(terms[term].shape[1] for term in used)])
-    means: dict[Point, dict[str, float]] = {
-        term: dict(zip(levels[term[0]], map(float, beta[0] + coded_levels(levels[term[0]]) @ beta[begin:end]), strict=True))
-        for term, begin, end in zip(used, ends, ends[1:], strict=False)
-        if term in mains
-    }
-    if len(layout.cells) != math.prod(len({*column}) for column in zip(*((block, *point) for block, point in layout.cells), strict=True)):
+    blocks, keys = zip(*layout.cells, strict=True)
+    labels = dict(zip(layout.levels, zip(*keys, strict=True), strict=True))
+    values = np.array([*layout.cells.values()])
+    model = LinearModel(values, blocks, labels, layout.levels, keys, len(layout.planned), layout.response)
+    model.cross()
+    rows = model.variation(model.tests, model.terms.values())
+    means: dict[Point, dict[str, float]] = defaultdict(dict)
+    for (factor, level), (value, _) in model.level_means().items():
+        means[factor,][level] = value
+    reason = why_lost(point for point, _ in layout.lost)
+    notes = [*model.notes, *(f"{row.name} cannot be estimated: {reason}." for row in model.tests if not row.df)]
+    if not add_up(rows):
         notes.append("the design is unbalanced: each step uses the blocks that hold all its cells, and shares do not add up.")
     return rows, means, notes
 
 
-def _test_steps(layout: Layout, variation: Sequence[Variation]) -> tuple[dict[Point, list[EffectStep]], list[str]]:
+def _test_steps(layout: Layout, variation: Sequence[VariationRow]) -> tuple[dict[Point, list[EffectStep]], list[str]]:
     """Return the steps of each effect, and what cannot be tested, a sentence each."""
     levels, result, gone = layout.levels, defaultdict[Point, list[EffectStep]](list), list[str]()
     for factors in (source.factors for source in variation if source.factors):
@@ -301,7 +258,7 @@ def _test_steps(layout: Layout, variation: Sequence[Variation]) -> tuple[dict[Po
 
 def _effects(
     layout: Layout,
-    variation: Sequence[Variation],
+    variation: Sequence[VariationRow],
     means: Mapping[Point, Mapping[str, float]],
     tested: Mapping[Point, Sequence[EffectStep]],
 ) -> tuple[IoEffect, ...]:

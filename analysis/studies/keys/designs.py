@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.stats.effect import ROUNDING, moments
 from analysis.stats.estimate import contrast as within_blocks
-from analysis.stats.linear import coded_levels, independent, rss
+from analysis.stats.linear import DEPENDENT, FEWEST_CELLS, Factors, VariationRow, add_up, coded_levels, why_lost
 from analysis.terms import NotComparable
 from control.names import first_few
 
 from .aliases import aliases, coded_points, contradictions, defining_words, effects_up_to, partly_mixed, resolution
-from .model import FEWEST_CELLS, FEWEST_DF, Model
+from .model import Model
 from .observed import SETS, WHOLE_SETS
-from .terms import Effects, Means, Observed, Term, VariationRow
+from .terms import Effects, Means, Observed, Term
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,18 +26,13 @@ if TYPE_CHECKING:
     from analysis.stats.linear import Floats
 
     from .aliases import Effect
-    from .model import Factors, Terms
 
-DEPENDENT = 1e-8  # a column of which less than this part is new adds nothing to those before it
-MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
 MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
 MOST_KEYS = 3  # listed by name
-COMFORTABLE_RUNS = 5
 OWN_ERROR = (
     "each effect's own, the scatter of its block-by-block differences as `compare` takes them, blocks − 1 df; variation and means pool "
     "block × tweak set, as if all scattered alike"
 )
-LEFT = "what interactions of {} factors and chance leave: no combination was replicated, so these count as noise"
 
 
 def analyse(data: Observed) -> Effects:
@@ -49,7 +43,6 @@ def analyse(data: Observed) -> Effects:
 
 
 def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any) -> Effects:
-    *parts, total = anova
     return Effects(
         observed=model.data,
         terms=tuple(terms),
@@ -59,7 +52,7 @@ def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, 
         error_ms=model.error_ms,
         mean=model.mean,
         blocks=model.base.shape[1] if model.blocked else 0,
-        orthogonal=math.isclose(math.fsum(row.ss for row in parts), total.ss, rel_tol=1e-9),
+        orthogonal=add_up(anova),
         **more,
     )
 
@@ -85,7 +78,7 @@ def _whole_sets(data: Observed) -> Effects:
     if not model.replicated:
         raise NotComparable("one cell a tweak set: how far equal cells differ is not known. Run 3 blocks or more.")
     sets = model.columns((SETS,))
-    if not independent([model.base, sets]):
+    if not model.independent([sets]):
         raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
     model.use({(SETS,): sets})
     counts = model.counts[SETS]
@@ -115,22 +108,16 @@ def _whole_sets(data: Observed) -> Effects:
         raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {reasons}.")
     (among,) = model.tests
     rows = [model.row("tweak sets", among.df, among.ss)]
-    notes = [*_few(counts), *_incomplete(terms, len(by_block))]
-    return _effects_of(model, terms, model.variation(rows, [sets]), error=OWN_ERROR, unestimable=tuple(gone), notes=tuple(notes))
+    notes = tuple(_incomplete(terms, len(by_block)))
+    return _effects_of(model, terms, model.variation(rows, [sets]), error=OWN_ERROR, unestimable=tuple(gone), notes=notes)
 
 
 def _by_block(model: Model) -> list[dict[str, float]]:
     """The responses of each block by tweak set; of a set that ran twice in a block, their mean."""
-    result: dict[str, dict[str, list[float]]] = {}
+    result: dict[Hashable, dict[str, list[float]]] = {}
     for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
         result.setdefault(block, {}).setdefault(name, []).append(float(value))
     return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in result.values()]
-
-
-def _few(counts: dict[str, int]) -> Iterator[str]:
-    fewest = min(counts, key=lambda name: counts[name])
-    if counts[fewest] < COMFORTABLE_RUNS:
-        yield f"{counts[fewest]} cells of {fewest}: with fewer than {COMFORTABLE_RUNS} of a tweak set one odd cell can decide."
 
 
 def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
@@ -194,8 +181,6 @@ def _two_level(data: Observed) -> Effects:
     model.must_repeat(names[effect[0]] for effect in estimable if len(effect) == 1)
     terms = [_factorial_term(model, effect, names, words) for effect in estimable]
     rows = [model.row(term.label, 1, (term.share or 0.0) * model.total, term.factors) for term in terms]
-    screening = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
-    suspects = f"{screening} What is found is a suspect; its interactions are for a second, smaller design."
     shortest = None if partly else resolution(words)
     return _effects_of(
         model,
@@ -204,7 +189,7 @@ def _two_level(data: Observed) -> Effects:
         error=model.error if model.replicated else f"none: {'one repeat is too few' if model.error_df else 'nothing was replicated'}",
         resolution=shortest,
         unestimable=tuple(_lost_effects(model, estimable, words, order)),
-        notes=(*([suspects] if partly and order == 1 else []), *contradictions(data, shortest)),
+        notes=tuple(contradictions(data, shortest)),
         mixed=partly,
     )
 
@@ -221,9 +206,7 @@ def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect])
         if basis.shape[1] == len(model.y) - model.error_df:
             break
         columns = model.columns(_named(effect, names))
-        if effect in result or not columns.size:
-            continue
-        rest = columns[:, 0]
+        rest = columns.sum(axis=1)  # one column, or none where a factor stood at one level alone
         for _ in range(2):  # twice, for rounding
             rest = rest - basis @ (basis.T @ rest)
         left = float(np.linalg.norm(rest))
@@ -252,7 +235,7 @@ def _lost_effects(model: Model, estimable: Iterable[Effect], words: Sequence[Eff
     """Effects that the planned points could tell and the measured cells cannot."""
     names = [*model.labels]
     known = {same for effect in estimable for same in (effect, *aliases(effect, words, len(names)))}
-    reason = _missing(model.data, "the design has too few points")
+    reason = why_lost((lost.point for lost in model.data.lost), "the design has too few points")
     for effect in effects_up_to(len(names), min(order, MOST_SHOWN)):
         if effect not in known and () not in aliases(effect, words, 0):
             signs = model.columns(_named(effect, names)).sum(axis=1)
@@ -262,48 +245,21 @@ def _lost_effects(model: Model, estimable: Iterable[Effect], words: Sequence[Eff
             yield ":".join(_named(effect, names)), one_level if by_blocks else reason
 
 
-def _missing(data: Observed, otherwise: str) -> str:
-    gone = sorted({lost.point for lost in data.lost})
-    return f"cells of {', '.join(gone)} are missing" if gone else otherwise
-
-
 # Factors of any number of levels: analysis of variance, and each level against the first.
 
 
 def _several(data: Observed) -> Effects:
     model = Model(data)
-    mains: Terms = {(name,): model.columns((name,)) for name, levels in model.levels.items() if len(levels) > 1}
-    if not mains:
-        raise NotComparable("no factor stood at more than one level.")
-    pairs: Terms = {(*a, *b): model.columns((*a, *b)) for a, b in combinations(mains, 2)}
-    notes = []
-    if sum(columns.shape[1] for columns in pairs.values()) > MOST_COLUMNS:
-        pairs, notes = {}, ["there are more interactions of these factors than a table shows: main effects alone."]
-    model.must_repeat(name for (name,) in mains)
-    terms = {**mains, **pairs} if model.replicated else _residual_error(model, mains, pairs)
-    model.use(terms)
-    reason = _missing(data, "there are combinations of levels that were never run")
+    model.cross()
+    reason = why_lost(lost.point for lost in data.lost)
     return _effects_of(
         model,
         _level_terms(model),
-        model.variation(model.tests, terms.values()),
+        model.variation(model.tests, model.terms.values()),
         error=model.error,
         unestimable=tuple((row.name, reason) for row in model.tests if not row.df),
-        notes=tuple(notes),
+        notes=model.notes,
     )
-
-
-def _residual_error(model: Model, mains: Terms, pairs: Terms) -> Terms:
-    """Take for the error what the terms leave, of three factors or of two, and return these terms.
-
-    Raises: NotComparable, where that is too little.
-    """
-    for terms, size in (({**mains, **pairs}, "three"), (mains, "two")):
-        ss, df = rss([model.base, *terms.values()], model.y)
-        if len(mains) > 1 and df >= FEWEST_DF:
-            model.error_ss, model.error_df, model.error = ss, df, LEFT.format(size)
-            return terms
-    raise NotComparable("no point was run twice, and too few are left over to see how far equal cells differ: run more blocks.")
 
 
 def _level_terms(model: Model) -> Iterator[Term]:

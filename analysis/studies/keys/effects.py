@@ -19,6 +19,7 @@ from analysis.arms import Arm, declared_baseline
 from analysis.pairing import metric_named, value_of
 from analysis.stats.adjust import benjamini_hochberg, holm
 from analysis.stats.effect import ROUNDING, moments
+from analysis.stats.linear import FEWEST_CELLS, VariationRow
 from analysis.terms import AGAIN, NotComparable, Run
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
@@ -26,12 +27,11 @@ from control.names import first_few
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_tail
 
 from .designs import analyse
-from .model import FEWEST_CELLS
 from .observed import WHOLE_SETS, moved, observed
 from .sentence import sentence
-from .terms import SCREENED, Effects, Observed, Term, VariationRow, Word
+from .terms import SCREENED, Effects, Observed, Term, Word
 
-COMFORTABLE_DF = 5
+COMFORTABLE_DF = 4
 MOST_POINTS = 4  # written out
 UNBALANCED = (
     "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
@@ -73,8 +73,9 @@ def _notes(effects: Effects) -> Iterator[str]:
         yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
     if not effects.orthogonal and effects.observed.design not in WHOLE_SETS:
         yield UNBALANCED
-    if 0 < effects.error_df < COMFORTABLE_DF:
-        yield f"{effects.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
+    fewest = min((int(term.df) for term in effects.terms if term.df), default=COMFORTABLE_DF)
+    if fewest < COMFORTABLE_DF:
+        yield f"an effect stands on only {fewest} degrees of freedom: with fewer than {COMFORTABLE_DF} one odd cell can decide."
 
 
 def _settled(designs: Sequence[Effects]) -> list[Effects]:

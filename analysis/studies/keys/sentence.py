@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
@@ -11,7 +12,10 @@ from analysis.wording import digits, number, percent, probability, speed, unsign
 from control.names import first_few
 from control.t_test import ALPHA
 
-from .terms import NAMED, SCREENED, Effects, Term, VariationRow
+from .terms import NAMED, SCREENED, Effects, Term
+
+if TYPE_CHECKING:
+    from analysis.stats.linear import VariationRow
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 PLACES = {"alone": " alone", "in profile": " in the profile"}

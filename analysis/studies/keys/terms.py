@@ -7,7 +7,10 @@ another study). A *point* is one combination of levels; a *cell* is one run of i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from analysis.stats.linear import VariationRow
 
 # log: gains as fractions of speed, + is better. raw: differences in the response's own unit, + is more.
 Scale = Literal["log", "raw"]
@@ -128,24 +131,6 @@ class Level:
     deviation: float
     low: float | None = None
     high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VariationRow:
-    """One row of the analysis of variance; `f` and `p` are None where a row is not tested (blocks, the error, the total).
-
-    `p_adjusted` is there for interactions that no single term can stand for (more than two levels): Benjamini-Hochberg over all of them.
-    """
-
-    name: str
-    df: int
-    ss: float
-    share: float
-    ms: float | None = None
-    f: float | None = None
-    p: float | None = None
-    factors: tuple[str, ...] = ()
-    p_adjusted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
