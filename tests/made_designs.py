@@ -132,7 +132,7 @@ def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> O
         for block, gains in enumerate(log_gains, 1)
         for (name, point), gain in zip(levels.items(), gains, strict=True)
     )
-    return Observed("made_up", "made_up", PROFILE, kind, "throughput_samples_per_s", "higher", "log", 0.03, factors, levels, rows)
+    return Observed("made_up", "made_up", "throughput_samples_per_s", factors, levels, rows, (), PROFILE, kind, "higher", "log", 0.03)
 
 
 def noise(rng: np.random.Generator, blocks: int, points: int, cv: float = 0.02, drift: float = 0.05) -> Floats:

@@ -51,22 +51,19 @@ def effects_of_grid(
     from .observed import letters
     from .terms import DesignFactor, EffectRow, LostPoint, Observed
 
-    (effects,) = of_table(
-        Observed(
-            study="hyper-parameters",
-            workload=workload,
-            profile="",
-            design="table",
-            metric=metric,
-            better="lower",
-            scale="log",
-            margin=None,
-            factors=tuple(DesignFactor(name, letter, factors[name]) for name, letter in zip(factors, letters(len(factors)), strict=True)),
-            points=points,
-            rows=tuple(EffectRow(*row) for row in rows),
-            lost=tuple(LostPoint(*point) for point in lost),
-        )
+    named = zip(factors.items(), letters(len(factors)), strict=True)
+    data = Observed(
+        "hyper-parameters",
+        workload,
+        metric,
+        tuple(DesignFactor(name, letter, levels) for (name, levels), letter in named),
+        points,
+        tuple(EffectRow(*row) for row in rows),
+        tuple(LostPoint(*point) for point in lost),
+        better="lower",
+        scale="log",
     )
+    (effects,) = of_table(data)
     return effects
 
 

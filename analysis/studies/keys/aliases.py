@@ -90,29 +90,23 @@ def partly_mixed(coded: Floats) -> float:
 
 
 def contradictions(data: Observed, shortest: int | None) -> Iterator[str]:
-    """Say where a design's own notes claim another resolution than their `shortest` word, or products that its points do not have."""
+    """Say where a design's own notes claim another resolution than their `shortest` word, or generators that its points do not have."""
     claimed = data.design_notes.get("resolution")
     if claimed not in (None, shortest):
         points = "full resolution" if shortest is None else f"resolution {shortest}"
         yield f"the run's notes say resolution {claimed}; its points have {points}: the points are believed."
+    generators = data.design_notes.get("generators")
+    claims = [(str(name), str(word)) for name, word in generators.items()] if isinstance(generators, dict) else []
     coded, places = coded_points(data), {factor.letter: at for at, factor in enumerate(data.factors)}
-    wrong = [f"{name} = {word}" for name, word in _claims(data.design_notes) if not _equal(name, word, places, coded)]
+    wrong = [f"{name} = {word}" for name, word in claims if not _equal(name, word, places, coded)]
     if wrong:
         yield f"the run's notes say {first_few(wrong, 3)}, which its points do not: the points are believed."
 
 
-def _claims(notes: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Every two products of letters that are said to be one column."""
-    for field in ("generators", "aliases"):
-        claims = notes.get(field)
-        for name, others in claims.items() if isinstance(claims, dict) else ():
-            for other in others if isinstance(others, list) else [others]:
-                yield str(name), str(other)
-
-
 def _equal(name: str, word: str, places: Mapping[str, int], coded: Floats) -> bool:
-    """Whether two products are the same at every point, signs included; a letter that is no factor's makes it false."""
-    if not all(text.strip("-") and places.keys() >= set(text.lstrip("-")) for text in (name, word)):
+    """Whether a factor is a product of others at every point, sign included; a letter that is no factor's makes it false."""
+    letters = word.removeprefix("-")
+    if name not in places or not letters or not places.keys() >= set(letters):
         return False
-    one, other = ((-1) ** text.count("-") * column(coded, tuple(places[letter] for letter in text.lstrip("-"))) for text in (name, word))
-    return bool((one == other).all())
+    sign = -1 if word.startswith("-") else 1
+    return bool((coded[:, places[name]] == sign * column(coded, tuple(places[letter] for letter in letters))).all())

@@ -81,43 +81,30 @@ def _whole_sets(data: Observed) -> Effects:
     if not model.independent([sets]):
         raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
     model.use({(SETS,): sets})
-    counts = model.counts[SETS]
-    by_block = _by_block(model)
+    by_block: dict[Hashable, dict[str, float]] = {}
+    for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
+        by_block.setdefault(block, {})[name] = float(value)
     terms, gone = [], []
     for contrast in _contrasts(data):
         weights = {name: weight for name, weight in contrast.weights.items() if weight}
-        few = [f"{counts[name]} cells of {name}" for name in weights if counts[name] < FEWEST_CELLS]
-        if few:
-            gone.append((contrast.label, f"{' and '.join(few)}, where at least {FEWEST_CELLS} are needed"))
-            continue
-        differences = within_blocks(weights, by_block)
-        mean, spread = moments(differences) if differences else (0.0, 0.0)
+        differences = within_blocks(weights, by_block.values())
         blocks = len(differences)
-        if blocks < FEWEST_CELLS:
-            names = " and ".join(weights)
-            gone.append((contrast.label, f"{names} were measured together in {blocks} blocks, where at least {FEWEST_CELLS} are needed"))
-        elif spread < ROUNDING:
-            reason = f"the same ratio of {data.metric} in all {blocks} blocks: these are no independent measurements"
-            gone.append((contrast.label, reason))
-        else:
+        mean, spread = moments(differences) if blocks >= FEWEST_CELLS else (0.0, 0.0)
+        if spread > ROUNDING:
             estimate = mean, sum(weight**2 for weight in weights.values()) / blocks
             own = spread / math.sqrt(blocks), blocks - 1
             terms.append(model.term(contrast.label, contrast.factors, contrast.means, estimate, own=own, level=contrast.level))
+        elif blocks >= FEWEST_CELLS:
+            gone.append((contrast.label, f"the same ratio of {data.metric} in all {blocks} blocks: these are no independent measurements"))
+        else:
+            names = " and ".join(weights)
+            gone.append((contrast.label, f"{names} were measured together in {blocks} blocks, where at least {FEWEST_CELLS} are needed"))
     if not terms:
-        reasons = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_CELLS} times beside it"
-        raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {reasons}.")
+        raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {'; '.join(reason for _, reason in gone[:2])}.")
     (among,) = model.tests
     rows = [model.row("tweak sets", among.df, among.ss)]
     notes = tuple(_incomplete(terms, len(by_block)))
     return _effects_of(model, terms, model.variation(rows, [sets]), error=OWN_ERROR, unestimable=tuple(gone), notes=notes)
-
-
-def _by_block(model: Model) -> list[dict[str, float]]:
-    """The responses of each block by tweak set; of a set that ran twice in a block, their mean."""
-    result: dict[Hashable, dict[str, list[float]]] = {}
-    for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
-        result.setdefault(block, {}).setdefault(name, []).append(float(value))
-    return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in result.values()]
 
 
 def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:

@@ -53,21 +53,19 @@ def observed(run: Run, metric: str | None = None) -> list[Observed]:
             if any(name in run.design.points for name in names):
                 designs = {name: _taken_apart(run, name, stock) for name in dict.fromkeys(factor.tweakset for factor in run.design.factors)}
             for profile, (factors, points) in designs.items():
-                rows, lost = _gather(run, (study, workload), taken, points)
                 result.append(
                     Observed(
-                        study=study,
-                        workload=workload,
+                        study,
+                        workload,
+                        taken.name,
+                        factors,
+                        points,
+                        *_gather(run, (study, workload), taken, points),
                         profile=profile,
                         design=run.design.kind if profile else "matrix",
-                        metric=taken.name,
                         better=taken.better,
                         scale="log",
                         margin=run.studies[study].margin,
-                        factors=factors,
-                        points=points,
-                        rows=rows,
-                        lost=lost,
                         design_notes=dict(run.design.notes.get(profile, {})),
                         notes=tuple(_in_force(run, study, workload, profile)),
                     )

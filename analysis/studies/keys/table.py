@@ -81,18 +81,15 @@ def read_table(path: Path, columns: Columns) -> Observed:
     if len(rows) < 2:
         raise Unreadable(f"{path}: {len(rows)} rows with a number in column {columns.response!r}: no effect can be taken of so few.")
     return Observed(
-        study=path.stem,
-        workload=columns.response,
-        profile="",
-        design="table",
-        metric=columns.response,
+        path.stem,
+        columns.response,
+        columns.response,
+        factors,
+        points,
+        tuple(rows),
+        tuple(LostPoint(point, reason, tuple(blocks)) for (point, reason), blocks in lost.items()),
         better=columns.better,
         scale="log" if columns.log else "raw",
-        margin=None,
-        factors=factors,
-        points=points,
-        rows=tuple(rows),
-        lost=tuple(LostPoint(point, reason, tuple(blocks)) for (point, reason), blocks in lost.items()),
         notes=tuple(_copies(lines)),
     )
 

@@ -61,16 +61,16 @@ class Observed:
 
     study: str
     workload: str
-    profile: str
-    design: str
     metric: str
-    better: Literal["lower", "higher"] | None
-    scale: Scale
-    margin: float | None
     factors: tuple[DesignFactor, ...]
     points: dict[str, tuple[str, ...]]
     rows: tuple[EffectRow, ...]
     lost: tuple[LostPoint, ...] = ()
+    profile: str = ""
+    design: str = "table"
+    better: Literal["lower", "higher"] | None = None
+    scale: Scale = "raw"
+    margin: float | None = None
     design_notes: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

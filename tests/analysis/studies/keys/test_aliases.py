@@ -93,7 +93,8 @@ def test_notes_and_points_agree(grade: int) -> None:
             for at, (name, point) in enumerate(levels.items())
         )
         notes = json.loads(json.dumps(laid.notes))
-        (effects,) = of_table(Observed("s", "w", "p", "fractional", "y", "higher", "log", 0.03, factors, levels, rows, (), notes))
+        data = Observed("s", "w", "y", factors, levels, rows, (), "p", "fractional", "higher", "log", 0.03, notes)
+        (effects,) = of_table(data)
         assert not [note for note in effects.notes if "believed" in note]
         assert effects.resolution == laid.notes.get("resolution")
         assert {term.label for term in effects.terms if term.means == "main"} == {factor.name for factor in factors}

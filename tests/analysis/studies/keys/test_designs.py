@@ -82,8 +82,8 @@ def short() -> Run:
 
 
 ONE_BLOCK = Made(blocks=1, steps=6)
-FALSE_NOTES = {"resolution": 5, "generators": {"E": "ABD", "F": "-BCD", "?": "A"}, "aliases": {"AB": 7}}
-TRUE_NOTES = {"resolution": 4, "letters": {}, "generators": {"E": "ABC", "F": "BCD"}, "aliases": {"AB": ["CE"], "A": ["BCE"]}}
+FALSE_NOTES = {"resolution": 5, "generators": {"E": "ABD", "F": "-BCD", "?": "A", "D": 7}}
+TRUE_NOTES = {"resolution": 4, "letters": {}, "generators": {"E": "ABC", "F": "BCD"}}
 EIGHT = Keys({f"k.{at}": -0.1 if at == 5 else 0.0 for at in range(8)})
 LOST_POINT = Keys({"a.one": -0.1, "a.two": 0.0}, broken={("profile", block): ("failed", "gone") for block in range(1, 5)})
 NEED_EACH_OTHER = Keys({"a.one": 0.0, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20})
@@ -102,7 +102,7 @@ SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
     "fraction": ({"vm.key2"}, lambda: run_of("fractional", SIX, SIXTEEN)),
     "one block of a fraction": (set(), lambda: run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01))),
     "true notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN)),
-    # Resolution, generators and aliases are the points' own; a file that says otherwise was edited.
+    # Resolution and generators are the points' own; a file that says otherwise was edited.
     "false notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN)),
     "screening": ({"k.5"}, lambda: run_of("file", EIGHT, plackett_burman_12(8))),
     "nothing to screen": (set(), lambda: run_of("file", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
@@ -215,7 +215,7 @@ def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
         for two in "1212"
     )
     points = {row.name: row.levels for row in rows}
-    (found,) = of_table(Observed("s", "w", "", "table", "y", None, "raw", None, factors, points, rows))
+    (found,) = of_table(Observed("s", "w", "y", factors, points, rows))
     assert "blocks" in dict(found.unestimable)["one"]
     assert found.sentence.endswith("said of: one.")
 
@@ -293,8 +293,8 @@ def test_levels_between_are_set_against_the_machine_as_found() -> None:
         for b in factors[1].levels
     ]
     points = {row.name: row.levels for row in rows}
-    metric = "throughput_samples_per_s"
-    (found,) = of_table(Observed("s", "w", "profile", "factorial", metric, "higher", "log", 0.03, factors, points, tuple(rows)))
+    data = Observed("s", "w", "y", factors, points, tuple(rows), (), "profile", "factorial", "higher", "log", 0.03)
+    (found,) = of_table(data)
     assert {one.label: one.verdict for one in found.terms} == {
         "vm.swappiness as found → 1": "equivalent",
         "vm.swappiness as found → 60": "improved",

@@ -193,7 +193,7 @@ def test_one_factor_with_unequally_many_cells_deviates_from_the_mean_of_the_cell
 def table(rows: Sequence[EffectRow], **levels: tuple[str, ...]) -> Effects:
     factors = tuple(DesignFactor(name, letter, known) for (name, known), letter in zip(levels.items(), "ABCDE", strict=False))
     points = {row.name: row.levels for row in rows}
-    (effects,) = of_table(Observed("study", "y", "", "table", "y", None, "raw", None, factors, points, tuple(rows)))
+    (effects,) = of_table(Observed("study", "y", "y", factors, points, tuple(rows)))
     return effects
 
 
