@@ -97,8 +97,8 @@ def _whole_sets(data: Observed) -> Effects:
         elif blocks >= FEWEST_CELLS:
             gone.append((contrast.label, f"the same ratio of {data.metric} in all {blocks} blocks: these are no independent measurements"))
         else:
-            names = " and ".join(weights)
-            gone.append((contrast.label, f"{names} were measured together in {blocks} blocks, where at least {FEWEST_CELLS} are needed"))
+            names = ", ".join(weights)
+            gone.append((contrast.label, f"{names}: measured together in {blocks} blocks, and at least {FEWEST_CELLS} are needed"))
     if not terms:
         raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {'; '.join(reason for _, reason in gone[:2])}.")
     (among,) = model.tests
