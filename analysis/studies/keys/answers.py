@@ -216,10 +216,8 @@ def _notes(effects: Effects) -> Iterator[str]:
 
 
 def _flat(result: Sequence[Effects]) -> Table:
-    of_design, of_term = (
-        ("workload", "profile", "metric"),
-        [field.name for field in fields(Term) if field.name not in {"factors", "aliases"}],
-    )
+    of_design = "workload", "profile", "metric"
+    of_term = [field.name for field in fields(Term) if field.name not in {"factors", "aliases", "se", "df", "coefficient"}]
     rows = [
         [*(getattr(effects.observed, name) for name in of_design), *(getattr(term, name) for name in of_term)]
         for effects in result

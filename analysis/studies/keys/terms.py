@@ -104,11 +104,11 @@ class Term:
     gain: float | None = None
     gain_low: float | None = None
     gain_high: float | None = None
+    share: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
     adjustment: Literal["holm", "bh", ""] = ""
     family: int = 0
-    share: float | None = None
     aliases: tuple[tuple[str, ...], ...] = ()
     coefficient: float | None = None
     level: str | None = None
