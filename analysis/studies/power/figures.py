@@ -14,13 +14,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from analysis import cells
 from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
 from analysis.terms import AGAIN, STOCK, Unreadable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from analysis.contrasts import Scale
     from analysis.terms import Cell, Run
 
@@ -106,6 +107,8 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         `facts` of the task, `infeasible` (why from some iteration on no setting would keep the cap) and figures; and
         their iterations, with `id`, `arm`, `task`, `block` and `again` of the cell.
     """
+    import pandas as pd
+
     names = named(run)
     every: list[dict[str, Any]] = []
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from analysis.answer import Answer, Line, Part, marked, of_parts
 from analysis.terms import Refused
@@ -20,6 +19,8 @@ from control.power import catalog
 from . import parameters, traces
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from control.power.terms import Model
 
     from .traces import PartitionRow
@@ -40,6 +41,8 @@ class Finding:
 
 def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Finding]:
     """Return what is wrong with traces; `where` names them."""
+    import pandas as pd
+
     failed = [row for row in rows if row.outcome != "measured"]
     zeros = [row for row in failed if row.reason == traces.ZEROS]
     result = []
