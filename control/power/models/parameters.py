@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from control.called import JUDGE
 from control.errors import Refused, Unreadable, one_line
 from control.power.catalog import platforms
@@ -79,9 +81,7 @@ def model_of(said: Mapping[str, Any], where: str) -> Model:
     """Read the model a file's JSON describes; `where` begins what is said of it. Raises: Unreadable."""
     try:
         return cast("Model", decoded(KINDS[said["kind"]], said))
-    except KeyError as error:
-        raise Unreadable(f"{where}: has no {error}.") from None
-    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         raise Unreadable(f"{where}: is damaged: {one_line(error)}.") from None
 
 
