@@ -16,14 +16,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated, NotRequired, TypedDict, cast
 
 import numpy as np
 import pandas as pd
+from msgspec import Meta
 
-from analysis.formats.fields import Fields
+from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Cell, Refused, Run, Unreadable
 from control.names import first_few
+from control.saved import Count, Ordinal, Positive  # noqa: TC001  # msgspec reads by them
 
 Size = tuple[int, int]  # blocks, threads a block
 
@@ -45,7 +48,8 @@ STATISTICS = (MEAN, MEDIAN, MAX, ACTIVE)
 PLURAL = {MEAN: "means", MEDIAN: "medians", MAX: "peaks", ACTIVE: "active means"}
 REPORT, SAMPLES = "gpu_metrics", "samples"
 UNTOUCHED = "stock-again"
-LARGEST = 1e12
+WORK = ("duty", "kernel_s", "launch_interval_s", "launches")
+Column = list[Annotated[float, Meta(ge=-1e12, le=1e12)] | None]
 OFTEN = 3  # reasons of one kind that are written out
 # Name, SMs, warps an SM holds at most, blocks an SM holds at most. The first that matches.
 KNOWN: tuple[tuple[str, int, int, int], ...] = (
@@ -226,53 +230,56 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
     return KernelGrid(run, sorted((cell for cell, _ in cells), key=lambda cell: cell.size), chip, (*notes, *missing))
 
 
+class KernelReport(TypedDict):
+    """What a cell reported of its kernel; other fields of the report are passed over."""
+
+    device: NotRequired[str | None]
+    sms: NotRequired[Count | None]
+    max_warps_per_sm: NotRequired[Count | None]
+    duty: NotRequired[Annotated[float, Meta(ge=0, le=1)] | None]
+    kernel_s: NotRequired[Positive | None]
+    launch_interval_s: NotRequired[Positive | None]
+    launches: NotRequired[Positive | None]
+    missing: NotRequired[dict[str, str]]
+
+
+class KernelSize(TypedDict):
+    blocks: Ordinal
+    threads: Ordinal
+
+
 def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
-    place = f"{cell.id}.report.{REPORT}"
-    entries = cell.report.get(REPORT, ())
-    if len(entries) != 1:
-        raise Unreadable(f"{run.origin}: {place} has {len(entries)} entries where one belongs; measure again.")
-    about = Fields(entries[0], run.origin, place)
-    sizes = Fields(run.workloads[cell.workload].params, run.origin, cell.workload)
-    for name in ("blocks", "threads"):
-        if sizes.whole(name) < 1:
-            sizes.refuse(f"has {name} = 0, and a kernel has one at least")
-    device = about.optional_text("device")
+    report = Part(cell.report, run.origin, f"{cell.id}.report", "measure again")
+    if len(entries := cell.report.get(REPORT, ())) != 1:
+        report.refuse(f"has {len(entries)} entries of {REPORT} where one belongs")
+    about = report.at(REPORT, 0).read(KernelReport)
+    size = Part(run.workloads[cell.workload].params, run.origin, cell.workload).read(KernelSize)
+    device = about.get("device")
     chip = chip_of(device, sms)
-    if sms is None and about.has("sms"):
-        chip = replace(chip, name=device, sms=about.whole("sms") or None, source="as the run recorded", missing=None)
-    if about.has("max_warps_per_sm"):
-        chip = replace(chip, max_warps=about.whole("max_warps_per_sm") or None)
-    work = {name: about.positive(name) if about.has(name) else None for name in ("kernel_s", "launch_interval_s", "launches")}
-    samples = _samples(cell.report.get(SAMPLES, ()), run.origin, cell.id)
-    missing = {key: one_line(reason, 120) for key, reason in about.optional_mapping("missing").items() if key not in samples}
+    if sms is None and (recorded := about.get("sms")) is not None:
+        chip = replace(chip, name=device, sms=recorded or None, source="as the run recorded", missing=None)
+    if (warps := about.get("max_warps_per_sm")) is not None:
+        chip = replace(chip, max_warps=warps or None)
+    samples = _samples(report)
+    missing = {key: one_line(reason, 120) for key, reason in about.get("missing", {}).items() if key not in samples}
     if samples.empty:
         reason = "; ".join(f"{key}: {text}" for key, text in missing.items()) or "let its cells last longer, or sample more often"
         raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {reason}.")
-    work |= {"duty": about.up_to("duty", 1.0)}
-    return GridCell(cell.id, sizes.whole("blocks"), sizes.whole("threads"), samples, device, work, missing), chip
+    work = {name: cast("float | None", about.get(name)) for name in WORK}
+    return GridCell(cell.id, size["blocks"], size["threads"], samples, device, work, missing), chip
 
 
-def _samples(records: Sequence[Mapping[str, object]], origin: str, place: str) -> pd.DataFrame:
-    """Turn reported samples into columns, whether by columns or sample by sample; null is missing, and an empty metric is not there.
+def _samples(report: Part) -> pd.DataFrame:
+    """Turn reported columns of samples into one frame; null is missing, and an empty metric is not there.
 
     Raises: Unreadable, for a column that is not as long as the others and a value that is no number.
     """
     parts = []
-    for at, record in enumerate(records):
-        where = f"{place}.report.{SAMPLES}[{at}]"
-        known = {metric: record[metric] for metric in METRICS if metric in record}
-        listed = {metric: values if isinstance(values, list | tuple) else [values] for metric, values in known.items()}
-        lengths = {len(values) for values in listed.values()}
+    for part in report.at(SAMPLES).each() if SAMPLES in report.value else ():
+        columns = {metric: part.at(metric).read(Column) for metric in METRICS if metric in part.value}
+        lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
-            counts = ", ".join(map(str, sorted(lengths)))
-            raise Unreadable(f"{origin}: {where} has columns of {counts} samples; it was edited, measure again.")
-        parts.append(pd.DataFrame({name: [_value(one, f"{where}.{name}", origin) for one in each] for name, each in listed.items()}))
+            part.refuse(f"has columns of {', '.join(map(str, sorted(lengths)))} samples; it was edited")
+        parts.append(pd.DataFrame(columns, dtype=float))
     every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     return every.dropna(axis="columns", how="all")
-
-
-def _value(value: object, place: str, origin: str) -> float:
-    number = float("nan") if value is None else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > LARGEST:
-        raise Unreadable(f"{origin}: {place} has {one_line(repr(value), 40)} where a finite number or null belongs; measure again.")
-    return float(number)

@@ -71,14 +71,6 @@ def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Pat
     assert "bounds of SMACT" in found.bounds.untested
 
 
-def test_samples_told_one_by_one_are_read_as_well(tmp_path: Path) -> None:
-    saved = saved_grid({(66, 32): fitting(66)})
-    for one in saved["benchmarks"]:
-        one["extra_info"]["report"]["samples"] = [{"t_monotonic_s": 1.0, "gract": 0.99, "smact": 0.5}, {"gract": 0.99, "smact": None}]
-    found, _ = read(tmp_path, saved)
-    assert found.grid.column(SMACT) == {(66, 32): 0.5}
-
-
 DAMAGED: dict[str, Callable[[Any], object]] = {
     "columns of two lengths": lambda report: report["samples"][0].update(smact=[0.5]),
     "a text": lambda report: report["samples"][0].update(smact=["high"] * 6),
