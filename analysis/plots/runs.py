@@ -321,7 +321,7 @@ def _strips(
     ends = low * scale, high * scale
     even = MaxNLocator(few, steps=ROUND).tick_values(*ends).tolist()  # type: ignore[attr-defined]  # an array
     even = [number for number in even if ends[0] <= number <= ends[1]]
-    numbers = round_ticks(*ends, few) if logarithmic else even[:: math.ceil(len(even) / few)]
+    numbers = round_ticks(*ends, few) if logarithmic else even[:: max(1, math.ceil(len(even) / few))]
     bottom, span = curve(low), (curve(high) - curve(low)) or 0.1 * high
 
     def height(values: np.ndarray | float, row: int) -> np.ndarray:
