@@ -212,7 +212,7 @@ def _printable(lines: str) -> str:
 def _between(runs: Sequence[Run]) -> Answer:
     first, *others = (Arm(run.origin, (run,)) for run in runs)
     try:
-        return answer_of(compare_arms(first, others), runs, every=True)
+        return answer_of(compare_arms(first, others), runs, every=len(others) == 1)
     except Refused as reason:
         return Answer(str(reason))
 
