@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from analysis import cells
-from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
+from analysis.formats.checked import Part
 from analysis.terms import AGAIN, STOCK, Unreadable
+from control.saved import LONGEST_S, Amount, Count, Finite, Positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,12 +79,16 @@ class CappedCell:
     infeasible: tuple[str, ...]
 
 
+class InfeasibleRow(Struct):
+    sentence: str
+
+
 def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
     """Return a cell with its figures as metrics, and what it told; or what is wrong with that."""
     try:
         rows = iterations(cell, origin, backend)
         infeasible = tuple(
-            Fields(record, origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]").text("sentence")
+            Part(record, origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]").read(InfeasibleRow).sentence
             for at, record in enumerate(cell.report.get(INFEASIBLE, ()))
         )
     except Unreadable as error:
@@ -163,6 +169,67 @@ def named(run: Run) -> dict[str, dict[str, str]]:
     return result
 
 
+Known = Amount | None
+Latency = Annotated[float, Meta(ge=0, le=1000 * LONGEST_S)] | None
+
+
+class TenantRow(Struct):
+    """One process in one iteration: images, parts of batches too, and the share of them over the SLO."""
+
+    images: Annotated[float, Meta(ge=0, le=2.0**63)] | None = None
+    latency_p50_ms: Latency = None
+    latency_p95_ms: Latency = None
+    latency_p99_ms: Latency = None
+    over_slo_share: Annotated[float, Meta(ge=0, le=1)] | None = None
+
+
+class BatchRow(Struct):
+    batch: Count
+
+
+class SettingRow(Struct):
+    """MHz, W and a duty from 0 to 1 where there is such a knob."""
+
+    tenants: list[BatchRow] | None = None
+    sm_mhz: Finite | None = None
+    mem_mhz: Finite | None = None
+    power_limit_w: Finite | None = None
+    throttle: Finite | None = None
+
+
+class PredictedRow(Struct):
+    throughput_images_per_s: Finite | None = None
+    power_w: Finite | None = None
+
+
+class IterationRow(Struct):
+    """A row as the run side saves it; None is what nothing measured."""
+
+    iteration: Count
+    backend: str
+    cap_unit: str
+    power_source: str
+    cap: Positive
+    measured_s: Annotated[float, Meta(gt=0, le=LONGEST_S)]
+    tenants: list[TenantRow]
+    throughput_images_per_s: Known = None
+    power_mean: Known = None
+    power_max: Known = None
+    energy_j: Known = None
+    above_cap_s: Known = None
+    above_102_s: Known = None
+    above_cap_unit_s: Known = None
+    above_cap_longest_s: Known = None
+    above_cap_worst: Finite | None = None
+    decision_s: Known = None
+    predicted: PredictedRow | None = None
+    asked: SettingRow | None = None
+    actual: SettingRow | None = None
+    refused: tuple[str, ...] | None = None
+    oom: tuple[str, ...] | None = None
+    crashed: tuple[str, ...] | None = None
+
+
 def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any]]:
     """Read a cell's iterations, a record each; NaN is what nothing measured.
 
@@ -173,19 +240,25 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
 
     Raises: Unreadable, also where rows are of another `backend` than the one that was asked for.
     """
-    place = f"cell {cell.id}, report"
-    rows = [Fields(record, origin, f"{place}.{ROWS}[{at}]") for at, record in enumerate(cell.report.get(ROWS, ()))]
-    if not rows:
-        raise Unreadable(f"{origin}: {place}.{ROWS}: has no row; the cell measured nothing, measure it again.")
-    told: dict[str, Any] = {"backend": _agreed(rows, "backend"), "unit": _agreed(rows, "cap_unit")}
-    told["power_source"] = _agreed(rows, "power_source")
+    place = f"cell {cell.id}, report.{ROWS}"
+    parts = [Part(record, origin, f"{place}[{at}]") for at, record in enumerate(cell.report.get(ROWS, ()))]
+    if not parts:
+        raise Unreadable(f"{origin}: {place}: has no row; the cell measured nothing, measure it again.")
+    rows = [part.read(IterationRow) for part in parts]
+    told: dict[str, Any] = {}
+    for key, name in (("backend", "backend"), ("unit", "cap_unit"), ("power_source", "power_source")):
+        texts = list(dict.fromkeys(getattr(row, name) for row in rows))
+        if len(texts) > 1:
+            differ = f"and others differ in {name} ({', '.join(texts)})"
+            parts[0].refuse(f"{differ}: figures of different kinds are never mixed")
+        told[key] = texts[0]
     if backend not in {*CHOSEN, told["backend"]}:
         raise Unreadable(f"{origin}: {place}: tells of back-end {told['backend']!r} where {backend!r} was asked for; it is left out.")
     if told["power_source"] == NO_SENSOR and told["unit"] == WATT:
         told |= dict.fromkeys(SENSED, math.nan)
-    result = [_iteration(row) | told for row in rows]
+    result = [_iteration(row, part) | told for row, part in zip(rows, parts, strict=True)]
     if any(later["number"] <= earlier["number"] for earlier, later in pairwise(result)):
-        raise Unreadable(f"{origin}: {place}.{ROWS}: numbers do not rise from row to row; it was edited, measure again.")
+        raise Unreadable(f"{origin}: {place}: numbers do not rise from row to row; it was edited, measure again.")
     for _, phase in groupby(result, key=itemgetter("cap")):
         under_cap = list(phase)
         for at, row in enumerate(under_cap):
@@ -193,71 +266,51 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
     return result
 
 
-def _agreed(rows: list[Fields], name: str) -> str:
-    """Answer the text that all rows of a cell must agree in."""
-    texts = dict.fromkeys(row.text(name) for row in rows)
-    if len(texts) > 1:
-        rows[0].refuse(f"and others differ in {name} ({', '.join(texts)}): figures of different kinds are never mixed")
-    return next(iter(texts))
+def _numbers(row: Struct, *names: str) -> dict[str, float]:
+    return {name: math.nan if (value := getattr(row, name)) is None else float(value) for name in names}
 
 
-def _numbers(part: Fields, *names: str) -> dict[str, float]:
-    return {name: part.optional(Fields.number, name, math.nan) for name in names}
-
-
-def _iteration(part: Fields) -> dict[str, Any]:
-    numbers = _numbers(part, *SENSED, THROUGHPUT, "decision_s")
-    for name, value in numbers.items():
-        if value < 0 and name != WORST:
-            part.refuse(f"has {name} = {value:g}, which cannot be below 0")
-    measured_s = part.positive("measured_s")
-    if measured_s > LONGEST_S:
-        part.refuse(f"has measured_s = {measured_s:g}, longer than any run")
+def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
+    numbers = _numbers(row, *SENSED, THROUGHPUT, "decision_s")
     above, more = numbers["above_cap_s"], numbers["above_102_s"]
-    if above > SLACK * measured_s:
-        part.refuse(f"has above_cap_s = {above:g} of {measured_s:g} s measured")
+    if above > SLACK * row.measured_s:
+        part.refuse(f"has above_cap_s = {above:g} of {row.measured_s:g} s measured")
     if more > SLACK * above + 1e-9:
         part.refuse(f"is said to be {more:g} s above 1.02 times the cap and {above:g} s above the cap")
-    work = _work(part)
-    asked, actual = (_settings(part.optional_fields(name)) for name in ("asked", "actual"))
-    refused = part.optional(Fields.texts, "refused", ())
+    work = _work(row.tenants)
+    asked, actual = (_settings(setting or SettingRow()) for setting in (row.asked, row.actual))
     moved = any(abs(actual[name] - asked[name]) > ASTRAY * asked[name] for name in CLOCKS)
-    predicted = _numbers(part.optional_fields("predicted"), THROUGHPUT, "power_w")
+    predicted = _numbers(row.predicted or PredictedRow(), THROUGHPUT, "power_w")
     return {
-        "number": part.whole("iteration"),
-        "cap": part.positive("cap"),
-        "measured_s": measured_s,
+        "number": row.iteration,
+        "cap": row.cap,
+        "measured_s": row.measured_s,
         **numbers,
-        THROUGHPUT: work["images"] / measured_s if math.isnan(numbers[THROUGHPUT]) else numbers[THROUGHPUT],
+        THROUGHPUT: work["images"] / row.measured_s if math.isnan(numbers[THROUGHPUT]) else numbers[THROUGHPUT],
         **work,
         **{f"predicted.{name}": value for name, value in predicted.items()},
         **{f"asked.{name}": value for name, value in asked.items()},
         **{f"actual.{name}": value for name, value in actual.items()},
-        "refused": refused,
-        "lost": tuple(text for name in ("oom", "crashed") for text in part.optional(Fields.texts, name, ())),
-        "astray": moved and not refused,
+        "refused": row.refused or (),
+        "lost": (*(row.oom or ()), *(row.crashed or ())),
+        "astray": moved and not row.refused,
     }
 
 
-def _work(part: Fields) -> dict[str, float]:
+def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
     """Images of all processes, and of those that did something the worst latencies and the images over the SLO."""
-    tenants = []
-    for tenant in part.each("tenants"):
-        images = tenant.up_to("images", float(LARGEST_COUNT)) or 0.0
-        told = [tenant.up_to(name, 1000 * LONGEST_S) for name in LATENCIES]
-        tenants.append([images, *told, tenant.up_to("over_slo_share", 1.0)])
-    every = np.array(tenants, dtype=np.float64).reshape(len(tenants), len(LATENCIES) + 2)
-    busy = every[every[:, 0] > 0]
+    every = [_numbers(tenant, "images", *LATENCIES, "over_slo_share") for tenant in tenants]
+    busy = [tenant for tenant in every if tenant["images"] > 0]
     # A process that did something and told no latency may be the slowest: NaN is the largest.
-    worst = busy[:, 1:-1].max(axis=0) if len(busy) else np.full(len(LATENCIES), math.nan)
-    over = float((busy[:, 0] * busy[:, -1]).sum())
-    return {"images": math.fsum(every[:, 0]), **dict(zip(LATENCIES, worst.tolist(), strict=True)), "over_slo_images": over}
+    worst = {name: float(np.max([tenant[name] for tenant in busy])) if busy else math.nan for name in LATENCIES}
+    over = math.fsum(tenant["images"] * tenant["over_slo_share"] for tenant in busy)
+    return {"images": math.fsum(tenant["images"] for tenant in busy), **worst, "over_slo_images": over}
 
 
-def _settings(part: Fields) -> dict[str, float]:
-    """MHz, W and a duty from 0 to 1 where there is such a knob, and the images of all batches together."""
-    batches = [tenant.whole("batch") for tenant in part.each("tenants")] if part.has("tenants") else []
-    return {**_numbers(part, *KNOBS), "batches": float(sum(batches)) if batches else math.nan}
+def _settings(row: SettingRow) -> dict[str, float]:
+    """The knobs, and the images of all batches together."""
+    batches = [tenant.batch for tenant in row.tenants or ()]
+    return {**_numbers(row, *KNOBS), "batches": float(sum(batches)) if batches else math.nan}
 
 
 def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
