@@ -1,15 +1,15 @@
 """Linear models of cells: least squares over blocks and factors, and how what a response varies divides among them.
 
-The error is what the same point scatters by from block to block, after each block's own level is taken
-off (block × point): the scatter of whole cells run again. Steps inside a cell never enter. It is *pure*: no
-effect that the terms leave out can inflate it. Where too little was run again, it is what the terms of two
-factors, or of one, leave over.
+The error is what the same point scatters by from block to block, after each block's own level is
+taken off (block × point): the scatter of whole cells run again. Steps inside a cell never enter. It
+is *pure*: no effect that the terms leave out can inflate it. Where too little was run again, it is
+what the terms of two factors, or of one, leave over.
 
-Sums of squares are of Type II: each term adjusted for all that do not contain it. Where the design is
-balanced they are the textbook's; where cells were lost they ask the question that makes sense (Langsrud
-2003), and do not add up to the total. Each is the difference of two fits. `anova_lm(typ=2)` of statsmodels
-agrees (a test) until a combination of levels is lost: then its sums and degrees of freedom are wrong, and
-it has none for a design that was run once.
+Sums of squares are of Type II: each term adjusted for all that do not contain it. Where the design
+is balanced they are the textbook's; where cells were lost they ask the question that makes sense
+(Langsrud 2003), and do not add up to the total. Each is the difference of two fits.
+`anova_lm(typ=2)` of statsmodels agrees (a test) until a combination of levels is lost: then its
+sums and degrees of freedom are wrong, and it has none for a design that was run once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ LEFT = "what interactions of {} factors and chance leave: no combination was rep
 def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable] = ()) -> Floats:
     """Code a factor of L levels as L-1 columns that sum to zero over its levels: the first is -1 in all, each other +1 in its own.
 
-    Shape (rows, L-1). With two levels it is the usual -1, +1; coefficients are deviations from the mean of all levels.
+    Shape (rows, L-1). With two levels it is the usual -1, +1; coefficients are deviations from the
+    mean of all levels.
     """
     places = {level: at for at, level in enumerate(levels or dict.fromkeys(labels))}
     rows = np.vstack([-np.ones(len(places) - 1), np.eye(len(places) - 1)])
@@ -76,7 +77,8 @@ def rss(columns: Sequence[Floats], values: Floats) -> tuple[float, int]:
 class VariationRow:
     """One row of the analysis of variance; `f` and `p` are None where a row is not tested (blocks, the error, the total).
 
-    `p_adjusted` is there for interactions that no single term can stand for (more than two levels): Benjamini-Hochberg over all of them.
+    `p_adjusted` is there for interactions that no single term can stand for (more than two levels):
+    Benjamini-Hochberg over all of them.
     """
 
     name: str
@@ -93,8 +95,9 @@ class VariationRow:
 class LinearModel:
     """Cells as blocks and terms; `y` are their values less `grand`, the mean of all.
 
-    `labels` are each factor's levels by cell, `levels` those that were measured, in order. `error` says in words what effects are judged
-    by. `terms` are those that `use` has chosen, `notes` what to know of the choice.
+    `labels` are each factor's levels by cell, `levels` those that were measured, in order. `error`
+    says in words what effects are judged by. `terms` are those that `use` has chosen, `notes` what
+    to know of the choice.
     """
 
     def __init__(
@@ -109,7 +112,8 @@ class LinearModel:
     ) -> None:
         """Take the `values` of a response by `name`, measured at `points`, of which so many were planned.
 
-        Raises: NotComparable, where there is nothing to analyse: too few points, or no scatter at all.
+        Raises: NotComparable, where there is nothing to analyse: too few points, or no scatter at
+        all.
         """
         if (measured := len(set(points))) < 2:
             raise NotComparable(f"cells of {measured} of {planned} points were measured: there is nothing to compare.")

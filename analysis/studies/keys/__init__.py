@@ -45,7 +45,8 @@ def effects_of_grid(
 ) -> Effects:
     """Tell hyper-parameters or other factors apart by a metric of which less is better, at the points of a grid.
 
-    `rows` are point, levels, block and value of each cell; `lost` point, reason and blocks of those without a value.
+    `rows` are point, levels, block and value of each cell; `lost` point, reason and blocks of those
+    without a value.
     """
     from .effects import of_table
     from .observed import letters

@@ -57,9 +57,10 @@ def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, 
     )
 
 
-# Tweak sets against tweak sets: a contrast is taken block by block, among the cells of one block, and stands on the scatter of those very
-# differences: the paired t of `compare`, with the same numbers. Tweak sets need not scatter alike for that; pooled over all of them the
-# error would be too small for those that scatter more. Only the table of variation and the means pool.
+# Tweak sets against tweak sets: a contrast is taken block by block, among the cells of one block,
+# and stands on the scatter of those very differences: the paired t of `compare`, with the same
+# numbers. Tweak sets need not scatter alike for that; pooled over all of them the error would be
+# too small for those that scatter more. Only the table of variation and the means pool.
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +151,10 @@ def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
     yield from late
 
 
-# Factors of two levels. Which effects can be told is worked out twice from the points themselves: of those that were planned, which share a
-# column; of the cells that were measured, which can still be estimated. Terms enter in order of their factors' number, so an interaction
-# never takes the place of a main effect.
+# Factors of two levels. Which effects can be told is worked out twice from the points themselves:
+# of those that were planned, which share a column; of the cells that were measured, which can still
+# be estimated. Terms enter in order of their factors' number, so an interaction never takes the
+# place of a main effect.
 
 
 def _two_level(data: Observed) -> Effects:

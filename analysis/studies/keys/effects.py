@@ -1,11 +1,11 @@
 """The effects of a saved run, or of another study's table: each design is analysed as what it is, all are adjusted together.
 
-The declared family is what the design was laid out to answer: the keys (main effects, levels, keys alone
-and in the profile, whole sets) of one study, all its workloads together. One false accusation would be one
-too many, so it is Holm's. Interactions are looked at because they are there: they are many, few matter, each
-is a hint for another run. So they are a screen after Benjamini and Hochberg, adjusted among themselves and
-costing the keys nothing. Where nothing was replicated effects have a size and no p. Where the A/A check
-fails nothing is called.
+The declared family is what the design was laid out to answer: the keys (main effects, levels, keys
+alone and in the profile, whole sets) of one study, all its workloads together. One false accusation
+would be one too many, so it is Holm's. Interactions are looked at because they are there: they are
+many, few matter, each is a hint for another run. So they are a screen after Benjamini and Hochberg,
+adjusted among themselves and costing the keys nothing. Where nothing was replicated effects have a
+size and no p. Where the A/A check fails nothing is called.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def _word(term: Term, effects: Effects) -> Word:
         return "interacts"
     if data.better is None:
         return "raises" if term.effect > 0 else "lowers"
-    # Effects of logarithms are gains already; those in the response's own unit are more or less of it.
+    # Effects of logarithms are gains already; those in the response's own unit are more or less of
+    # it.
     better = data.scale == "log" or data.better == "higher"
     return "improved" if (term.effect > 0) == better else "regressed"
 
@@ -146,9 +147,9 @@ def _inside(term: Term, margin: float | None) -> bool:
 def again(run: Run, effects: Effects) -> tuple[str, bool]:
     """Say what the check found, and whether it fails: stock-again changes nothing and differs all the same; "" where there is none.
 
-    An error that is too small for this machine, or a stock that had bad luck, would call keys guilty: it
-    calls stock-again, too. Where both are the baseline it is the guard of `compare`: by the scatter of the
-    two alone, at its own level.
+    An error that is too small for this machine, or a stock that had bad luck, would call keys
+    guilty: it calls stock-again, too. Where both are the baseline it is the guard of `compare`: by
+    the scatter of the two alone, at its own level.
     """
     data = effects.observed
     guard = bool(declared_baseline(Arm(run.origin, (run,)), data.study))

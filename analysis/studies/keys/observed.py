@@ -1,7 +1,7 @@
 """From a saved run to what was observed at the points of its design: which cells count, which were lost and why.
 
-An effect is the difference between a key set and the key as found. A cell writes down what it found of
-the keys that it sets; what the other cells ran under is known from the cells around them.
+An effect is the difference between a key set and the key as found. A cell writes down what it found
+of the keys that it sets; what the other cells ran under is known from the cells around them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ AS_FOUND = "as found"
 SETS = "tweak set"  # the one factor of a matrix
 # Designs that set whole tweak sets against each other.
 WHOLE_SETS = frozenset({"matrix", "ablation"})
-# Those of the design's own notes: no I, which is the identity in every alias table, and no O, which reads as nought.
+# Those of the design's own notes: no I, which is the identity in every alias table, and no O, which
+# reads as nought.
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz"
 Points = dict[str, tuple[str, ...]]
 Layout = tuple[tuple[DesignFactor, ...], Points]
@@ -145,8 +146,8 @@ def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str
 def moved(run: Run) -> dict[str, str]:
     """Cells, by id, round which a key was found at another value than in the beginning, each with the reason.
 
-    That is, at the cell or at the next one to either side that looked. Nodes of a cluster may each have
-    their own values: a cell is held against those of its node.
+    That is, at the cell or at the next one to either side that looked. Nodes of a cluster may each
+    have their own values: a cell is held against those of its node.
     """
     nodes: dict[str | None, list[Cell]] = {}
     for cell in sorted(run.cells, key=lambda cell: cell.order):
@@ -175,7 +176,8 @@ def _last(before: object, value: object) -> object:
 def must_be_as_requested(run: Run) -> None:
     """Check that the points of a design set the keys that their tweak sets asked for, and no others.
 
-    Raises: Unreadable, naming the first that does not: keys would be called by other names than their own.
+    Raises: Unreadable, naming the first that does not: keys would be called by other names than
+    their own.
     """
     for factor in run.design.factors:
         levels = {name: point.levels.get(factor.name) for name, point in run.design.points.items() if point.tweakset == factor.tweakset}

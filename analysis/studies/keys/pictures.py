@@ -42,8 +42,8 @@ MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 class KeyPart:
     """The effects of one tweak set's keys under one workload in one run; `title` tells it from the others.
 
-    `again` is the A/A check as if it were an effect: what the machine does where nothing is changed; None
-    where it was not measured.
+    `again` is the A/A check as if it were an effect: what the machine does where nothing is
+    changed; None where it was not measured.
     """
 
     run: Run
@@ -83,7 +83,8 @@ def _words(term: Term) -> str:
 def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> list[KeyPart]:
     """Return the effects of a scene that a picture can show.
 
-    Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no design was.
+    Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no
+    design was.
     """
     every = [(run, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
     some(every, "the run took no tweak set apart: `--design` names the designs that do")
@@ -141,7 +142,8 @@ class KeyRow(NamedTuple):
 def key_effects(scene: Scene) -> Spec:
     """Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.
 
-    A section a workload; keys are ordered by the size of their effect, interactions stand below the keys.
+    A section a workload; keys are ordered by the size of their effect, interactions stand below the
+    keys.
     """
     parts = parts_of(scene, _rows, "no effect of a key could be estimated")
     rows = [row for part in parts for row in _rows(part)]

@@ -1,8 +1,9 @@
 """Another study's design and results as a table: a CSV file with a column a factor, one for the response, and maybe one for the block.
 
-Any separator of comma, semicolon and tab; lines that begin with # are comments. A row without a response
-is a cell that was lost; where there is a column `run`, as in design files of ours, F (failed) and N (not
-yet run) say so too. What is no number where one belongs is refused, with its line.
+Any separator of comma, semicolon and tab; lines that begin with # are comments. A row without a
+response is a cell that was lost; where there is a column `run`, as in design files of ours, F
+(failed) and N (not yet run) say so too. What is no number where one belongs is refused, with its
+line.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Columns:
 def read_table(path: Path, columns: Columns) -> Observed:
     """Read a table as what was observed.
 
-    Raises: Unreadable, with the file's line, for what is no such table. UnknownName, for a column it
-    does not have. Refused, for columns that no effect can be taken of.
+    Raises: Unreadable, with the file's line, for what is no such table. UnknownName, for a column
+    it does not have. Refused, for columns that no effect can be taken of.
     """
     lines = _lines(path)
     names = list(next(iter(lines.values())))
