@@ -89,7 +89,7 @@ def simulate(
     Slots are busy to --load if each class of jobs runs where it should. A policy knows predicted times, off by --prediction-error;
     how long a job really takes it learns when that ends. Nothing is interrupted. A seed is one stream of jobs, its first tenth left out.
     """
-    from analysis.studies.jobs.policies import PolicyStudy, simulated
+    from analysis.studies.jobs.policies import simulated
     from analysis.studies.jobs.simulation import JobClass, JobSource, read_classes
     from control.scheduling import policies as known_policies
 
@@ -103,9 +103,7 @@ def simulate(
     names = known_policies.names() if policies is None else tuple(dict.fromkeys(policies.split(",")))
     options = ["--slots", ",".join(f"{kind}={many}" for kind, many in slots.items()), f"--load={load:g}"]
     options += [f"--classes={classes}"] if classes else []
-    return then(
-        simulated(PolicyStudy(source, names, baseline, jobs, seeds)), "schedule simulate", *options, f"--prediction-error={error:g}"
-    )
+    return then(simulated(source, names, baseline, jobs, seeds), "schedule simulate", *options, f"--prediction-error={error:g}")
 
 
 _STEPS = Steps(__name__)

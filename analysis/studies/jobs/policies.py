@@ -254,41 +254,31 @@ def _grows(streams: pd.DataFrame) -> bool:
     return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyStudy:
-    source: JobSource
-    policies: tuple[str, ...]
-    baseline: str = "fifo"
-    jobs: int = 5000
-    seeds: int = 20
-
-
-def simulate(study: PolicyStudy) -> Policies:
-    study.source.must_be_stable()
-    for name in study.policies:
+def simulate(source: JobSource, names: Sequence[str], baseline: str = "fifo", many: int = 5000, seeds: int = 20) -> Policies:
+    """Play `seeds` streams of so `many` jobs under each policy."""
+    source.must_be_stable()
+    for name in names:
         policies.load(name)
-    if study.baseline not in study.policies:
-        raise Refused(f"baseline {study.baseline!r} is not among the policies that are compared: {', '.join(study.policies)}.")
+    if baseline not in names:
+        raise Refused(f"baseline {baseline!r} is not among the policies that are compared: {', '.join(names)}.")
     rows = []
-    for seed in range(1, study.seeds + 1):
-        coming = jobs(study.source, study.jobs, seed)
-        played = {name: figures(coming, play(coming, study.source.slots, name)) for name in study.policies}
-        rows += [{"policy": name, "stream": seed, **asdict(own)} for name, own in played.items()]
-    return compared(sorted(rows, key=lambda row: study.policies.index(str(row["policy"]))), study.baseline)
+    for seed in range(1, seeds + 1):
+        coming = jobs(source, many, seed)
+        rows += [{"policy": name, "stream": seed, **asdict(figures(coming, play(coming, source.slots, name)))} for name in names]
+    return compared(rows, baseline)
 
 
-def simulated(study: PolicyStudy) -> Answer:
-    comparison, source = simulate(study), study.source
-    about = {"simulated": True, "seeds": study.seeds, "jobs": study.jobs, "gap_s": source.gap_s, "source": source}
-    slots = ", ".join(f"{many} {kind}" if kind != ANY else f"{many}" for kind, many in source.slots.items())
-    about_jobs = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {study.seeds} streams of {study.jobs} jobs"
+def simulated(source: JobSource, names: Sequence[str], baseline: str, many: int, seeds: int) -> Answer:
+    comparison = simulate(source, names, baseline, many, seeds)
+    slots = ", ".join(f"{number} {kind}" if kind != ANY else f"{number}" for kind, number in source.slots.items())
+    about = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {seeds} streams of {many} jobs"
     error = f" Predicted times are off by a factor of exp(±{source.error:g}) (sd)." if source.error else ""
     return Answer(
         title=_claims(comparison),
-        findings=[Line(f"SIMULATED: {slots} slots at load {source.load:g}, {about_jobs}, the same for every policy.{error}")],
+        findings=[Line(f"SIMULATED: {slots} slots at load {source.load:g}, {about}, the same for every policy.{error}")],
         sections=[Section("", _parts(comparison))],
         legend=LEGEND,
-        data={**about, **asdict(comparison)},
+        data={"simulated": True, "seeds": seeds, "jobs": many, "gap_s": source.gap_s, "source": source, **asdict(comparison)},
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.jobs.policies import PolicyStudy, lacking, simulate
+from analysis.studies.jobs.policies import lacking, simulate
 from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
 from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
@@ -252,8 +252,7 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
     """Two slots, predictions right: the interval says so. With predictions off by half the gain is smaller, and still there."""
     ratio = {}
     for error in (0.0, 0.5):
-        asked = PolicyStudy(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=1000, seeds=6)
-        (found,) = simulate(asked).waits
+        (found,) = simulate(replace(source(2, 0.8), error=error), ("fifo", "sjf"), many=1000, seeds=6).waits
         assert found.high < 1
         ratio[error] = found.value
     assert ratio[0.0] == pytest.approx(0.5, abs=0.06)
@@ -261,7 +260,7 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
 
 
 def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
-    found = simulate(PolicyStudy(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), jobs=300, seeds=4))
+    found = simulate(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), many=300, seeds=4)
     streams = [jobs(source(2, 0.8), 300, seed) for seed in (1, 2, 3, 4)]
     fifo_s, sjf_s = ([figures(one, play(one, {ANY: 2}, policy)).mean_wait_s for one in streams] for policy in ("fifo", "sjf"))
     sjf, priority, _ = found.waits
