@@ -16,6 +16,8 @@ from .estimates import figure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .records import Stream
+
 Row = TypeVar("Row")
 Contrast = Any  # a row of `contrasts`, as `rows_of` has it
 SLOWER, FASTER = Word("slower", "bad"), Word("faster", "good")
@@ -130,3 +132,10 @@ def apart(rows: Sequence[Mapping[str, object]], names: Sequence[str] = ()) -> li
         alike = [other for its, other in zip(names, rows, strict=True) if its == name]
         result.append(", ".join(filter(None, (name, *called(row, alike)))))
     return result
+
+
+def names_of(streams: Iterable[Stream]) -> dict[str, str]:
+    """Name groups of streams by the parameters that differ between them; where that leaves two alike, by their whole names."""
+    first = {stream.group: dict(stream.condition_without()) for stream in streams}
+    names = apart([*first.values()])
+    return dict(zip(first, names if all(names) and len(set(names)) == len(names) else first, strict=True))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Table, text_table
 from analysis.contrasts import FEWEST, SAME
-from analysis.labels import shorten
 from analysis.stats.effect import ROUNDING, interval, moments
 from analysis.wording import digits, probability, unit_of
 
@@ -121,15 +120,3 @@ def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
     """Return what to multiply seconds by, and the unit that they then have, so that the longest reads well."""
     known = [time for time in times_s if time is not None and time > 0]
     return unit_of(known) if known else (1.0, "s")
-
-
-def called_apart(workloads: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Name workloads by what differs between them, without what they are all made of; and say what they have in common."""
-    names, common = shorten(workloads)
-    if len(names) == 1:
-        ((workload, name),) = names.items()
-        base, _, params = name.partition(":")
-        return {workload: base}, params.replace(":", ", ")
-    if len({name.partition(":")[0] for name in names.values()}) > 1:
-        return names, common
-    return {workload: name.partition(":")[2].replace(":", ", ") or "as it stands" for workload, name in names.items()}, common

@@ -18,10 +18,11 @@ from analysis.terms import Refused
 from analysis.wording import unsigned
 from control.scaling import TOLERANCE, time_s
 
+from .claims import names_of
 from .estimates import figure, over_blocks, unit
 from .pictures_faults import JOBS, LEFT, LOOKS, WORDS, run_title
 from .poisoning import BETTER, WORSE, Poisoning, poisonings, word_of
-from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile, systems_of
+from .profile import AT_WORK, COMPUTING, LIMITED, OTHER, STARTING, WAITING, ClassProfile, profile
 from .scaling import MeasuredStream, TargetReport, of_run, reports
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def jobs_profile(scene: Scene) -> Spec:
             rows, _ = profile(streams)
         except Refused:
             continue
-        names = systems_of(streams)
+        names = names_of(streams)
         if len(names) < 2:
             continue
         every += [(row, names[row.system]) for row in rows]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from analysis.answer import Answer, Column, Columns, Section, Word, bullets, table_of
 from analysis.terms import Refused
 
-from .claims import CANT_TELL, Contrast, apart, claimed, claims_first, column, contrasts_of, faster, rows_of, verdict
+from .claims import CANT_TELL, Contrast, claimed, claims_first, column, contrasts_of, faster, names_of, rows_of, verdict
 from .estimates import Figure, figure, middle, over_runs
 from .records import USED, Times
 
@@ -174,16 +174,10 @@ def _why_lost(job: Job) -> str:
     return job.outcome if not job.done else "done only in a later attempt" if job.attempts > 1 else "without all times"
 
 
-def systems_of(streams: Sequence[Stream]) -> dict[str, str]:
-    """Name systems by the parameters that differ between them; one alone has its whole name."""
-    first = {stream.group: dict(stream.condition_without()) for stream in streams}
-    return {group: name or group for group, name in zip(first, apart([*first.values()]), strict=True)}
-
-
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     """On which system each class is faster than on the next best, and a table a class."""
     rows, times = profile(streams)
-    names = systems_of(streams)
+    names = names_of(streams)
     classes = [[row for row in rows if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in rows)]
     classes = claims_first(classes, lambda own: _word(own, times))
     first = [(_word(own, times), f"{own[0].class_ or 'jobs'} on {names[own[0].system]}") for own in classes]

@@ -23,7 +23,7 @@ from analysis.wording import unsigned
 
 from . import queue_formulas as formulas
 from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
-from .estimates import Figure, called_apart, figure, number, plural, table, unit, value_of
+from .estimates import Figure, figure, number, plural, table, unit, value_of
 from .queue_fits import CLOSED, document, estimate, headline, inputs_of, little_sentence, mean, whole, why_of
 from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
 
@@ -336,9 +336,8 @@ WORDS: Mapping[str, Mark] = {
 }
 
 
-def validated(validations: Sequence[WaitValidation], refused: Sequence[str], *, brief: bool = False) -> Answer:
+def validated(validations: Sequence[WaitValidation], names: Mapping[str, str], refused: Sequence[str], *, brief: bool = False) -> Answer:
     """Return the model that the data leave standing in each setting; then all models, setting by setting, but of several not `brief`."""
-    names, common = called_apart([validation.fit.group for validation in validations])
     words = Counter(_verdict(validation).text for validation in validations)
     every = f", in {len(validations)} settings" if len(validations) > 1 else ""
     counts = ", ".join(f"{count} {word}" if every else word for word, count in words.items())
@@ -346,7 +345,6 @@ def validated(validations: Sequence[WaitValidation], refused: Sequence[str], *, 
     sections = [_setting(validation, names[validation.fit.group]) for validation in validations]
     return Answer(
         title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
-        findings=[Line(f"In all: {common}", tone="quiet")] if common else [],
         sections=several if brief and several else [*several, *sections],
         legend=[("verdict", RULE)],
         data={"rule": RULE, "validations": [{**asdict(validation), "fit": document(validation.fit)} for validation in validations]},

@@ -17,6 +17,7 @@ from analysis.labels import short_names
 from analysis.terms import AGAIN, STOCK, Refused, Run
 from analysis.wording import digits
 
+from .claims import names_of
 from .csv_file import grouped_alike
 from .estimates import plural
 from .faults import FaultArm, arms
@@ -136,7 +137,8 @@ def validate_groups(
     for fitted, group in fits_of(groups, servers, refused):
         inputs = Inputs(*planned, fitted.servers) if planned and fitted.servers is not None else None
         validations.append(validate(fitted, group, margin, inputs))
-    return validated(validations, refused, brief=brief)
+    names = names_of(stream for group in groups for stream in group)
+    return validated(validations, names, refused, brief=brief)
 
 
 def gather(run: Run) -> Gathered | None:
