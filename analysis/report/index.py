@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 from collections.abc import Sequence
@@ -47,6 +48,7 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, ref
         try:
             if not _is_newer(path, run):
                 save(page_of([run], shlex.join(command("report", run.origin, "--output", str(path)))).html, path)
+                gc.unfreeze()
             rows.append(_row(run, path.name, history, folder))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of a damaged file
             missing.append(f"{run.origin}: cannot be reported ({type(error).__name__}: {error})")

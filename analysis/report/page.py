@@ -93,6 +93,7 @@ def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> Pag
     try:
         return _page_of(runs, again, refused)
     finally:
+        gc.freeze()  # nor right afterwards, when all of it would be looked at once; whoever writes many pages unfreezes
         gc.enable()
 
 
