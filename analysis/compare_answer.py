@@ -45,12 +45,12 @@ UNITS = {
     "two-sample": "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs.",
 }
 DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
-METRICS = {
-    "throughput_samples_per_s": ("throughput", "samples / total time, stalls included: what the user got."),
-    TOLD_RATE: ("rate", "what the program told of its own speed: the median over the measured steps or runs."),
-    "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md)."),
-    "step_time_p10_s": ("p10 step", "the 10th percentile of step time: what the kernel costs where nothing interferes."),
-    "step_time_q1_s": ("q1 step", "the lower quartile of the time of a call."),
+METRICS = {  # what a metric is, for the legend
+    "throughput_samples_per_s": "samples / total time, stalls included: what the user got.",
+    TOLD_RATE: "what the program told of its own speed: the median over the measured steps or runs.",
+    "step_time_round_adjusted_s": "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md).",
+    "step_time_p10_s": "the 10th percentile of step time: what the kernel costs where nothing interferes.",
+    "step_time_q1_s": "the lower quartile of the time of a call.",
 }
 
 
@@ -411,5 +411,5 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         ("p", f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together."),
         ("would see", "the smallest difference that this run would have shown with 80 % probability (MDE); narrow tables leave it out."),
         *(("n", text) for design, text in UNITS.items() if design in designs),
-        *(text for name, text in METRICS.items() if name in metrics),
+        *((label_of(name), text) for name, text in METRICS.items() if name in metrics),
     ]

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from control import errors
 
 one_line = errors.one_line
-ELLIPSIS = errors.ELLIPSIS
 SENTENCE = 10_000  # characters, at most
 # What a CI runner takes for a command: GitHub's `::name` at the start of a line, `##[name]` and Azure's `##vso[name]` anywhere in it.
 COMMAND = re.compile(r"##(?=\w*\[)")
