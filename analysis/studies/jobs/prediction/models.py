@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn import config_context
 from sklearn.ensemble import GradientBoostingRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, ridge_regression
 from sklearn.model_selection import PredefinedSplit
 from threadpoolctl import threadpool_limits
 
@@ -64,10 +64,11 @@ def ridge(table: FactorTable, groups: Texts) -> Fitted:
     except TooFew:
         fold = np.arange(len(rows)) % tables.INNER
     off = np.zeros(len(ALPHAS))
-    each = np.tile(seen[:, None], len(ALPHAS))  # the same target under each penalty
     for training, test in PredefinedSplit(fold).split():
-        said = Ridge(ALPHAS, solver="svd").fit(rows[training], each[training]).predict(rows[test])
-        off += ((said - each[test]) ** 2).sum(axis=0)
+        centre, level = rows[training].mean(axis=0), seen[training].mean()
+        each = np.tile(seen[training, None] - level, len(ALPHAS))  # the same target under each penalty
+        slopes = ridge_regression(rows[training] - centre, each, ALPHAS, solver="svd", check_input=False)
+        off += (((rows[test] - centre) @ slopes.T + level - seen[test, None]) ** 2).sum(axis=0)
     model = Ridge(float(ALPHAS[np.argmin(off)])).fit(rows, seen)
     return lambda points: np.asarray(model.predict(code.coded(points)))
 
