@@ -113,7 +113,7 @@ def _design(effects: Effects, *, with_sentence: bool) -> Section:
     if effects.refusal:
         parts.append(Line(f"nothing can be said: {effects.refusal}", tone="open"))
     else:
-        parts += [_terms(effects), *_aliases(effects), _anova(effects)]
+        parts += [*([_terms(effects)] if effects.terms else []), *_aliases(effects), _anova(effects)]
         if any(term.means in {"level", "set"} for term in effects.terms):
             parts.append(_levels(effects))
     return Section(

@@ -57,7 +57,7 @@ def _answer(effects: Effects, effect: frozenset[str]) -> str:
         grade = f" (resolution {ROMAN[effects.resolution]})" if effects.resolution in ROMAN else ""
         raise Refused(f"{name} cannot be told from {same} in this design{grade}; one of a higher resolution can, or a factorial.")
     keys = [term for term in terms if term.means not in SCREENED and term.p_adjusted is not None]
-    lines = [_described(keys, effects)] if keys else []
+    lines = [_described(group, effects) for group in _by_subject(keys)]
     lines += [_together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None]
     lines += [_tested(row, effects) for row in effects.anova if not terms and effect == frozenset(row.factors) and row.f is not None]
     places = {name, *(f"{name}{place}" for place in PLACES.values())}
@@ -73,10 +73,7 @@ def _keys(effects: Effects) -> str:
     family = [term for term in effects.terms if term.means not in SCREENED and term.means != "profile"]
     if not family:
         return f"None of the {_noun(effects)}s can be judged."
-    groups: dict[str, list[Term]] = {}
-    for term in family:
-        groups.setdefault(_subject(term), []).append(term)
-    named = [terms for terms in groups.values() if any(term.verdict in NAMED for term in terms)]
+    named = [terms for terms in _by_subject(family) if any(term.verdict in NAMED for term in terms)]
     named.sort(key=lambda terms: -max(abs(term.effect) for term in terms if term.verdict in NAMED))
     if not named:
         return _none(effects, family)
@@ -85,6 +82,13 @@ def _keys(effects: Effects) -> str:
     noun = "suspect" if suspect else _noun(effects)
     head = f"{len(named)} {noun}s: " if len(named) > 1 else "Suspect: " if suspect else ""
     return f"{head}{first_few([_described(terms, effects) for terms in named], MOST, '; ')}."
+
+
+def _by_subject(terms: Iterable[Term]) -> list[list[Term]]:
+    groups: dict[str, list[Term]] = {}
+    for term in terms:
+        groups.setdefault(_subject(term), []).append(term)
+    return [*groups.values()]
 
 
 def _described(terms: Sequence[Term], effects: Effects) -> str:

@@ -141,6 +141,9 @@ def test_three_levels_and_words_and_other_separators(tmp_path: Path, capsys: pyt
     assert [(level["level"], level["n"]) for level in one["levels"]][:3] == [("2", 6), ("4", 6), ("16", 6)]
     assert one["notes"][0].startswith("lost: size 16")
     assert [row["name"] for row in one["anova"]] == ["size", "kind", "size:kind", "error", "total"]
+    asked = [printed(capsys, "effects", path, "--response", "y", "--factors", "size,kind", "--effect", effect) for effect in ("B:A", "A")]
+    assert re.search(r"^size:kind: .* of the variation, F .* \(2, 12\), p ", asked[0], flags=re.MULTILINE)
+    assert re.match(r"size = 4: 6\.000 more y.*; size = 16: 42\.00 more y", asked[1].replace("\n", " "))
 
 
 @pytest.mark.parametrize(("factors", "levels", "rows"), [(30, 2, 24), pytest.param(20, 6, 150, marks=pytest.mark.slow)])

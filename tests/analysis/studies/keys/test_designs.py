@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from analysis import load, studies
 from analysis.compare import Options, compare
 from analysis.studies import keys
 from analysis.studies.keys.effects import effects_of, of_table
+from analysis.studies.keys.pictures import KeyPart
 from analysis.studies.keys.sentence import only as only_asked
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed, Term
 from analysis.terms import Comparison, Refused, Run
@@ -281,6 +283,14 @@ def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None
     (by_time,) = effects_of(run, metric="step_time_mean_s")
     for one, other in zip(by_rate.terms, by_time.terms, strict=True):
         assert one.effect == pytest.approx(other.effect, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["throughput_samples_per_s", "step_time_mean_s"])
+def test_a_picture_has_the_mean_of_its_cells_whether_more_or_less_is_better(metric: str) -> None:
+    run = run_of("factorial", Keys(FOUR), factorial(4))
+    (found,) = effects_of(run, metric=metric)
+    values = [row.value for row in found.observed.rows]
+    assert KeyPart(run, found, "").mean == pytest.approx(statistics.geometric_mean(values))
 
 
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
