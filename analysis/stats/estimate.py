@@ -16,7 +16,6 @@ from control.t_test import ALPHA, LARGEST_LOG, t_interval
 from .adjust import holm
 from .effect import ROUNDING, interval, moments
 
-FEWEST_CHANGES = 2
 Key = TypeVar("Key")
 
 
@@ -81,16 +80,6 @@ def change_of(changes: Sequence[float], *, log: bool, among: int = 1) -> Change:
     test = t_interval(mean, sd / math.sqrt(len(changes)), len(changes) - 1, ALPHA / among)
     value, low, high = (math.expm1(min(end, LARGEST_LOG)) if log else end for end in test[:3])
     return Change(len(changes), value=value, low=low, high=high, p=test.p)
-
-
-def change_in(changes: Sequence[float], *, log: bool) -> Estimate:
-    """As `change_of`, with the reason in place of a figure."""
-    if len(changes) < FEWEST_CHANGES:
-        return Estimate(len(changes), missing=f"{len(changes)} block{'' if len(changes) == 1 else 's'} with both")
-    try:
-        return change_of(changes, log=log)
-    except NotComparable as reason:
-        return Estimate(len(changes), missing=str(reason))
 
 
 def contrast(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:

@@ -7,24 +7,23 @@ import math
 import pytest
 import scipy.stats
 
-from analysis.stats.estimate import Estimate, Mean, adjusted, change_in, mean_of
+from analysis.stats.estimate import Estimate, Mean, adjusted, change_of, mean_of
+from analysis.terms import NotComparable
 
 CHANGES = [0.021, 0.034, 0.018, 0.027, 0.040]
 
 
 def test_a_change_is_a_one_sample_t() -> None:
-    found = change_in(CHANGES, log=True)
+    found = change_of(CHANGES, log=True)
     low, high = scipy.stats.t.interval(0.95, 4, 0.028, scipy.stats.sem(CHANGES))
     assert (found.n, found.missing) == (5, None)
     assert (found.value, found.low, found.high) == pytest.approx((math.expm1(0.028), math.expm1(low), math.expm1(high)))
     assert found.p == pytest.approx(scipy.stats.ttest_1samp(CHANGES, 0).pvalue)
 
 
-@pytest.mark.parametrize("changes", [[], [0.1], [0.1, 0.1, 0.1]])
-def test_what_is_no_measurement_has_a_reason_and_no_figure(changes: list[float]) -> None:
-    found = change_in(changes, log=False)
-    assert (found.value, found.low, found.high, found.p) == (None, None, None, None)
-    assert (found.n, bool(found.missing)) == (len(changes), True)
+def test_what_is_no_measurement_is_not_compared() -> None:
+    with pytest.raises(NotComparable, match="very same change"):
+        change_of([0.1, 0.1, 0.1], log=False)
 
 
 def test_a_mean_stays_as_it_was_measured_and_its_interval_ends_where_the_quantity_can_be() -> None:
