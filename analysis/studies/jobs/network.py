@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from analysis.answer import Answer, Columns, Line, Section, Word, bullets, table_of
-from analysis.formats.fields import Fields
+from analysis.formats.checked import Part
 from analysis.load import load_each
 from analysis.terms import Cell, Refused, Run, Unreadable
+from control.saved import Duration  # noqa: TC001  # msgspec reads by it
 
 from .claims import CLAIMS, Contrast, apart, claimed, claims_first, column, contrasts_of, ratio_columns, verdict
 from .estimates import NONE, Figure, as_number, average_of_known, middle, number, over_blocks
@@ -21,7 +24,20 @@ from .records import LOSS, Condition, Unit, condition, of_one_machine, params_of
 
 TrainedCell = dict[str, Any]
 STEP = "step_time_mean_s"
-FACTS = ("rtt_s", "mss_bytes", "compute_s")
+
+
+class Facts(TypedDict, total=False):
+    """What a cell says of its line."""
+
+    rtt_s: Duration | None
+    mss_bytes: Annotated[float, Meta(ge=0)] | None
+    compute_s: Duration | None
+    congestion: str | None
+    stand_in: str | None
+
+
+class LineRow(TypedDict, total=False):
+    loss_percent_measured: Annotated[float, Meta(ge=0, le=100)] | None
 
 
 class AtLoss(NamedTuple):
@@ -82,9 +98,9 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
         raise Unreadable(f"{run.origin}: {place}: {LOSS} is {loss_percent!r}; a number from 0 to 100 belongs there.")
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: has no {STEP}.")
-    facts = Fields({"facts": dict(cell.facts)}, run.origin, place).known_numbers("facts", FACTS)
-    counts = [Fields(row, run.origin, f"{place}, report.line") for row in cell.report.get("line", ())]
-    lost = counts[0].up_to("loss_percent_measured", 100.0) if counts else None
+    facts = Part({**cell.facts}, run.origin, f"{place}, workload_facts").read(Facts)
+    rows = [row.read(LineRow) for row in Part(cell.report.get("line", ()), run.origin, f"{place}, report.line").each()]
+    lost = rows[0].get("loss_percent_measured") if rows else None
     return {
         "run": run.run_id,
         "block": cell.block,
@@ -94,8 +110,8 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
         "rtt_s": facts.get("rtt_s") or None,
         "mss_bytes": facts.get("mss_bytes") or None,
         "compute_s": facts.get("compute_s"),
-        "congestion": str(cell.facts.get("congestion") or ""),
-        "stand_in": str(cell.facts.get("stand_in") or ""),
+        "congestion": facts.get("congestion") or "",
+        "stand_in": facts.get("stand_in") or "",
         "lost": None if lost is None else lost / 100,
     }
 

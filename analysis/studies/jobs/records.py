@@ -8,25 +8,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
-from typing import Any, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar, get_args
+
+from msgspec import Meta
 
 from analysis.arms import distinct as distinct_runs
 from analysis.arms import times_of
-from analysis.formats.fields import Fields
+from analysis.formats.checked import Part
 from analysis.load import load_each, read_each
 from analysis.machine import Machines
 from analysis.terms import AGAIN, STOCK, Cell, Refused, Run, Unreadable
+from control.saved import Count, Ordinal
 
-OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
 ROWS, STREAM, ATTEMPTS, FAULT, NODES = "job", "stream", "attempt", "fault", "node"  # of a cell's report
 CLOSED, DETERMINISTIC = "closed", "deterministic"  # kinds of arrivals
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
-CLOCK = frozenset({*TIMES, "planned_submit_s", "due_s", "at_s", "until_s"})
 USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cores", "memory_mib"})
-AMOUNTS = frozenset({*USED, "work", "predicted_s", "lost_s", "lost_work", "checkpoints", "checkpoint_cost_s"})
-# Of a job's row: what stands in which column.
-OF_JOB = {name: name for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s")} | {"planned_s": "planned_submit_s"}
 LARGEST_RESULT = 1e15  # that a job says of itself
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
@@ -37,6 +35,8 @@ OF_FAULT = "fault"
 AGAINST = ("checkpoint_s", "retries", "patience_s")
 FOLLOWS = ("steps", "warmup_steps")
 
+Clock = Annotated[float, Meta(ge=-LONGEST, le=LONGEST)]
+Amount = Annotated[float, Meta(ge=0, le=LONGEST)]
 Record = TypeVar("Record")
 Unit = tuple[str, int]  # run and block: what is replicated
 Condition = tuple[tuple[str, str], ...]  # what was asked for: parameters and their values, and the tweak set
@@ -134,8 +134,8 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class Fault:
     name: str
-    at_s: float
-    until_s: float | None = None
+    at_s: Clock
+    until_s: Clock | None = None
     node: str | None = None
     job: int | None = None
 
@@ -286,108 +286,134 @@ def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
     return tuple(known) if len(set(known)) > 1 else ()
 
 
+Outcome = Literal["done", "failed", "killed", "never started", "never ended"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+
+
+class StreamRow(TypedDict):
+    """What a cell reports of its stream; here and below, other fields are passed over."""
+
+    slots: Annotated[int, Meta(ge=1, le=MOST_SLOTS)]
+    engine: str
+    policy: NotRequired[str | None]
+    arrivals: NotRequired[dict[str, Any] | None]
+    fault: NotRequired[dict[str, Any] | None]
+    nodes: NotRequired[Ordinal]
+    checkpoint_s: NotRequired[Amount | None]
+    retries: NotRequired[Count]
+    classes: NotRequired[tuple[dict[str, Any], ...]]
+
+
+class AttemptRow(TypedDict):
+    job: Count
+    attempt: Count
+    outcome: Outcome
+    node: NotRequired[str | None]
+    admit_s: NotRequired[Clock | None]
+    start_s: NotRequired[Clock | None]
+    end_s: NotRequired[Clock | None]
+    checkpoints: NotRequired[Count | None]
+    checkpoint_cost_s: NotRequired[Amount | None]
+
+
+class NodeRow(TypedDict):
+    node: str
+    what: Literal["lost", "back"]
+    at_s: Clock
+
+
+# Of a job's row: what stands in which column.
+JobRow = TypedDict(
+    "JobRow",
+    {
+        "job": Required[Count],
+        "outcome": Required[Outcome],
+        "class": str | None,
+        "tenant": str | None,
+        "priority": Annotated[int, Meta(ge=-(10**10), le=10**10)] | None,
+        "replicas": Count | None,
+        "attempts": Count | None,
+        "result": dict[str, Annotated[float, Meta(ge=-LARGEST_RESULT, le=LARGEST_RESULT)] | str | None] | None,
+        **dict.fromkeys((*TIMES, "planned_submit_s", "due_s"), Clock | None),  # type: ignore[misc]  # names that are written above
+        **dict.fromkeys((*USED, "work", "predicted_s", "lost_s"), Amount | None),
+    },
+    total=False,
+)
+
+
 def _stream(run: Run, cell: Cell) -> Stream:
-    place = f"cell {cell.id}, report"
-    about_rows, job_rows = cell.report.get(STREAM, ()), cell.report.get(ROWS, ())
-    if not job_rows or len(about_rows) != 1:
-        raise Unreadable(
-            f"{run.origin}: {place}: has {len(job_rows)} rows of jobs and {len(about_rows)} of the stream; "
-            "one of the stream and some jobs belong."
-        )
-    about = Fields(about_rows[0], run.origin, f"{place}.{STREAM}")
-    slots, nodes = about.whole("slots"), about.whole("nodes") if about.has("nodes") else 1
-    if not 1 <= slots <= MOST_SLOTS:
-        about.refuse(f"has slots = {slots}, where 1 to {MOST_SLOTS} belong")
-    if not 1 <= nodes <= slots:
-        about.refuse(f"has {nodes} nodes for {slots} slots; each has one or more")
-    arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields(FAULT)
-    jobs = tuple(starmap(_job, _rows(run, cell, ROWS)))
+    report = Part(cell.report, run.origin, f"cell {cell.id}, report")
+    if not cell.report.get(ROWS) or len(cell.report.get(STREAM, ())) != 1:
+        report.refuse("needs one row of the stream and some jobs", "measure it again")
+    about = report.at(STREAM, 0).read(StreamRow)
+    if about.get("nodes", 1) > about["slots"]:
+        report.at(STREAM, 0).refuse(f"has {about.get('nodes')} nodes for {about['slots']} slots; each has one or more")
+    rows = {name: [*report.at(name).each()] if name in cell.report else [] for name in (ROWS, ATTEMPTS, FAULT, NODES)}
+    arrivals, jobs, cpus = about.get("arrivals") or {}, tuple(map(_job, rows[ROWS])), run.machine.get("cpu_count")
     drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
-    cpus = run.machine.get("cpu_count")
+    fault = about.get("fault") or {}
+    if fault and not isinstance(fault.get(FAULT), str):
+        report.at(STREAM, 0).refuse("has a fault without a name")
     return Stream(
         cell.id,
         cell.workload + under(cell.tweakset),
         jobs,
-        slots,
-        about.text("engine"),
-        about.optional_text("policy") or "",
+        about["slots"],
+        about["engine"],
+        about.get("policy") or "",
         arrivals,
         drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
-        fault=fault.text(FAULT) if fault.value else "",
+        fault=fault.get(FAULT, ""),
         unit=(run.run_id, cell.block),
         workload=cell.workload,
         tweakset=cell.tweakset,
         params=params_of(run, cell),
         cpus=cpus if isinstance(cpus, int) and not isinstance(cpus, bool) and cpus > 0 else None,
-        nodes=nodes,
-        checkpoint_s=about.up_to("checkpoint_s", LONGEST) or 0.0,
-        retries=about.whole("retries") if about.has("retries") else 0,
-        attempts=tuple(starmap(_attempt, _rows(run, cell, ATTEMPTS))),
-        faults=tuple(starmap(_fault, _rows(run, cell, FAULT))),
-        outages=_outages([*_rows(run, cell, NODES)]),
-        classes=tuple(part.value for part in about.each("classes")) if about.has("classes") else (),
+        nodes=about.get("nodes", 1),
+        checkpoint_s=about.get("checkpoint_s") or 0.0,
+        retries=about.get("retries", 0),
+        attempts=tuple(map(_attempt, rows[ATTEMPTS])),
+        faults=tuple(row.made(Fault, name=row.value.get("fault")) for row in rows[FAULT]),
+        outages=_outages([row.read(NodeRow) for row in rows[NODES]]),
+        classes=about.get("classes", ()),
         origin=run.origin,
     )
 
 
-def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, float]]]:
-    for at, value in enumerate(cell.report.get(name, ())):
-        row = Fields(value, run.origin, f"cell {cell.id}, report.{name}[{at}]")
-        numbers = Fields({"row": value}, run.origin, row.place).known_numbers("row", CLOCK | AMOUNTS | {"priority"})
-        for key, number in numbers.items():
-            if key != "priority" and not (0 if key in AMOUNTS else -LONGEST) <= number <= LONGEST:
-                row.refuse(f"has {key} = {number:g}, which cannot be")
-        yield row, numbers
-
-
-def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
-    priority = numbers.get("priority")
-    if priority is not None and not (priority.is_integer() and abs(priority) <= LONGEST):
-        row.refuse(f"has priority = {priority:g}, where a whole number belongs")
-    result = row.known_numbers("result")
-    for name in (name for name, value in result.items() if abs(value) > LARGEST_RESULT):
-        row.refuse(f"has {name} = {result[name]:g}; a number up to {LARGEST_RESULT:g} belongs there")
-    known: dict[str, Any] = {field: numbers.get(name) for field, name in OF_JOB.items()}
-    known |= {field: row.optional_text(field.rstrip("_")) or "" for field in ("class_", "tenant")}
-    known |= {name: max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts")}
+def _job(row: Part) -> Job:
+    known: dict[str, Any] = {**row.read(JobRow)}
+    result = known.get("result") or {}
     return Job(
-        row.whole("job"),
-        outcome=row.one_of("outcome", OUTCOMES),
-        priority=None if priority is None else int(priority),
-        used={name: number for name, number in numbers.items() if name in USED},
-        result=result,
-        **known,
+        known["job"],
+        **{name: known.get(name) for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s", "priority")},
+        planned_s=known.get("planned_submit_s"),
+        outcome=known["outcome"],
+        class_=known.get("class") or "",
+        tenant=known.get("tenant") or "",
+        replicas=known.get("replicas") or 1,
+        attempts=known.get("attempts") or 1,
+        used={name: known[name] for name in USED if known.get(name) is not None},
+        result={name: float(value) for name, value in result.items() if isinstance(value, int | float)},
     )
 
 
-def _attempt(row: Fields, numbers: Mapping[str, float]) -> Attempt:
-    begin_s, end_s = numbers.get("admit_s", numbers.get("start_s")), numbers.get("end_s")
-    checkpoints = int(numbers["checkpoints"]) if "checkpoints" in numbers else None
-    about = row.whole("job"), row.whole("attempt"), row.optional_text("node")
-    return Attempt(*about, begin_s, end_s, row.one_of("outcome", OUTCOMES), checkpoints, numbers.get("checkpoint_cost_s"))
+def _attempt(row: Part) -> Attempt:
+    known = row.read(AttemptRow)
+    begin_s = known.get("admit_s")
+    begin_s = known.get("start_s") if begin_s is None else begin_s
+    ends = begin_s, known.get("end_s"), known["outcome"], known.get("checkpoints"), known.get("checkpoint_cost_s")
+    return Attempt(known["job"], known["attempt"], known.get("node"), *ends)
 
 
-def _at_s(row: Fields, numbers: Mapping[str, float]) -> float:
-    if "at_s" not in numbers:
-        row.refuse("has no at_s")
-    return numbers["at_s"]
-
-
-def _fault(row: Fields, numbers: Mapping[str, float]) -> Fault:
-    job = row.whole("job") if row.has("job") else None
-    return Fault(row.text("fault"), _at_s(row, numbers), numbers.get("until_s"), row.optional_text("node"), job)
-
-
-def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage, ...]:
+def _outages(rows: Sequence[NodeRow]) -> tuple[Outage, ...]:
     """Each loss of a node with its return. A return without a loss, or a second loss of what is lost, is no new outage."""
     lost: dict[str, float] = {}
     outages = []
-    for row, numbers in sorted(rows, key=lambda both: both[1].get("at_s", 0.0)):
-        node, what, at_s = row.text("node"), row.one_of("what", ("lost", "back")), _at_s(row, numbers)
-        if what == "lost":
-            lost.setdefault(node, at_s)
-        elif node in lost:
-            outages.append(Outage(node, lost.pop(node), at_s))
+    for row in sorted(rows, key=itemgetter("at_s")):
+        if row["what"] == "lost":
+            lost.setdefault(row["node"], row["at_s"])
+        elif row["node"] in lost:
+            outages.append(Outage(row["node"], lost.pop(row["node"]), row["at_s"]))
     return tuple(outages + [Outage(node, at_s) for node, at_s in lost.items()])
 
 
