@@ -8,15 +8,18 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+
+from msgspec import Meta
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.contrasts import FEWEST, SAME, Scale, contrasts
-from analysis.formats.fields import Fields
+from analysis.formats.checked import Part
 from analysis.load import load_each, parsed, read_each
 from analysis.terms import Refused, Run, Unreadable
 from analysis.wording import digits, probability
 from control.called import JUDGE
+from control.saved import Positive  # noqa: TC001  # msgspec reads by it
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
 from control.t_test import ALPHA
@@ -221,6 +224,19 @@ def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
     return [stream for _, of_each in every for stream in of_each]
 
 
+class LawRow(TypedDict):
+    law: dict[str, Any]
+
+
+class ScaleRow(TypedDict):
+    """What a cell reports of how replicas were chosen."""
+
+    target_s: Positive
+    laws: dict[str, LawRow]
+    profile_node_s: Positive
+    reachable: NotRequired[Annotated[float, Meta(ge=0, le=1)] | None]
+
+
 def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
     """Return streams of a run with what is recorded of how their replicas were chosen."""
     rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
@@ -229,10 +245,10 @@ def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
         if not (scale := rows[stream.name]):
             result.append(MeasuredStream(stream))
             continue
-        about = Fields(scale[0], stream.origin, f"cell {stream.name}, report.scale")
-        laws = {name: law_of(inner.fields("law").value, inner.place) for name, inner in about.items("laws")}
-        reachable, node_s = about.up_to("reachable", 1.0), about.positive("profile_node_s")
-        result.append(MeasuredStream(stream, about.positive("target_s"), laws, reachable, node_s))
+        place = f"cell {stream.name}, report.scale"
+        about = Part(scale[0], stream.origin, place).read(ScaleRow)
+        laws = {name: law_of(one["law"], f"{stream.origin}: {place}.laws[{name!r}]") for name, one in about["laws"].items()}
+        result.append(MeasuredStream(stream, about["target_s"], laws, about.get("reachable"), about["profile_node_s"]))
     return result
 
 
