@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import gc
 import os
-import shlex
 import sys
-import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from textwrap import fill
@@ -122,6 +120,8 @@ def _help() -> str:
 
 def listed() -> str:
     """List the commands by what they are for; their files are parsed, not imported, since that takes a second."""
+    import ast
+
     lines: dict[str, list[str]] = {group: [] for group in GROUPS}
     for module in COMMANDS:
         tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8"))
@@ -140,6 +140,9 @@ def _failed(what: object) -> int:
 
 
 def _fault(given: Sequence[str], error: Exception) -> str:
+    import shlex
+    import traceback
+
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     where = traceback.extract_tb(error.__traceback__)[-1]
@@ -159,5 +162,10 @@ def command_of(name: str) -> str:
 
 
 if __name__ == "__main__":
-    gc.set_threshold(200_000, 20, 20)  # what a command reads it keeps: looking for garbage in it takes a tenth of the time
-    sys.exit(main())
+    # A command keeps what it reads until it is over: to look for garbage in it, and to take it apart at the end, takes a fifth of the time.
+    gc.set_threshold(200_000, 20, 20)
+    exit_code = main()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(exit_code)

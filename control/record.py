@@ -31,9 +31,10 @@ def to_columns(value: object) -> object:
 
 
 def to_rows(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {COLUMNS}:
-            columns = value[COLUMNS]
-            return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return {name: to_rows(inner) for name, inner in value.items()}
-    return value
+    """Columns as rows again, wherever in an object they are."""
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {COLUMNS}:
+        columns = value[COLUMNS]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return {name: to_rows(inner) if type(inner) is dict else inner for name, inner in value.items()}

@@ -93,6 +93,8 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
         monitor=known.get("monitor", {}),
         usage=known.get("usage", {}),
     )
+    if not segments:
+        return cell
     try:
         return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments))
     except ArithmeticError:
