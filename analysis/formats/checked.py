@@ -22,6 +22,7 @@ STEP = r"\[(?P<index>[\d.]+)\]|\.(?P<name>[^.\[]+)"
 # What msgspec expects → what belongs there.
 EXPECTED = (
     (r"Expected `(.+)`, got `.+`", "{}"),
+    (r"Expected `float` [<>]= -?1\.7e\+308", "a finite number"),
     (r"Expected `(?:int|float)` (.+)", "a number {}"),
     (r"Expected `array` of length (.+)", "a list of length {}"),
     (r"Expected `str` of length (.+)", "a text of length {}"),
@@ -73,14 +74,24 @@ class Part(NamedTuple):
         try:
             return msgspec.convert(self.value, kind)
         except msgspec.ValidationError as error:
-            raise self._fault(self._explained(str(error), kind)) from None
+            raise self._fault(self.explained(str(error), kind)) from None
 
-    def _explained(self, complaint: str, kind: type[Any]) -> str:
+    def field(self, name: str, kind: type[T]) -> T:
+        """Convert one field of an object. Raises: Unreadable, as `read` does, and where it is not there."""
+        if name not in self.value:
+            self.refuse(f"has no {name!r}")
+        try:
+            return msgspec.convert(self.value[name], kind)
+        except msgspec.ValidationError as error:
+            raise self._fault(self._replace(value=self.value[name]).explained(str(error), kind, name)) from None
+
+    def explained(self, complaint: str, kind: type[Any], field: str = "") -> str:
+        """Say what a complaint of msgspec about this part, which is a field of another where that is named, means."""
         try:
             name, value = self._found(complaint, kind)
         except RecursionError:
             return "is nested too deeply"
-        return _explained(complaint, name, value)
+        return _explained(complaint, f"{field}{'.' * (name[:1] not in ('', '['))}{name}" if field else name, value)
 
     def made(self, kind: type[T], **known: object) -> T:
         """Convert an object with some fields that the file does not have or has otherwise."""

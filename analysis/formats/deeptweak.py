@@ -24,8 +24,7 @@ from analysis.files import read_whole
 from analysis.metrics import metrics_of
 from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Unreadable, Workload
 from analysis.wording import UNCOUNTED
-
-from .fields import LARGEST_COUNT, LONGEST_S, SHORTEST_S
+from control.saved import LARGEST_COUNT, LONGEST_S, SHORTEST_S
 
 Values = tuple["float | None", ...]
 Remark = tuple[str, str]  # what a reader should know, and the column it is about

@@ -93,8 +93,10 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
         monitor=known.get("monitor", {}),
         usage=known.get("usage", {}),
     )
-    if not segments:
-        return cell
+    return _with_segments(cell, segments, whole, record) if segments else cell
+
+
+def _with_segments(cell: Cell, segments: Sequence[Segment], whole: Steps, record: Part) -> Cell:
     try:
         return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments))
     except ArithmeticError:

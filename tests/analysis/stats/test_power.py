@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from scipy import special
 
 from analysis.stats.power import (
     blocks_needed,
     pair_spread,
     spread_interval,
 )
-from control.t_test import detectable_errors
+from control.t_test import detectable_errors, t_quantile, t_tail
 
 # Run-to-run CV, effect, pairs for 80 % power at 5 %: simulated elsewhere. A pair's log ratio scatters √2 times as far as a run.
 PROMISED = [
@@ -104,3 +105,15 @@ def test_one_cell_an_arm_and_block_shows_no_spread() -> None:
 def test_the_interval_of_a_spread_is_chi_squares() -> None:
     """10 degrees of freedom: χ² .975 = 20.483, .025 = 3.247; √(10/20.483) = .6987 and √(10/3.247) = 1.7549."""
     assert spread_interval(1.0, 10) == pytest.approx((0.6987, 1.7549), abs=1e-4)
+
+
+@pytest.mark.parametrize("df", [1.0, 1.3, 2.0, 4.7, 9.0, 57.2, 335.0, 1e4])
+def test_students_t_is_scipys(df: float) -> None:
+    """It is computed without scipy, whose import takes as long as a comparison does."""
+    for t in (0.0, 1e-6, 0.5, 2.0, -3.7, 30.0):
+        assert t_tail(t, df) == pytest.approx(special.stdtr(df, -t), rel=1e-9)
+    for p in (0.025, 0.5, 0.6, 0.975, 1 - 0.05 / 17 / 2, 1 - 1e-6):
+        assert t_quantile(p, df) == pytest.approx(special.stdtrit(df, p), rel=1e-9, abs=1e-12)
+    for alpha, power in ((0.05, 0.8), (0.05 / 17, 0.9)):
+        expected = special.nctdtrinc(df, 1 - power, special.stdtrit(df, 1 - alpha / 2))
+        assert detectable_errors(df, alpha, power) == pytest.approx(expected, rel=1e-6)
