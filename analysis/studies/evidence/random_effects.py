@@ -91,7 +91,9 @@ def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence
     same = np.array([[float(one == other) for other in groups] for one in groups])
     between, within = _two_variances(gains, variances, same, within)
     covariance = np.diag(variances + within) + between * same
-    return _summary(gains, variances, lambda values: np.linalg.solve(covariance, values), len(labels) - 1, (between, within))
+    return _summary(
+        gains, variances, lambda values: np.asarray(np.linalg.solve(covariance, values), float), len(labels) - 1, (between, within)
+    )
 
 
 def _summary(gains: Floats, variances: Floats, weighted: Callable[[Floats], Floats], df: int, between: tuple[float, float]) -> Estimate:
