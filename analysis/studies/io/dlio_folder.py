@@ -15,14 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypedDict, TypeGuard
 
 import yaml
 
 from analysis.files import read_whole
-from analysis.formats.fields import Fields
+from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Unreadable
+from control.saved import Count, Duration, Positive  # msgspec reads by them
 
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, IoRun
 
@@ -105,13 +106,13 @@ def run_of(folder: Path) -> IoRun:
     path = folder / SUMMARY
     if path.is_file():
         summary = _json_of(path)
-        processes = summary.whole("num_accelerators")
-        epochs, checkpoints = _trained(folder, summary, processes, config)
+        processes = summary.field("num_accelerators", Count)
+        epochs, checkpoints = _trained(folder, summary.read(Summary).get("metric") or {}, processes, config)
     elif config.only_generates:  # of that, 2.0.0 leaves its configuration and log alone
-        summary, processes, epochs, checkpoints = Fields({}, str(path)), 1, (), ()
+        summary, processes, epochs, checkpoints = Part({}, str(path)), 1, (), ()
     else:
         raise Unreadable(f"{path}: not there; DLIO writes it at the end, so that run did not end, or the folder was not copied whole.")
-    metric = summary.optional_mapping("metric")
+    metric = summary.value.get("metric") or {}
     reported = {**metric, "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")} if summary.value else {}
     params = config.params
     computation = params.get("computation_time")
@@ -119,6 +120,7 @@ def run_of(folder: Path) -> IoRun:
     start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
     if config.known and not config.old:  # 2.0.0 knows no other way
         start_steps, end_steps = (config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end"))
+    asked_bytes = Part(params, config.origin).field("record_length_bytes", Positive) if config.known else None
     return IoRun(
         origin=str(folder),
         id=_name(folder, processes),
@@ -132,7 +134,7 @@ def run_of(folder: Path) -> IoRun:
         read_threads=config.whole("read_threads"),
         prefetch_factor=_prefetch_factor(config),
         computation_time_s=float(computation_s) if _is_number(computation_s) and 0 <= computation_s < math.inf else None,
-        record_length_bytes=Fields(params, config.origin).positive("record_length_bytes") if config.known else _record_length(reported),
+        record_length_bytes=asked_bytes or _record_length(reported),
         epochs=epochs,
         excluded_start_steps=start_steps,
         excluded_end_steps=end_steps,
@@ -147,9 +149,9 @@ def run_of(folder: Path) -> IoRun:
     )
 
 
-def _trained(folder: Path, summary: Fields, processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
+def _trained(folder: Path, metric: Mapping[str, Any], processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
     """Read what a run's ranks left, all of it. Raises: Unreadable, where some of it is missing."""
-    metric, notes = summary.optional_mapping("metric"), config.notes
+    notes = config.notes
     if _is_alone(folder, metric):
         notes.append("its summary is there alone: its figures are DLIO's own")
         return (), ()
@@ -194,8 +196,33 @@ def _document(path: Path) -> object:
         raise Unreadable(f"{path}: cannot be read as {path.suffix[1:].upper()} ({one_line(error, 200)}); {DAMAGED}.") from None
 
 
-def _json_of(path: Path) -> Fields:
-    return Fields(_document(path), str(path))
+class Summary(TypedDict, total=False):
+    """What is read of a summary, beside the number of accelerators."""
+
+    metric: dict[str, Any] | None
+    hostname: str | None
+    num_hosts: Count | None
+    start: str | None
+
+
+class StepLists(TypedDict, total=False):
+    """Times of the steps of a rank's epoch, by block."""
+
+    load: dict[str, Any] | None
+    proc: dict[str, Any] | None
+    compute: dict[str, Any] | None
+
+
+def _json_of(path: Path) -> Part:
+    part = Part(_document(path), str(path))
+    part.read(dict[str, Any])
+    return part
+
+
+def _inner(part: Part, name: str) -> Part:
+    """Return an object in another. Raises: Unreadable, where it is none."""
+    part.field(name, dict[str, Any])
+    return part.at(name)
 
 
 # What it was asked to do.
@@ -330,31 +357,32 @@ def _dataset_of(config: Config) -> dict[str, object]:
     }
 
 
-def _host_of(summary: Fields) -> dict[str, object]:
+def _host_of(summary: Part) -> dict[str, object]:
+    known = summary.read(Summary)
     memory, cpus = (summary.value.get(name) for name in ("host_memory_GB", "host_cpu_count"))
     return {
-        "name": summary.optional_text("hostname"),
-        "hosts": summary.whole("num_hosts") if summary.has("num_hosts") else None,
+        "name": known.get("hostname"),
+        "hosts": known.get("num_hosts"),
         "cpus": cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
         "memory_bytes": sum(memory) * GIB if isinstance(memory, list) and all(map(_is_number, memory)) else None,
     }
 
 
-def _started_of(folder: Path, summary: Fields) -> str | None:
+def _started_of(folder: Path, summary: Part) -> str | None:
     """When it began, by its summary or its log; DLIO writes UTC without saying so."""
-    if summary.has("start"):
+    if summary.value.get("start"):
         return _moment(summary, "start").isoformat()
     log = folder / "dlio.log"
     match = STAMP.search(read_whole(log).decode(errors="replace")) if log.is_file() else None
-    return _moment(Fields({"start": match[0]}, str(log)), "start").isoformat() if match else None
+    return _moment(Part({"start": match[0]}, str(log)), "start").isoformat() if match else None
 
 
-def _moment(fields: Fields, name: str) -> datetime:
-    text = fields.text(name)
+def _moment(part: Part, name: str) -> datetime:
+    text = part.field(name, str)
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
-        fields.refuse(f"has {name} = {text!r}, where a time belongs", DAMAGED)
+        part.refuse(f"has {name} = {text!r}, where a time belongs", DAMAGED)
 
 
 # The step lists of its ranks and the clock stamps around them.
@@ -389,10 +417,11 @@ def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
     """Read all epochs of one rank; blocks in which no step was taken are left out. Raises: Unreadable."""
     output, stamps = _json_of(path), None
     for number in sorted(int(key) for key in output.value if key.isdecimal()):
-        epoch = output.fields(str(number))
-        lists = {name: epoch.optional_fields(name) for name in ("load", "proc", "compute")}
-        for block in sorted(int(match[1]) for name in lists["compute"].value if (match := BLOCK.fullmatch(name))):
-            load, proc, compute = (lists[name].times(f"block{block}", zero=True) for name in ("load", "proc", "compute"))
+        epoch = _inner(output, str(number))
+        known = epoch.read(StepLists)
+        lists = [epoch._replace(value=known.get(name) or {}, place=f"{epoch.place}.{name}") for name in ("load", "proc", "compute")]
+        for block in sorted(int(match[1]) for name in lists[-1].value if (match := BLOCK.fullmatch(name))):
+            load, proc, compute = (part.field(f"block{block}", tuple[Duration, ...]) for part in lists)
             if block > 1 and len(load) == len(proc) - 1 == len(compute) - 1:
                 # DLIO notes a block's first wait after a checkpoint before it clears the list for the new block.
                 load = (max(0.0, proc[0] - compute[0]), *load)
@@ -401,20 +430,20 @@ def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
                 epoch.refuse(f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in block{block}", DAMAGED)
             if steps:
                 stamps = stamps or _json_of(stamps_path)
-                start_s, end_s = _span(stamps.fields(str(number)).fields(f"block{block}"))
+                start_s, end_s = _span(_inner(_inner(stamps, str(number)), f"block{block}"))
                 yield Epoch(number, rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block)
 
 
 def _checkpoints_of(stamps_path: Path, size_bytes: float | None) -> tuple[Checkpoint, ...]:
     """Return the checkpoints of rank 0, in order. Raises: Unreadable."""
-    stamps = _json_of(stamps_path) if stamps_path.is_file() else Fields({}, str(stamps_path))
-    epochs = [stamps.fields(name) for name in sorted((key for key in stamps.value if key.isdecimal()), key=int)]
-    spans = [_span(epoch.fields(name)) for epoch in epochs for name in epoch.value if CHECKPOINT.fullmatch(name)]
+    stamps = _json_of(stamps_path) if stamps_path.is_file() else Part({}, str(stamps_path))
+    epochs = [_inner(stamps, name) for name in sorted((key for key in stamps.value if key.isdecimal()), key=int)]
+    spans = [_span(_inner(epoch, name)) for epoch in epochs for name in epoch.value if CHECKPOINT.fullmatch(name)]
     return tuple(Checkpoint(size_bytes, end_s - start_s) for start_s, end_s in spans)
 
 
-def _span(fields: Fields) -> tuple[float, float]:
-    start_s, end_s = (_moment(fields, name).timestamp() for name in ("start", "end"))
+def _span(part: Part) -> tuple[float, float]:
+    start_s, end_s = (_moment(part, name).timestamp() for name in ("start", "end"))
     if end_s < start_s:
-        fields.refuse("ends before it starts", "the clock was set while it ran: run again")
+        part.refuse("ends before it starts", "the clock was set while it ran: run again")
     return start_s, end_s
