@@ -171,7 +171,7 @@ def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> 
     ids=lambda words: words[0],
 )
 def test_the_base_reads_runs_without_the_libraries_of_the_extras(words: tuple[str, ...], tmp_path: Path) -> None:
-    without = "import sys; sys.modules.update(dict.fromkeys(['pandas', 'statsmodels', 'sklearn', 'pyDOE3', 'simpy', 'pytest']))\n"
+    without = "import sys; sys.modules.update(dict.fromkeys(['statsmodels', 'sklearn', 'pyDOE3', 'simpy', 'pytest']))\n"
     program = f"{without}from analysis.__main__ import main; sys.exit(main(sys.argv[1:]))"
     arguments = [word or str(tmp_path) for word in words]
     done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=HOUSE, capture_output=True, text=True, check=False)
@@ -204,3 +204,15 @@ def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from
     )
     assert done.returncode == 0, done.stderr
     assert "5 faster" in done.stdout
+    notebook = (
+        f"import deeptweak, pathlib; print(len(deeptweak.load(pathlib.Path(deeptweak.__file__).parent / '_house' / '{door.DEMO_RUN}')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", notebook],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "336\n"), done.stderr

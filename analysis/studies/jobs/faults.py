@@ -47,6 +47,7 @@ ISOLATION = {
 MOST = 0.9  # of the faults must have a recovery time for a mean of them
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 FIFO = "fifo"
+NEVER = frozenset({"never started", "never ended"})
 LOST = "other jobs were lost than under fifo: not compared."
 BEFORE, WITH = "without", "with"
 OF_STREAM = ("useful", "available", "lost_s")
@@ -205,6 +206,12 @@ def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
         yield "twins had other checkpoints or retries: what these cost without a fault is part of the slowdown."
     if arm.fault and not arm.strikes:
         yield "no fault ever struck."
+    for outcome in sorted(NEVER & arm.outcomes.keys()):
+        yield f"{counted(arm.outcomes[outcome], 'job')} {outcome}: no response, and no part in slowdown and recovery."
+    down_s = [member.totals.down_s for member in group if member.stream.nodes == 1 and member.totals.down_s]
+    if down_s:
+        spell = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(down_s), max(down_s))))
+        yield f"the only node was lost in {len(down_s)} of {counted(arm.streams, 'stream')}: nothing could run for {spell} s."
     if any(outage.back_s is None for member in group for outage in member.stream.outages):
         yield "a node never came back: it counts as lost to the last end of a job."
 

@@ -26,12 +26,13 @@ class Totals:
     """One stream in a few numbers.
 
     `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got done; `useful`
-    is the share of all attempts' time that is left without it and without what checkpoints took. `available` is the share of the slots'
-    time in which their node was there.
+    is the share of all attempts' time that is left without it and without what checkpoints took. `down_s` is the time in which nodes
+    were away, all together, and `available` the share of the slots' time in which their node was there.
     """
 
     lost_s: float | None
     useful: float | None
+    down_s: float
     available: float
 
 
@@ -48,6 +49,7 @@ def totals(stream: Stream) -> Totals:
     return Totals(
         lost_s=lost_s,
         useful=useful,
+        down_s=down_s,
         available=1 - down_s / stream.nodes / (end_s - begin_s) if end_s > begin_s else 1.0,
     )
 
