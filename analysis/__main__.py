@@ -164,6 +164,7 @@ def command_of(name: str) -> str:
 if __name__ == "__main__":
     # A command keeps what it reads until it is over: to look for garbage in it, and to take it apart at the end, takes a fifth of the time.
     gc.set_threshold(200_000, 20, 20)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads for them take longer to start than they save
     exit_code = main()
     with suppress(OSError):
         sys.stdout.flush()
