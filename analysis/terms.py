@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from control import errors, saved
+from control import errors, words
 
-Better = saved.Better
-Outcome = saved.Outcome
+Better = words.Better
+Outcome = words.Outcome
 Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "not comparable"]
 
 STOCK, AGAIN = "stock", "stock-again"  # the machine as it was found, and once more

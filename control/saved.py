@@ -9,15 +9,12 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from control.words import Better, Kind, Outcome
+
 SCHEMA_VERSION = 1
 # What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
 SHORTEST_S, LONGEST_S = 1e-9, 1e7
 LARGEST, LARGEST_COUNT = 1.7e308, 2**63 - 1
-
-Better = Literal["lower", "higher"]
-Outcome = Literal["measured", "failed", "skipped"]
-InForce = Literal["found", "set"]  # what stands in the kernel: the values that were found there, or those of the tweak set
-Kind = Literal["sysctl", "ulimit", "service", "boot", "environment", "process"]
 
 Name = Annotated[str, Meta(min_length=1)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
