@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from .saved import Amount, Change, Count, Duration, Finite, Machine, Name, Ordinal, Positive, Run, Seconds, Utc, Values, Version
+from .words import InForce
 
 
 class Place(TypedDict):
@@ -116,6 +117,7 @@ class Steps(TypedDict):
 class Segment(TypedDict):
     pair: Annotated[Ordinal, "number: which pair, from 1"]
     arm: Annotated[
+        InForce,
         "–: `found`: under the values found on the machine, or without the monitor; `set`: under those of the tweak set, or with it",
     ]
     first: Annotated[Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"]
