@@ -1,8 +1,9 @@
 """Streams of one kind as a queue: rate, service times, load and waits, each with its interval.
 
-Waits of neighbouring jobs hang together, so jobs are no replicates: runs are, and fewer than three carry no interval. What
-a formula makes of the estimates goes through the same runs: a run in which many jobs came by chance had long waits *and* a
-high rate, and the two must not be compared as if they were independent.
+Waits of neighbouring jobs hang together, so jobs are no replicates: runs are. With fewer than three runs busy cycles are:
+under renewal arrivals they are independent, whatever the load. With fewer than thirty of these, batches of neighbouring jobs
+have to do. What a formula makes of the estimates goes through the same units: a run in which many jobs came by chance had
+long waits *and* a high rate, and the two must not be compared as if they were independent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from control.t_test import ALPHA, t_quantile
 from .claims import leading
 from .estimates import FEW_RUNS, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
-from .queue_times import Columns, Little, columns, little, most_held
+from .queue_times import Columns, Little, columns, cycles, little, most_held
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,18 +48,29 @@ CLOSED = (
 )
 
 
+RUNS, CYCLES, JOBS = "runs", "busy cycles", "batches of jobs"
+FEWEST_CYCLES, BATCHES = 30, 20
+MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
+WHYS = {
+    RUNS: "are from {} runs, which are the replicates",
+    CYCLES: "are from {} busy cycles, independent under renewal arrivals",
+    JOBS: "are from {} batches of neighbouring jobs: there are too few runs and busy cycles",
+}
+
+
 def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
-    """Add up what estimates are made of: a row per run with jobs.
+    """Add up what estimates are made of: a row per unit, which the index's name tells.
 
     Columns: of `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and seconds² `…_s2`, and of
     `waited` how many waits are above 0. The same for the jobs of each priority, with ` 1` behind the name.
     """
     import pandas as pd
 
+    kind, labels = _units(streams)
     jobs = pd.concat(
         pd.DataFrame(
             {
-                "run": at,
+                "unit": own,
                 "priority": one.priority,
                 "gap": np.diff(one.submit, prepend=np.nan),
                 "wait": one.wait,
@@ -67,43 +79,62 @@ def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
                 "waited": np.where(one.wait > 0, 1.0, np.nan),
             }
         )
-        for at, one in enumerate(streams)
+        for own, one in zip(labels, streams, strict=True)
     )
-    values = jobs.drop(columns=["run", "priority"])
+    values = jobs.drop(columns=["unit", "priority"])
     parts = {"n": values.notna().astype(float), "s": values.fillna(0.0), "s2": values.fillna(0.0) ** 2}
     every = pd.concat([part.add_suffix(f"_{name}") for name, part in parts.items()], axis=1)
-    run, priority = jobs["run"].to_numpy(), jobs["priority"].to_numpy()
+    unit, priority = jobs["unit"].to_numpy(), jobs["priority"].to_numpy()
     levels = [
-        every[priority == level].groupby(run[priority == level]).sum().add_suffix(f" {level:g}")
+        every[priority == level].groupby(unit[priority == level]).sum().add_suffix(f" {level:g}")
         for level in np.unique(priority[~np.isnan(priority)])
     ]
-    return every.groupby(run).sum().join(levels).fillna(0.0)
+    return every.groupby(unit).sum().join(levels).fillna(0.0).rename_axis(kind)
+
+
+def _units(streams: Sequence[Columns]) -> tuple[str, list[np.ndarray]]:
+    """Number each stream's jobs by the unit that they are of: runs, or with fewer than three what stands in for them."""
+    jobs = [len(one.submit) for one in streams]
+    used = np.cumsum([count > 0 for count in jobs])
+    runs = [np.full(count, number) for count, number in zip(jobs, used, strict=True)]
+    numbered = [cycles(one) for one in streams]
+    met = sum(int(cycle.max(initial=-1)) + 1 for cycle in numbered)
+    if used[-1] < FEWEST and met >= FEWEST_CYCLES:
+        return CYCLES, _dealt(numbered, min(MOST, met))
+    if used[-1] < FEWEST and sum(jobs) >= 2 * BATCHES:
+        return JOBS, _dealt([np.arange(count) for count in jobs], BATCHES)
+    return RUNS, runs
+
+
+def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
+    """Deal what is numbered in each stream, stream after stream, evenly into groups of neighbours."""
+    starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
+    return [(numbers + start) * groups // starts[-1] for numbers, start in zip(numbered, starts[:-1], strict=True)]
 
 
 def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
-    """Return the sums of all runs, or of all but one."""
+    """Return the sums of all units, or of all but one."""
     rest = sums if without is None else sums.drop(index=sums.index[without])
     return dict(zip(map(str, sums), rest.to_numpy().sum(axis=0).tolist(), strict=True))
 
 
 def why_of(sums: pd.DataFrame) -> str:
-    count = len(sums)
-    return f"are from {count} runs, which are the replicates" if count >= FEWEST else f"are missing: fewer than {FEWEST} runs"
+    return WHYS[str(sums.index.name)].format(len(sums)) if len(sums) >= FEWEST else f"are missing: fewer than {FEWEST} runs"
 
 
 def estimate(of: Callable[[Sums], float | None], sums: pd.DataFrame, *, logs: bool = True) -> Figure | None:
-    """Estimate one number from the sums of runs, with the interval of the jackknife; None if the sums do not give it.
+    """Estimate one number from the sums of units, with the interval of the jackknife; None if the sums do not give it.
 
     With `logs` on the logarithm, if all that is seen is above 0, so that no interval reaches below; else as it is. `why`
     says why there is no interval.
-    Source: Miller 1974.
+    Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
     """
     value, count = of(whole(sums)), len(sums)
     if value is None or count < FEWEST:
         return None if value is None else Figure(value, why=FEW_RUNS)
     without = [of(whole(sums, run)) for run in range(count)]
     if None in without:
-        return Figure(value, why="not without each of the runs")
+        return Figure(value, why=f"not without each of the {sums.index.name}")
     known = np.array(without, float)
     logs = logs and value > 0 and bool((known > 0).all())
     seen = np.log(known) if logs else known

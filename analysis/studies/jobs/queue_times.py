@@ -181,3 +181,14 @@ def most_held(columns: Columns) -> int:
     """Return how many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
     known = ~np.isnan(columns.end) & ~columns.retried
     return int(inside(columns.taken[known], columns.end[known])[1].max(initial=0))
+
+
+def cycles(times: Columns) -> np.ndarray:
+    """Number the busy cycles: shape (jobs,), from 0. A cycle begins with a job that finds nobody there.
+
+    Under renewal arrivals what happens in one cycle says nothing of the next (Crane and Iglehart 1975). Behind a job that
+    never ended, nothing begins anew.
+    """
+    end = np.where(times.unfinished, np.inf, np.where(np.isnan(times.end), times.submit, times.end))
+    before = np.concatenate([[-np.inf], np.maximum.accumulate(end)[:-1]])
+    return np.cumsum(before <= times.submit) - 1

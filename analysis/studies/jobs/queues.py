@@ -233,7 +233,7 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     faults = sorted({stream.fault for stream in streams if stream.fault})
     unknown = sum(not _all_times(job) for job in jobs)
     notes = []
-    if len(fit.sums) < FEWEST:
+    if len(fit.names) < FEWEST:
         notes.append(f"no verdict: {FEWEST} runs or more carry one. What a run says of itself has an interval that is too narrow.")
     if fit.policy == "priority" and len(fit.priorities) > 1:
         notes.append(OF_EACH)

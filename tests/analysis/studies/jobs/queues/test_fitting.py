@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -65,10 +66,25 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     assert sum(holds(one.rate_per_s, 6) for one in found) >= 33
 
 
-def test_fewer_than_three_runs_carry_no_interval() -> None:
-    two, three = (known(of(MadeStream(), runs).rate_per_s) for runs in (2, 3))
-    assert (two.low, two.why) == (None, "fewer than 3 runs: no interval")
-    assert (three.low is not None, three.why) == (True, "")
+@pytest.mark.parametrize(
+    ("made", "runs", "kind"),
+    [
+        (MadeStream(), 3, "runs"),
+        (MadeStream(), 1, "busy cycles"),
+        (MadeStream(), 2, "busy cycles"),
+        (MadeStream(rate_per_s=12), 1, "batches of jobs"),
+    ],
+)
+def test_with_few_runs_busy_cycles_or_batches_of_jobs_carry_the_interval(made: MadeStream, runs: int, kind: str) -> None:
+    found = of(made, runs)
+    assert found.sums.index.name == kind
+    rate = known(found.rate_per_s)
+    assert (rate.low or math.inf) < made.rate_per_s < (rate.high or 0)
+
+
+def test_too_few_jobs_carry_no_interval() -> None:
+    few = known(of(MadeStream(jobs=20), 1).rate_per_s)
+    assert (few.low, few.why) == (None, "fewer than 3 runs: no interval")
 
 
 def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
