@@ -26,6 +26,7 @@ from .wording import suggestion
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+OF_STUDIES = {"pyDOE3", "sklearn"}  # what the base installation does without
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
@@ -73,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in {"analysis", "control"}:
             raise
-        code = _failed(f"{error.name} is not installed: in the clone, pip install '.[studies]'.")
+        package = "'.[studies]'" if error.name.partition(".")[0] in OF_STUDIES else "."
+        code = _failed(f"{error.name} is not installed: in the clone, pip install {package}.")
     except OSError as error:
         what = one_line(error.filename) if error.filename else "the answer cannot be written"
         code = _failed(f"{what}: {reason_of(error)}.")

@@ -138,7 +138,7 @@ def answer_of(
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],
-        next=_next(source, contrasts, nothing=bool(nothing)) if source else (),
+        next=_next(source, contrasts, plans=nothing is not None and nothing.plan_blocks is not None) if source else (),
         data={
             "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
             "warnings": warnings,
@@ -150,9 +150,9 @@ def answer_of(
     )
 
 
-def _next(source: str, contrasts: Sequence[Comparison], *, nothing: bool) -> tuple[str, ...]:
+def _next(source: str, contrasts: Sequence[Comparison], *, plans: bool) -> tuple[str, ...]:
     file, _ = split(source)
-    if nothing and contrasts:
+    if plans and contrasts:
         return plan_command(contrasts[0].margin, file)
     return command("report" if contrasts else "show", file)
 

@@ -79,9 +79,10 @@ SEEN = frozenset({"improved", "regressed", "equivalent"})
 class Unseen:
     """Why none of a run's contrasts is decided. Shares are fractions; None is what the run does not say.
 
-    `aa_log_sd`: how far the log ratio of two untouched arms scatters between blocks; `mde`: the smallest gain that would have been
-    called; `others`: the share of all CPUs that other programs used; each the median. To see the `margin` takes `plan_blocks` and `plan_s`
-    seconds, which may be more than this machine is to be had for.
+    `aa_log_sd`: how far the log ratio of two untouched arms scatters between blocks; `mde`: the smallest gain that would
+    have been called, of the contrasts with the most `blocks`; `others`: the share of all CPUs that other programs used;
+    each the median. To see the `margin` takes `plan_blocks` and `plan_s` seconds, which may be more than this machine is
+    to be had for.
     """
 
     contrasts: int
@@ -103,7 +104,9 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
     if not contrasts or not run.replicated or any(comparison.verdict in SEEN for comparison in contrasts):
         return None
     refused = all(comparison.verdict == "not comparable" for comparison in contrasts)
-    mdes = [comparison.mde for comparison in contrasts if comparison.mde is not None and not refused]
+    blocks_met = max(comparison.pairs for comparison in contrasts)
+    like = [comparison for comparison in contrasts if comparison.pairs == blocks_met and not refused]
+    mdes = [comparison.mde for comparison in like if comparison.mde is not None]
     untouched = [comparison.primary.log_sd for comparison in comparisons if comparison.untouched and comparison.primary]
     others = [share for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     margin = min(comparison.margin for comparison in contrasts)
@@ -111,7 +114,7 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
     blocks, takes_s, here = next(plans, (None, None, None))
     result = Unseen(
         contrasts=len(contrasts),
-        blocks=max(comparison.pairs for comparison in contrasts),
+        blocks=blocks_met,
         margin=margin,
         reason=Counter(comparison.reason for comparison in contrasts).most_common(1)[0][0],
         aa_log_sd=median(untouched) if untouched else None,

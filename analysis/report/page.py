@@ -27,7 +27,7 @@ from analysis.plots.style import svg, written
 from analysis.render import html
 from analysis.render.html import clean
 from analysis.summary import answer, rows_of
-from analysis.terms import Comparison, Refused, Run
+from analysis.terms import AGAIN, Comparison, Refused, Run
 from analysis.wording import counted, plan_command
 from control.names import first_few, undigested
 
@@ -134,7 +134,7 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
             result.append(Told(name, study.TITLE, replace(study.answer(run), next=())))
         except Refused as reason:
             result.append(Told(name, study.TITLE, Answer(str(reason))))
-    if not result or not all(comparison.untouched for comparison in comparisons):
+    if not result or {comparison.tweakset for comparison in comparisons} - {AGAIN}:  # a copy of stock alone answers nothing
         undecided = any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons)
         following = plan_command(comparisons[0].margin, run.origin) if undecided else ()
         result.append(Told("verdicts", "Verdicts", replace(answer_of(comparisons, [run], every=True), next=following)))

@@ -76,13 +76,13 @@ def _table(evidence: Sequence[Evidence]) -> Table:
     columns = [
         Column("workload", "workload", left=True),
         Column("tweak set", "tweakset", left=True),
-        Column("runs", "runs"),
-        Column("helped", "helped", spare=1),
+        Column("runs", "runs", spare=1),
+        Column("helped", "helped", spare=2),
         Column("gain %", "gain"),
         Column("95 % interval", "interval"),
         Column("next run", "next_run"),
-        Column("tau %", "tau", spare=2),
-        Column("p (Holm)", "p", spare=3),
+        Column("tau %", "tau", spare=3),
+        Column("p (Holm)", "p"),
     ]
     rows = [_row(one) for one in evidence]
     if any(one.more_runs for one in evidence):
@@ -159,8 +159,10 @@ def _legend() -> Iterator[tuple[str, str]]:
     yield "tau", "how far the effects of runs differ beyond their own errors: standard deviation"
     yield "p (Holm)", "of no effect in general, adjusted for all rows"
     yield "helps everywhere measured", "the next run's interval lies above the margin"
-    yield "helps on average", "the mean is above 0; another day may show nothing, or the opposite"
+    yield "helps on average", "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite"
     yield "no difference", "the next run's interval lies inside the margin"
+    yield "can't tell yet", "p is 0.05 or more, and the next run's interval reaches beyond the margin"
+    yield "too few runs", "fewer than three: how far days differ is not known"
     yield "depends on the machine", "effects differ between groups of runs, from ten runs on: a reason to look, no proof"
 
 

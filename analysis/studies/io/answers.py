@@ -55,7 +55,7 @@ LEGEND = (
     ("p", "of an effect's own steps, each on its differences from block to block (paired t): the smallest, after Holm over both."),
     ("both", "these steps, and the effects of a response. In words an interval is 95 % for all steps of its effect together."),
     ("what these leave", "factors in threes and more, which are not tested."),
-    ("*", "differs from stock after Holm's adjustment. (=) changed nothing here: a second A/A. Figures: % of stock."),
+    ("*", "differs after Holm's adjustment: from stock, or cold from warm. (=) changed nothing here: a second A/A. Figures: % of stock."),
     ("cold - warm", "on a warm cache no disk is read: what a setting of reading seems to do there is chance (a negative control)."),
 )
 
