@@ -6,14 +6,17 @@ Each level becomes a tweak set of the same run, so that all checks and words of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from control.names import first_few
 
 from .arms import SHOWN_NAMES, Arm, must_have
+from .compare import compare
 from .terms import Metric, Refused, Run, TweakSet, UnknownName, Workload
-from .wording import joined_names, suggestion
+from .verdict import GUARD
+from .wording import joined_names, percent, probability, suggestion
 
 if TYPE_CHECKING:
     from .terms import Cell
@@ -22,19 +25,23 @@ TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"
 PREFIX = "param."
 TOGETHER = "side by side"  # the workload under which workloads are compared with each other
 FEWEST_LEVELS = 2
+UNKNOWN = object()  # a parameter of which the run says nothing, which differs from any
 
 
-def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()) -> tuple[Arm, Arm]:
+def by_column(
+    arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()
+) -> tuple[Arm, Arm, list[str]]:
     """Make the levels of a column the tweak sets of an arm's runs: the baseline's level, and all levels.
 
     Cells are compared where nothing but the column differs: same kind of workload, same other parameters. A parameter
-    that one side does not have (when a fault strikes, where there is none) is no difference. `only` names workloads
-    to leave it at; of the column `workload` these are its levels.
+    that is set to nothing on one side (when a fault strikes, where there is none) is no difference. `only` names
+    workloads to leave it at; of the column `workload` these are its levels.
 
+    Returns: both arms, and what is left out or casts doubt on them, a sentence each.
     Raises: UnknownName, where there is no such column or baseline. Refused, where no baseline is named, the column has
     one level, or all its levels differ in more than the column.
     """
-    runs, notes = [], dict[str, None]()
+    runs, lines = [], dict[str, None]()
     only = joined_names(only, {name for run in arm.runs for name in run.workloads})
     for run in arm.runs:
         must_have(run, "workload", only, run.workloads)
@@ -46,9 +53,19 @@ def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None
         groups, apart = _groups(run, column, levels, str(baseline))
         if not groups:
             raise Refused(f"{run.origin}: {next(iter(apart))}")
-        notes |= dict.fromkeys(apart)
+        lines |= dict.fromkeys([*apart, *_untouched_apart(run, {place[0] for arms in groups.values() for place in arms.values()})])
         runs.append(_relabelled(run, column, tweakset, groups, metric))
-    return Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs), notes=tuple(notes))
+    return Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs)), list(lines)
+
+
+def _untouched_apart(run: Run, workloads: AbstractSet[str]) -> Iterator[str]:
+    """Yield the workloads whose untouched arms differ: the machine was not quiet, whatever is compared."""
+    for one in compare(run):
+        if one.workload in workloads and (one.guard or one.untouched) and one.primary and one.primary.p < GUARD:
+            yield (
+                f"{one.workload}: {one.tweakset} changes nothing, yet it differs from {one.baseline} by {percent(one.primary.gain)} "
+                f"(p {probability(one.primary.p)}): the machine was not quiet, so trust these verdicts less."
+            )
 
 
 Place = tuple[str, str | None]  # a workload, and a node where that is the column
@@ -91,18 +108,22 @@ def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -
         return {TOGETHER: {level: place for place, level in sorted(levels.items(), key=lambda one: one[1] != baseline)}}, []
     bases = [place for place, level in levels.items() if level == baseline]
     groups: Groups = {}
-    apart = []
+    measured = {cell.workload for cell in run.cells if cell.workload not in {name for name, _ in levels}}
+    apart = [f"{name} is left out: it has no {column}." for name in sorted(measured)]
     for place, level in levels.items():
         if level == baseline:
             continue
         differ = {base: [*_differences(run, column, base, place)] for base in bases}
         matched = [base for base in bases if not differ[base]]
-        for base in matched:
-            arms = groups.setdefault(base[0], {baseline: base})
+        if len(matched) == 1:
+            arms = groups.setdefault(matched[0][0], {baseline: matched[0]})
             arms[_free_name(run, level, place, arms)] = place
-        if not matched:
+        elif matched:
+            both = " and ".join(name for name, _ in matched[:2])
+            apart.append(f"{place[0]} is left out: {both} both have {column} {baseline}, and either could be its baseline.")
+        else:
             least = min(differ.values(), key=len)
-            apart.append(f"{column} {level} is left out: its cells differ from {baseline}'s in {', '.join(least)} too.")
+            apart.append(f"{place[0]} is left out: its cells differ from those with {column} {baseline} in {', '.join(least)} too.")
     return groups, apart
 
 
@@ -111,8 +132,8 @@ def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[s
     first, second = (run.workloads[place[0]] for place in (base, other))
     if _kind(first) != _kind(second):
         yield WORKLOAD
-    for name in first.params.keys() & second.params.keys() - {column.removeprefix(PREFIX)}:
-        values = first.params[name], second.params[name]
+    for name in sorted((first.params.keys() | second.params.keys()) - {column.removeprefix(PREFIX)}):
+        values = [one.params.get(name, UNKNOWN) for one in (first, second)]
         if None not in values and values[0] != values[1]:
             yield name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,11 @@ ROOMS = ("analysis", "control")  # of the read side
 def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     """Read saved runs into one frame, a row per cell: metrics, parameters, settings in force, telemetry (`analysis.cells`).
 
-    A path is a file, a folder or a quoted glob. A copy of a run is read once.
+    A path is a file, a folder or a quoted glob. Two files of one run are read once. What casts doubt on a run, such as that
+    it was interrupted, is a warning.
 
-    Raises: Refused, where nothing can be read, or a file cannot be used. ImportError, where other modules have the
-    names of this program's packages.
+    Raises: Refused, where nothing can be read, a file cannot be used, or one run is a copy of another under a new name.
+    ImportError, where other modules have the names of this program's packages.
 
     Example:
         >>> import deeptweak
@@ -37,8 +39,9 @@ def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
 
     """
     with _house_first():
-        from analysis.arms import read_arm
+        from analysis.arms import no_copies, read_arm
         from analysis.cells import cells
+        from analysis.checks import warnings_of
         from control.errors import Refused
 
     runs: dict[str, Run] = {}
@@ -47,6 +50,10 @@ def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
         runs |= {run.run_id: run for run in read_arm(os.fspath(path), refused).runs}
         if refused:
             raise Refused(refused[0])
+    no_copies(runs.values())
+    for run in runs.values():
+        for line in warnings_of(run, ()):
+            warnings.warn(f"{run.origin}: {line}", stacklevel=2)
     return cells(runs.values())
 
 

@@ -77,6 +77,7 @@ def run(
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
 ) -> Answer:
     refused: list[str] = []
+    told: list[str] = []
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
     if order and len(arms) == 1:
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
@@ -87,7 +88,8 @@ def run(
     if arm != TWEAKSET:
         if arms:
             raise Refused(f"--arm={arm} compares inside BASE: name no CAND.")
-        base_arm, *arms = by_column(base_arm, arm, baseline, metric_named(metric) if metric else None, workloads)
+        base_arm, levels, told = by_column(base_arm, arm, baseline, metric_named(metric) if metric else None, workloads)
+        arms = [levels]
         baseline, workloads = None, () if arm == WORKLOAD else workloads
     elif metric:
         raise Refused("--metric needs --arm: tweak sets are judged by the metric that was declared before the run.")
@@ -95,10 +97,10 @@ def run(
     with damaged(base, "compared"):
         comparisons = _compare(base_arm, arms, baseline, options)
         runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())
-        lines = dict.fromkeys(line for candidate in arms for line in on_one_side(base_arm, candidate))
+        lines = dict.fromkeys([*told, *(line for candidate in arms for line in on_one_side(base_arm, candidate))])
         result = answer_of(comparisons, runs, every=args.all, refused=refused, source=base)
         known = result.data["warnings"]
-        if not lines or workloads or not isinstance(known, list):
+        if not lines or (workloads and not told) or not isinstance(known, list):
             return result
         data = {**result.data, "warnings": [*known, *lines]}
         return replace(result, warnings=(*result.warnings, *lines), data=data)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.answer import Answer, then
 from analysis.subcommands import Steps, option, step
 from analysis.terms import Refused
-from analysis.wording import counted, parse_percent
+from analysis.wording import counted, parse_percent, whole
 from control.called import JUDGE
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ examples:
 def fit(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
     *,
-    servers: int | None = option("C", "slots, where a list of jobs does not tell (column slots)", type=int),
+    servers: int | None = option("C", "slots, where a list of jobs does not tell (column slots)", type=whole(1, 1_000_000)),
 ) -> Answer:
     """What streams of jobs say of themselves: rate, service times, variation, load, waits, with 95 % intervals.
 
@@ -83,7 +83,7 @@ examples:
 def validate(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
     *,
-    servers: int | None = option("C", "slots, where a list of jobs does not tell (column slots)", type=int),
+    servers: int | None = option("C", "slots, where a list of jobs does not tell (column slots)", type=whole(1, 1_000_000)),
     margin: float = option("PERCENT", "how far off a model may be (10%%)", type=parse_percent, default="10%"),
     rate: float | None = option("PER_S", "jobs a second, as planned", type=float),
     service: float | None = option("S", "mean service time in seconds, as planned; exponential", type=float),

@@ -29,7 +29,7 @@ def jobs() -> Run:
 
 
 def compared(run: Run, column: str, baseline: str) -> dict[str, Comparison]:
-    base, levels = by_column(Arm("a run", (run,)), column, baseline, MEAN)
+    base, levels, _ = by_column(Arm("a run", (run,)), column, baseline, MEAN)
     return {one.tweakset: one for one in compare_arms(base, [levels])}
 
 
@@ -61,9 +61,40 @@ def test_policies_are_judged_like_tweak_sets(jobs: Run) -> None:
 
 
 def test_a_level_that_differs_in_more_than_the_column_is_left_out_by_name(jobs: Run) -> None:
-    base, levels = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
-    assert levels.notes == ("policy sjf is left out: its cells differ from fifo's in slots too.",)
+    sjf = next(name for name, one in jobs.workloads.items() if one.params["policy"] == "sjf")
+    base, levels, told = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
+    assert told == [f"{sjf} is left out: its cells differ from those with policy fifo in slots too."]
     assert {one.tweakset for one in compare_arms(base, [levels])} == {"least_slack", "priority", "fair_share"}
+
+
+def test_a_parameter_of_which_the_run_says_nothing_differs(jobs: Run) -> None:
+    bare = {name: replace(one, params={"policy": "sjf"}) if one.params["policy"] == "sjf" else one for name, one in jobs.workloads.items()}
+    assert "sjf" not in compared(replace(jobs, workloads=bare), "policy", "fifo")
+
+
+def test_a_workload_without_the_column_is_named(jobs: Run) -> None:
+    _, _, told = by_column(Arm("a run", (with_params(jobs, "sjf", policy=None),)), "policy", "fifo", MEAN)
+    assert [line.rpartition(": ")[2] for line in told] == ["it has no policy."]
+
+
+def test_two_baselines_for_one_level_are_not_both_used(jobs: Run) -> None:
+    with pytest.raises(Refused, match="either could be its baseline"):
+        compared(with_params(jobs, "sjf", policy="fifo"), "policy", "fifo")
+
+
+def test_untouched_arms_that_differ_are_told() -> None:
+    run = load(str(RUNS / "io_readahead_2026-11-22_amd-epyc-2cpu.json"))
+    slower = {"throughput_samples_per_s": 0.7}
+    cells = [
+        replace(cell, metrics={name: value * slower.get(name, 1.0) for name, value in cell.metrics.items()})
+        if cell.tweakset == "stock-again"
+        else cell
+        for cell in run.cells
+    ]
+    assert not by_column(Arm("", (run,)), "cache", "cold")[2]
+    _, _, told = by_column(Arm("", (replace(run, cells=tuple(cells)),)), "cache", "cold")
+    assert len(told) == 2, "of both workloads"
+    assert all("the machine was not quiet" in line for line in told)
 
 
 def test_a_parameter_that_one_side_lacks_is_no_difference(jobs: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import deeptweak
 from analysis.cells import cells
 from analysis.load import load
 from analysis.terms import Refused
+from tests.synthetic import saved_run
 
 RUNS = Path("data/runs")
 JOBS = RUNS / "cluster-scheduling_2026-11-22_amd-epyc-2cpu.json"
@@ -58,3 +60,15 @@ def test_another_module_of_that_name_is_named(tmp_path: Path) -> None:
     found = os.environ | {"PYTHONPATH": f"{tmp_path}:{Path.cwd()}"}
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
     assert (ended.returncode, f"{tmp_path / 'analysis.py'} is imported as 'analysis'" in ended.stderr) == (1, True), ended.stderr
+
+
+def test_what_casts_doubt_on_a_run_is_a_warning_and_a_copy_is_refused(tmp_path: Path) -> None:
+    saved = saved_run()
+    saved["deeptweak"]["interrupted"] = True
+    (tmp_path / "one.json").write_text(json.dumps(saved))
+    with pytest.warns(UserWarning, match="one.json: the run was interrupted"):
+        deeptweak.load(tmp_path)
+    saved["deeptweak"]["run_id"] = "another"
+    (tmp_path / "two.json").write_text(json.dumps(saved))
+    with pytest.raises(Refused, match="very times"):
+        deeptweak.load(tmp_path)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from analysis.arms import no_copies
 from analysis.compare import compare
 from analysis.machine import machine_of
 from analysis.stats.adjust import holm
@@ -144,10 +145,12 @@ def gather(
 ) -> Gathered:
     """Compare each run inside itself, and pool what is the same; `compared` gives what is known of a run already.
 
-    Raises: Refused, where no run says anything, or no two have a tweak set and workload in common.
+    Raises: Refused, where one run is a copy of another under a new name, no run says anything, or no two have a tweak set
+    and workload in common.
     """
     notes: list[str] = []
     kept = _each_once(runs, notes)
+    no_copies(kept)
     silent: dict[tuple[str, str], list[str]] = defaultdict(list)
     pooled: dict[tuple[str, str], dict[tuple[object, ...], list[Contribution]]] = defaultdict(lambda: defaultdict(list))
     for run in kept:
