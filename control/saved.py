@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from control.words import Better, Kind, Outcome
+from .words import Better, Kind, Outcome
 
 SCHEMA_VERSION = 1
 # What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
