@@ -26,7 +26,7 @@ import numpy as np
 
 from analysis.load import load_each
 from control.t_test import ALPHA, detectable_gain
-from control.turns import additive, round_adjusted_s
+from control.turns import ALIKE, additive, round_adjusted_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +103,8 @@ def by_mean(slices_s: Floats, _: object) -> Floats:
 
 def by_huber(slices_s: Floats, _: object) -> Floats:
     """Huber's M-estimate of process and round."""
-    values: Floats = additive(np.moveaxis(np.log(slices_s), 2, 0)).mean(axis=0)
+    tables = np.moveaxis(np.log(slices_s), 2, 0)[None]
+    values: Floats = additive(tables, np.array([ALIKE]))[0].mean(axis=0)
     return values
 
 

@@ -36,7 +36,7 @@ class Arm:
     odd: Mapping[int, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     scripts: int = 0
-    side_effects: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    side_effects: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
 
 STOCK = Arm("stock")

@@ -58,7 +58,8 @@ def test_holm_counts_a_family() -> None:
 
 
 def test_pairs_of_one_unit_count_once() -> None:
-    jobs = pd.concat([frame().assign(job=number, wait_s=lambda own, by=number: own["wait_s"] + by) for number in (0, 1)])
+    first = frame()
+    jobs = pd.concat([first.assign(job=number, wait_s=first["wait_s"] + number) for number in (0, 1)])
     result = contrasts(jobs, "policy", "fifo", {"wait_s": "raw"}, within=("block", "job"), unit=("block",))
     alone = contrasts(frame(), "policy", "fifo", {"wait_s": "raw"}, within=("block",))
     assert row(result, "sjf")[["n", "value", "p"]].tolist() == pytest.approx(row(alone, "sjf")[["n", "value", "p"]].tolist())

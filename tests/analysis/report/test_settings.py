@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Arm, Callable[[JSON], None] | None, str]] = {
     "changed by a script": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
     "changed by a script and by others": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), meddle_again, "failed"),
     "changed along": (Arm("tuned", requested=SWAPPINESS, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
-    "gone after a script": (Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}), None, "held"),  # type: ignore[list-item]  # nothing there
+    "gone after a script": (Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}), None, "held"),  # nothing there
     "changed by somebody else": (Arm("tuned", requested=SWAPPINESS), meddle, "failed"),
     "started with it": (ISOLATE, started_with("quiet isolcpus=2-11 splash"), "held"),
     "started with another": (ISOLATE, started_with("quiet isolcpus=2-111"), "failed"),
