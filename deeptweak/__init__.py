@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.terms import Run
-
 __all__ = ["load"]
 
 # Installed, the house lies below this package, so that its rooms' names are nobody's in site-packages; else it is this repository.
@@ -26,8 +24,8 @@ ROOMS = ("analysis", "control")  # of the read side
 def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     """Read saved runs into one frame, a row per cell: metrics, parameters, settings in force, telemetry (`analysis.cells`).
 
-    A path is a file, a folder or a quoted glob. Two files of one run are read once. What casts doubt on a run, such as that
-    it was interrupted, is a warning.
+    A path is a file, a folder or a quoted glob. Of the files of one run, the one with most cells is read. What casts doubt on
+    a run, such as that it was interrupted, is a warning.
 
     Raises: Refused, where nothing can be read, a file cannot be used, or one run is a copy of another under a new name.
     ImportError, where other modules have the names of this program's packages.
@@ -39,22 +37,22 @@ def load(*paths: str | os.PathLike[str]) -> pd.DataFrame:
 
     """
     with _house_first():
-        from analysis.arms import no_copies, read_arm
+        from analysis.arms import distinct, no_copies
         from analysis.cells import cells
         from analysis.checks import warnings_of
+        from analysis.load import load_some
         from control.errors import Refused
 
-    runs: dict[str, Run] = {}
-    for path in paths:
-        refused: list[str] = []
-        runs |= {run.run_id: run for run in read_arm(os.fspath(path), refused).runs}
-        if refused:
-            raise Refused(refused[0])
-    no_copies(runs.values())
-    for run in runs.values():
-        for line in warnings_of(run, ()):
-            warnings.warn(f"{run.origin}: {line}", stacklevel=2)
-    return cells(runs.values())
+    refused: list[str] = []
+    read = load_some([os.fspath(path) for path in paths], refused)
+    if refused:
+        raise Refused(refused[0])
+    doubts: list[str] = []
+    runs = distinct(read, doubts)
+    no_copies(runs)
+    for line in [*doubts, *(f"{run.origin}: {line}" for run in runs for line in warnings_of(run, ()))]:
+        warnings.warn(line, stacklevel=2)
+    return cells(runs)
 
 
 @contextlib.contextmanager

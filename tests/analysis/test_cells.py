@@ -72,3 +72,15 @@ def test_what_casts_doubt_on_a_run_is_a_warning_and_a_copy_is_refused(tmp_path: 
     (tmp_path / "two.json").write_text(json.dumps(saved))
     with pytest.raises(Refused, match="very times"):
         deeptweak.load(tmp_path)
+
+
+def test_of_the_files_of_one_run_the_longest_is_read(tmp_path: Path) -> None:
+    """As `--resume` leaves them, in one folder or named one by one."""
+    saved = saved_run()
+    (tmp_path / "whole.json").write_text(json.dumps(saved))
+    saved["benchmarks"], saved["deeptweak"]["cells"] = saved["benchmarks"][:4], saved["deeptweak"]["cells"][:4]
+    saved["deeptweak"]["design"]["order"] = saved["deeptweak"]["design"]["order"][:4]
+    (tmp_path / "part.json").write_text(json.dumps(saved))
+    for paths in ([tmp_path], [tmp_path / "whole.json", tmp_path / "part.json"], [tmp_path / "part.json", tmp_path / "whole.json"]):
+        with pytest.warns(UserWarning, match="is the same run as"):
+            assert len(deeptweak.load(*paths)) == 12
