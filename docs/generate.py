@@ -86,7 +86,7 @@ MEANS = {
 def tweaks() -> Iterator[str]:
     """Each tweak set: purpose, kernels and risk, then a row for each setting."""
     yield "# Catalogue of tweak sets"
-    yield "The sets in [`data/tweaks/`](../../data/tweaks). [Tweak sets](../tweaks.md) says how to use them and how to write your own."
+    yield "The sets in [`data/tweaks/`](../../data/tweaks). [Settings](../settings.md) says how to use them and how to write your own."
     for name, path in available().items():
         text = text_of(path)
         tweakset, about = parse(text, name), notes(text, name)

@@ -187,7 +187,7 @@ def test_each_line_of_a_tuned_profile_is_accounted_for(tmp_path: Path, machine: 
         26: [
             "/sys/block/vda/queue/read_ahead_kb=512",
             "/sys/block/vdb/queue/read_ahead_kb=512",
-            "/sys/block/loop0/queue/read_ahead_kb: none of the settings that a run puts back (docs/coverage.md)",
+            "/sys/block/loop0/queue/read_ahead_kb: none of the settings that a run puts back (docs/settings.md)",
         ],
         29: [f"[cpu]: {only}"],
         32: [f"[bootloader]: {only}"],
