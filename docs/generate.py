@@ -30,6 +30,9 @@ from fixtures import catalogue, designs, targets
 from fixtures.__main__ import examples
 from fixtures.options import add_options
 from fixtures.studies.command.formats import FIGURES, ROWS, STEPS
+from fixtures.studies.io import models
+from fixtures.studies.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io.parameters import complete
 from fixtures.tweaks import available, lint, room
 from fixtures.tweaks.manifest import notes, parse, text_of
 
@@ -120,6 +123,34 @@ def named() -> Iterator[str]:
             if parameters:
                 yield f"### Parameters of `{name}`"
                 yield table(("parameter", ""), ((f"`{parameter}`", meaning) for parameter, meaning in parameters.items()))
+            if name == "io_train":
+                yield from models_of_io_train()
+
+
+def models_of_io_train() -> Iterator[str]:
+    """Jobs of DLIO in full size, and what the default scales leave of them."""
+    yield "### Models of `io_train`"
+    yield (
+        "`--vary model=…`: DLIO's own training jobs, from [`data/io/`](../../data/io). A name without an accelerator means the first one. "
+        "The last two columns are one epoch and its data set with the default scales."
+    )
+    rows = []
+    for model in {model.name: model for model in models.available().values()}.values():
+        scaled = complete({"model": model.name})
+        spread = model.number("record_length_bytes_stdev")
+        rows.append(
+            (
+                f"`{model.name}`",
+                model.word("format"),
+                f"{model.number('num_files_train'):,} × {model.number('num_samples_per_file'):,}",
+                f"{model.number('record_length_bytes'):,}{f' ± {spread:,}' if spread else ''}",
+                f"{model.number('batch_size')}",
+                f"{model.number('computation_time')}",
+                f"{scaled['steps_per_epoch']}",
+                f"{estimate_bytes([Spec.of(scaled)]) / 1e6:.3g}",
+            )
+        )
+    yield table(("model", "format", "files × samples", "record, bytes", "batch", "computation, s", "steps", "MB"), rows)
 
 
 def options() -> Iterator[str]:

@@ -59,6 +59,10 @@ def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: py
 
 README_WORDS = 1200
 PAGE_WORDS = 1500
+# Pages of studies, everything counted; each prints one output, as much of it as a reader takes in at once.
+STUDY_WORDS = {"io.md": 1200}
+STUDY_PARTS = ("Run it", "Read it", "One result", "What it cannot say")
+OUTPUT_LINES = 15
 
 
 def words(page: str) -> int:
@@ -71,6 +75,15 @@ def words(page: str) -> int:
 def test_a_page_is_read_in_one_sitting(page: Path) -> None:
     if str(page.relative_to(ROOT / "docs")) not in GENERATED:
         assert words(page.read_text(encoding="utf-8")) <= PAGE_WORDS
+
+
+@pytest.mark.parametrize(("name", "most"), STUDY_WORDS.items(), ids=STUDY_WORDS)
+def test_the_page_of_a_study_is_short(name: str, most: int) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert len(page.split()) <= most
+    (output,) = re.findall(r"-->\n```text\n(.*?)```", page, flags=re.DOTALL)
+    assert len(output.splitlines()) <= OUTPUT_LINES
+    assert [head for head in re.findall(r"^## (.*)$", page, flags=re.MULTILINE) if head in STUDY_PARTS] == list(STUDY_PARTS)
 
 
 def test_the_readme_is_short() -> None:

@@ -237,7 +237,7 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scat
 
 
 def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_a_half_of_its_scatter() -> None:
-    """As docs/io_answers.md promises; and the interval holds its true size. 60 designs: 0.8 of them, within the binomial 99 % band."""
+    """As docs/io.md promises; and the interval holds its true size. 60 designs: 0.8 of them, within the binomial 99 % band."""
     designs, size = 60, 3.5 * 0.02
 
     def slower(levels: Mapping[str, object]) -> float:
