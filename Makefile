@@ -4,6 +4,7 @@ VENV ?= .venv
 PYTHON ?= python3
 TORCH = $(shell grep -x 'torch==[0-9.]*' requirements.lock)
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+ACTIONLINT = github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 NAME ?= exp1
 export DEBIAN_FRONTEND = noninteractive
 # Where the environment forbids bytecode, each of a thousand sessions would compile the house anew.
@@ -18,7 +19,7 @@ SESSIONS = $(PYTEST) -n $$(( $$(nproc) < 6 ? $$(nproc) + 2 : 8 )) --dist=loadsco
 INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -qq && apt-get install -y -qq --no-install-recommends
 
-.PHONY: bench test test-machine test-cluster test-all gpu-kit for-machine for-cluster setup help clean
+.PHONY: bench lint test test-machine test-cluster test-all gpu-kit for-machine for-cluster setup help clean
 
 bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
 	@echo "Measuring: about ten minutes on 2 idle cores, longer on a busy machine. Until the first cell begins, frameworks are imported."
@@ -27,13 +28,23 @@ bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--bloc
 test: $(VENV)/test  ## four minutes on 2 idle cores: no root, no torch, no cluster, nothing is built (ARGS=tests/tweaks: a part)
 	$(PYTEST) -n auto --maxprocesses=8 --dist=worksteal --tier=quick $(ARGS)
 
+lint: $(VENV)/lint  ## a minute: ruff, its format, strict mypy, and actionlint where Go is
+	@failed=; \
+	$(VENV)/bin/ruff check . || failed=1; \
+	$(VENV)/bin/ruff format --check . || failed=1; \
+	$(VENV)/bin/mypy || failed=1; \
+	if command -v actionlint >/dev/null; then actionlint || failed=1; \
+	elif command -v go >/dev/null; then go run $(ACTIONLINT) || failed=1; \
+	else echo "actionlint did not run: Go is not installed (https://go.dev/dl)."; test -z "$$CI" || failed=1; fi; \
+	test -z "$$failed"
+
 test-machine: for-machine  ## as root, on a machine you can spare: this kernel, whole sessions, torch, a browser, a thousand kills
 	$(SESSIONS) --tier=machine $(ARGS)
 
 test-cluster: for-cluster  ## a real Kubernetes cluster (the first time it is built: 6 minutes)
 	$(SESSIONS) --tier=cluster $(ARGS)
 
-test-all:  ## all three; one that fails does not stop the others
+test-all:  ## all three tiers; one that fails does not stop the others
 	@failed=; $(MAKE) test || failed=1; $(MAKE) --keep-going for-machine for-cluster || failed=1; \
 	$(SESSIONS) --tier=machine --tier=cluster $(ARGS) || failed=1; test -z "$$failed"
 
@@ -66,6 +77,10 @@ $(VENV)/bin/python:
 $(VENV)/test: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "Installing what the tests need into $(VENV): one to three minutes."
 	$(PIP) install --quiet --no-compile -c requirements.lock --editable '.[test]'
+	touch $@
+
+$(VENV)/lint: pyproject.toml requirements.lock | $(VENV)/bin/python
+	$(PIP) install --quiet --no-compile -c requirements.lock --editable '.[test,lint]'
 	touch $@
 
 # Where no NVIDIA GPU answers, torch's CPU build is a twentieth of the size; where its index cannot be reached, the usual one serves.

@@ -66,11 +66,11 @@ def ended(place: Path, kernel_lock: None) -> list[nbformat.NotebookNode]:  # noq
     import nbclient
     import nbformat
 
-    copy = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    copy = nbformat.read(NOTEBOOK, as_version=4)
     at = next(number for number, cell in enumerate(copy.cells) if "parameters" in cell.metadata.get("tags", []))
-    ours = nbformat.v4.new_code_cell("\n".join(f"{name} = {value!r}" for name, value in parameters.items()))  # type: ignore[no-untyped-call]
+    ours = nbformat.v4.new_code_cell("\n".join(f"{name} = {value!r}" for name, value in parameters.items()))
     copy.cells.insert(at + 1, ours)
-    nbformat.write(copy, place / NOTEBOOK.name)  # type: ignore[no-untyped-call]
+    nbformat.write(copy, place / NOTEBOOK.name)
     theirs = {"DEEPTWEAK_STATE_DIR": str(place / "state"), LENT: str(os.getpid()), "COLUMNS": "160", "NO_COLOR": "1"}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
     client = nbclient.NotebookClient(copy, timeout=PATIENCE_S, resources={"metadata": {"path": str(NOTEBOOK.parent)}})
