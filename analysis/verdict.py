@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # guard tells nothing of the contrasts (their difference and their mean are independent) and costs a workload,
 # at .01 in one run of a hundred; at .05 a run of four workloads would lose one every fifth time. Where one of
 # the two is off, their mean is off by half of that, and the guard sees all of it: a false claim gets through
-# in a quarter of such runs at worst; without it, or with stock alone, in half of them and more (docs/calibration.md).
+# in a quarter of such runs at worst; without it, or with stock alone, in half of them and more (docs/verdicts.md).
 GUARD = 0.01
 ONE_RUN = "1 run per configuration, run-level variance not estimable"
 NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}

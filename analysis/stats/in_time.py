@@ -7,7 +7,7 @@ counts only as far as the others of its arm scatter (Huber's clipping, at three 
 off does not count: one night in which the machine was busy would hide every other change. Three in a row are a level and stay.
 
 Priors and caution are chosen for the false-alarm rate on real equal runs: at most 5 % in each way that two arms can lie in time
-(the table is in docs/between_runs.md).
+(the table is in docs/verdicts.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often a verdict is wrong where nothing differs, and how often a difference is found: docs/calibration.md has the tables."""
+"""How often a verdict is wrong where nothing differs, and how often a difference is found: docs/verdicts.md has the tables."""
 
 from __future__ import annotations
 
