@@ -95,7 +95,7 @@ def test_a_guilty_key_among_twelve_is_named_by_a_screening() -> None:
 
 @pytest.mark.slow
 def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None:
-    """Of thirteen effects each stands on its own differences, blocks − 1 df: 200 tables (docs/effects_errors.md: 98 and 100 % of them)."""
+    """Of thirteen effects each stands on its own differences, blocks − 1 df: 200 tables (docs/effects.md: 98 and 100 % of them)."""
     cost = replace(ABLATION, does={2: np.log1p(-0.10)})
     few, many = (sum("key2" in named(one) for one in tables(replace(cost, blocks=blocks), 200)) / 200 for blocks in (5, 8))
     assert few >= scipy.stats.binom.interval(0.99, 200, 0.97)[0] / 200
