@@ -1,6 +1,7 @@
 """What a driver answers to each query of NVML that this project makes: `python -m tests.gpu.answers FILE.json`.
 
-Made of a real GPU and of the stand-in (stand_in.py) the two files show where the stand-in is not like the real one. Nothing is changed.
+Made of a real GPU and of the stand-in (stand_in.py) the two files show where the stand-in differs from the real one. Nothing is changed.
+`data/gpu/answers_2026-11-26_nvidia-h200.json` has the answers of an H200.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ time (duty) the kernel is not there at all. Where nobody recorded that, the duty
 What SMACT should be, from how many blocks there are: between b / (SMs × ⌈b / SMs⌉) and min(b, SMs) / SMs, times the duty. The upper end
 holds where blocks that share an SM do not slow each other (few warps, which wait for their own results). The lower one holds where they do,
 or wait for each other: of 133 full blocks on 132 SMs one SM has two, works twice as long as all others, and these have nothing to do
-meanwhile. Seen so on an H200 (docs/gpu_metrics.md).
+meanwhile. Seen so on an H200 (docs/gpu.md).
 """
 
 from __future__ import annotations
