@@ -24,7 +24,7 @@ GROUP = "run"
 HELP = "change points in many saved runs over time"
 EXAMPLE = f"""\
 A run is one value in each series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of
-machine, and needs 10 runs. What is called a change, and how often noise is taken for one: docs/history.md.
+machine, and needs 10 runs. What is called a change, and how often noise is taken for one: docs/ci.md.
 
 examples:
   {JUDGE} history .benchmarks/

@@ -14,7 +14,7 @@ up and a down that cancel out are seen, which no single step explains.
 
 Prior weights are chosen for their false-alarm rate: of series that are noise alone at most 5 % get any change point, whatever their length
 from 10 on, be it white, heavy-tailed (Student t3) or autocorrelated (AR(1), phi up to 0.5). The rate falls at least as fast as the limit on
-the Bayes factor grows, so that 1/(2·BF) serves as a p-value. The measured rates are in `docs/history.md`.
+the Bayes factor grows, so that 1/(2·BF) serves as a p-value. The measured rates are in `docs/ci.md`.
 """
 
 from __future__ import annotations
