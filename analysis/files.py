@@ -14,9 +14,10 @@ from .terms import Refused, Unreadable
 from .wording import suggestion
 
 LARGEST_BYTES = 512 * 1024**2  # the largest saved run known has 40 MB
+NO_FILE = "cannot be read: No such file or directory"
 
 
-def read_whole(path: Path, missing: str = "cannot be read: No such file or directory") -> bytes:
+def read_whole(path: Path, missing: str = NO_FILE) -> bytes:
     """Read a file; a link is followed. `missing` is what is said where there is none.
 
     Raises: Unreadable, for what is no regular file, is larger than 512 MiB, or cannot be read.
@@ -26,6 +27,29 @@ def read_whole(path: Path, missing: str = "cannot be read: No such file or direc
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None
+
+
+def read_text(path: Path, kind: str, missing: str = NO_FILE) -> str:
+    """Read a UTF-8 text file; `kind` ends what is said of another one: "a table is UTF-8 CSV".
+
+    Raises: Unreadable, with the line and column of the first byte that is not UTF-8.
+    """
+    content = read_whole(path, missing)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error, kind) from None
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError, kind: str) -> Unreadable:
+    before = error.object[: error.start].decode("utf-8", "replace")
+    return Unreadable(f"{path}: not UTF-8 at {place_in(before)} (byte 0x{error.object[error.start]:02x}); {kind}.")
+
+
+def place_in(before: str) -> str:
+    """Write the line and column at which a text ends, each from 1 on, as Python's JSON parser counts them."""
+    line_start = before.rfind("\n") + 1
+    return f"line {before.count(chr(10)) + 1} column {len(before) - line_start + 1}"
 
 
 def unpacked(path: Path, packed: bytes) -> bytes:
@@ -42,7 +66,7 @@ def unpacked(path: Path, packed: bytes) -> bytes:
     return content
 
 
-def must_be_file(path: Path, missing: str = "cannot be read: No such file or directory") -> None:
+def must_be_file(path: Path, missing: str = NO_FILE) -> None:
     """Check that a path is a regular file of at most 512 MiB, before it is opened: opening a pipe can already take for ever.
 
     Raises: Unreadable.

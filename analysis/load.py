@@ -6,6 +6,7 @@ What a run looks like is each format's business (`formats/`); here is how files 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +15,7 @@ import msgspec
 
 from analysis import studies
 
-from .files import read_whole, reason_of, unpacked
+from .files import not_utf8, place_in, read_whole, reason_of, unpacked
 from .formats import record_file, saved_run
 from .formats.checked import EDITED
 from .terms import Refused, Run, Unreadable
@@ -22,6 +23,8 @@ from .terms import Refused, Run, Unreadable
 PACKED = ".json.xz"  # a run that somebody has packed (`xz run.json`), to keep many
 GLOB = frozenset("*?[")
 NO_RUNS = frozenset({"commands", "progress", "scratch"})  # what a folder of saved runs has beside them (fixtures/studies/command, storage)
+# In JSON: both halves of a character, half of one (escaped or as it is), any other escape.
+ESCAPES = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..|[\ud800-\udfff])|\\.")
 Reading = TypeVar("Reading")
 
 
@@ -171,10 +174,11 @@ def parsed(path: Path) -> object:
     content = unpacked(path, content) if path.name.endswith(PACKED) else content
     try:
         return record_file.complete(_parsed(content), path)
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path}: not a text file; a saved run is UTF-8 JSON.") from None
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error, "a saved run is UTF-8 JSON") from None
     except UnicodeEncodeError:
-        raise Unreadable(f"{path}: holds half of a character, which no file and no picture can hold; {EDITED}.") from None
+        where = _place_of_half(content.decode(json.detect_encoding(content), "surrogatepass"))
+        raise Unreadable(f"{path}: holds half of a character at {where}, which no file and no picture can hold; {EDITED}.") from None
     except json.JSONDecodeError as error:
         from .formats import strangers
 
@@ -210,6 +214,11 @@ def _parsed(content: bytes) -> object:
     if content.count(b'"') != msgspec.json.encode(saved).count(b'"'):
         json.loads(content, object_pairs_hook=_once_each)
     return saved
+
+
+def _place_of_half(text: str) -> str:
+    half = next((match for match in ESCAPES.finditer(text) if match["half"]), None)
+    return "an unknown place" if half is None else place_in(text[: half.start()])
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
 
-from analysis.files import read_whole
+from analysis.files import read_text
 from analysis.metrics import metrics_of
 from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Unreadable, Workload
 from analysis.wording import UNCOUNTED
@@ -169,10 +169,7 @@ def _refuse(path: Path, line: int, what: str) -> NoReturn:
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows of a file with their lines, the header first."""
-    try:
-        text = read_whole(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path}: not a text file; a benchmark.csv is UTF-8.") from None
+    text = read_text(path, "a benchmark.csv is UTF-8")
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,6 +230,24 @@ def test_a_path_that_holds_no_json_is_refused_in_one_line(
             load(Path(name))
         complaints[name] = str(refusal.value)
     assert complaints == snapshot
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b'{\n "run": "a\xff"}', "line 2 column 11 (byte 0xff)"),
+        ('{\n "ü": "\xe4'.encode() + b"\xc3", "line 2 column 9 (byte 0xc3)"),
+        (b'{"a": "\\ud83d\\ude00 \\\\ud800",\n "b": "\\ud800"}', "line 2 column 8"),
+        (b'{"a": "\\udc00"}', "line 1 column 8"),
+        ('{"a": "\ud800"}'.encode("utf-8", "surrogatepass"), "line 1 column 8"),
+        ('{"a": "\\ud800"}'.encode("utf-16"), "line 1 column 8"),
+        ('{"a": "'.encode("utf-16") + b"x", "not UTF-8 at line 1"),
+    ],
+)
+def test_a_character_that_is_none_is_refused_with_its_place(content: bytes, place: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(Unreadable, match=re.escape(place)):
+        load(tmp_path / "run.json")
 
 
 def test_a_folder_of_runs_a_storage_of_pytest_benchmark_and_a_folder_of_deeptweak_nodes_are_all_found(tmp_path: Path) -> None:

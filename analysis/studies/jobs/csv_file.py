@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.files import read_whole
+from analysis.files import read_text
 from analysis.load import load_each
 from analysis.machine import Machines
 from analysis.plain import one_line
@@ -32,10 +32,7 @@ WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
 def text_of(path: Path) -> str:
-    try:
-        return read_whole(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"{path}: is no CSV in UTF-8 ({error}).") from None
+    return read_text(path, "a table is UTF-8 CSV")
 
 
 def parse(text: str, where: object) -> tuple[list[str], Lines]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from analysis.files import read_whole
+from analysis.files import read_text
 from analysis.plain import one_line
 from analysis.terms import Refused, UnknownName, Unreadable
 from control.names import first_few
@@ -108,10 +108,7 @@ def _copies(lines: Lines) -> Iterator[str]:
 
 
 def _lines(path: Path) -> Lines:
-    try:
-        text = read_whole(path, "no such file; name a saved run (.json) or a table (.csv)").decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path}: not a text file; a table is UTF-8 CSV.") from None
+    text = read_text(path, "a table is UTF-8 CSV", "no such file; name a saved run (.json) or a table (.csv)")
     written = {number: line for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")}
     if len(written) > MOST_ROWS + 1:
         raise Refused(f"{path}: {len(written) - 1} rows, more than {MOST_ROWS}: a row is a cell (a whole run), never a step of it.")

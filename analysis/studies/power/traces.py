@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from analysis.answer import Answer, of_parts
-from analysis.files import must_be_a_name, read_whole, write_whole
+from analysis.files import must_be_a_name, read_text, write_whole
 from analysis.load import load_each, read_each
 from analysis.plain import one_line
 from analysis.terms import Cell, Refused, Run, Unreadable
@@ -98,11 +98,7 @@ def read(path: Path) -> list[PartitionRow]:
 
     Raises: Unreadable, for what is no such file; the sentence says which line.
     """
-    try:
-        text = read_whole(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path}: is no text in UTF-8; a file of traces is CSV.") from None
-    return parse(text, str(path))
+    return parse(read_text(path, "a file of traces is UTF-8 CSV"), str(path))
 
 
 def parse(text: str, where: str) -> list[PartitionRow]:
