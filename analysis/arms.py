@@ -243,7 +243,9 @@ def met(arm: Arm, study: str) -> dict[str, list[str]]:
 
 
 def no_copies(runs: Iterable[Run]) -> None:
-    """Check that no run holds the very times of another: a copy under another name is no second measurement.
+    """Check that no two cells hold the very same times, in one run or in two: a copy is no second measurement.
+
+    A copy is found under any name of its run or tweak set, and in any block.
 
     Raises: Refused, naming the two cells.
     """
@@ -251,8 +253,9 @@ def no_copies(runs: Iterable[Run]) -> None:
     for run in {run.run_id: run for run in runs}.values():
         for times, cell in times_of(run):
             first, other = seen.setdefault(times, (run, cell))
-            if first is not run:
-                raise Refused(f"{run.origin}: {cell.id} has the very times of {other.id} in {first.origin}: a copy is no measurement.")
+            if other is not cell:
+                where = "" if first is run else f" in {first.origin}"
+                raise Refused(f"{run.origin}: {cell.id} has the very times of {other.id}{where}: a copy is no measurement.")
 
 
 def times_of(run: Run) -> Iterator[tuple[object, Cell]]:

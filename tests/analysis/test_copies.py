@@ -15,7 +15,7 @@ from analysis.load import from_json
 from analysis.studies.history.history import gather
 from analysis.terms import Refused
 from tests.stock_files import benchmark, document, session, stock_file
-from tests.synthetic import saved_run
+from tests.synthetic import JSON, saved_run
 
 OTHERS = Path(__file__).parent / "formats" / "other_tools"
 
@@ -96,6 +96,38 @@ def test_a_long_run_on_a_coarse_clock_has_an_order_of_its_own() -> None:
     """Two hundred times of one or two ticks come in this order no second time."""
     times = [float(value) for value in np.random.default_rng(3).choice([0.01, 0.02], 200)]
     assert not alike_by_chance(times)
+
+
+def with_a_copied_arm(saved: JSON, shift: int) -> JSON:
+    """The file, in which stock-again has the steps of stock, `shift` blocks later."""
+    of_cell = {bench["extra_info"]["id"]: bench for bench in saved["benchmarks"]}
+    blocks = saved["deeptweak"]["design"]["blocks"]
+    for block in range(1, blocks + 1):
+        original = of_cell[f"cnn_train-stock-b{(block - 1 + shift) % blocks + 1}"]
+        copied = of_cell[f"cnn_train-stock-again-b{block}"]
+        copied["stats"] = original["stats"]
+        for name in ("steps", "metrics"):
+            copied["extra_info"][name] = original["extra_info"][name]
+    return saved
+
+
+COMMANDS = [
+    ["compare", "run.json"],
+    ["gate", "run.json:stock", "run.json:stock-again", "--max-regression=3%"],
+    ["report", "run.json"],
+    ["evidence", "run.json"],
+]
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_copy_of_an_arm_is_refused_in_whatever_block_it_lies(
+    shift: int, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stock_file(tmp_path / "run.json", with_a_copied_arm(saved_run(), shift))
+    assert main(command) == 2
+    assert "has the very times of cnn_train-stock-" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("other_name", [False, True])
