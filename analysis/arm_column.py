@@ -6,17 +6,16 @@ Each level becomes a tweak set of the same run, so that all checks and words of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from control.names import first_few
 
 from .arms import SHOWN_NAMES, Arm, must_have
-from .compare import compare
+from .checks import untouched_apart
+from .compare import compare, failed_guards
 from .terms import Metric, Refused, Run, TweakSet, UnknownName, Workload
-from .verdict import GUARD
-from .wording import joined_names, percent, probability, suggestion
+from .wording import joined_names, suggestion
 
 if TYPE_CHECKING:
     from .terms import Cell
@@ -28,20 +27,30 @@ FEWEST_LEVELS = 2
 UNKNOWN = object()  # a parameter of which the run says nothing, which differs from any
 
 
-def by_column(
-    arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()
-) -> tuple[Arm, Arm, list[str]]:
-    """Make the levels of a column the tweak sets of an arm's runs: the baseline's level, and all levels.
+class Levels(NamedTuple):
+    """Both arms of a comparison of levels.
+
+    notes: what is left out, and where untouched arms differ, a sentence each
+    doubted: why nothing is concluded of a level, by workload and level
+    """
+
+    baseline: Arm
+    candidate: Arm
+    notes: list[str]
+    doubted: dict[tuple[str, str], str]
+
+
+def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()) -> Levels:
+    """Make the levels of a column the tweak sets of an arm's runs.
 
     Cells are compared where nothing but the column differs: same kind of workload, same other parameters. A parameter
     that is set to nothing on one side (when a fault strikes, where there is none) is no difference. `only` names
     workloads to leave it at; of the column `workload` these are its levels.
 
-    Returns: both arms, and what is left out or casts doubt on them, a sentence each.
     Raises: UnknownName, where there is no such column or baseline. Refused, where no baseline is named, the column has
     one level, or all its levels differ in more than the column.
     """
-    runs, lines = [], dict[str, None]()
+    runs, notes, doubted = [], dict[str, None](), dict[tuple[str, str], str]()
     only = joined_names(only, {name for run in arm.runs for name in run.workloads})
     for run in arm.runs:
         must_have(run, "workload", only, run.workloads)
@@ -53,19 +62,20 @@ def by_column(
         groups, apart = _groups(run, column, levels, str(baseline))
         if not groups:
             raise Refused(f"{run.origin}: {next(iter(apart))}")
-        lines |= dict.fromkeys([*apart, *_untouched_apart(run, {place[0] for arms in groups.values() for place in arms.values()})])
+        used = {place[0] for arms in groups.values() for place in arms.values()}
+        compared = [one for one in compare(run) if one.workload in used and one.primary]
+        notes |= dict.fromkeys([*apart, *untouched_apart(compared)])
+        doubted |= _doubted(groups, str(baseline), failed_guards(compared))
         runs.append(_relabelled(run, column, tweakset, groups, metric))
-    return Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs)), list(lines)
+    return Levels(Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs)), list(notes), doubted)
 
 
-def _untouched_apart(run: Run, workloads: AbstractSet[str]) -> Iterator[str]:
-    """Yield the workloads whose untouched arms differ: the machine was not quiet, whatever is compared."""
-    for one in compare(run):
-        if one.workload in workloads and (one.guard or one.untouched) and one.primary and one.primary.p < GUARD:
-            yield (
-                f"{one.workload}: {one.tweakset} changes nothing, yet it differs from {one.baseline} by {percent(one.primary.gain)} "
-                f"(p {probability(one.primary.p)}): the machine was not quiet, so trust these verdicts less."
-            )
+def _doubted(groups: Groups, baseline: str, failed: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the levels whose own workload, or whose baseline's, has untouched arms that differ."""
+    for group, arms in groups.items():
+        for level, (workload, _) in arms.items():
+            if reason := failed.get(workload) or failed.get(arms[baseline][0]):
+                yield (group, level), reason
 
 
 Place = tuple[str, str | None]  # a workload, and a node where that is the column
@@ -123,19 +133,24 @@ def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -
             apart.append(f"{place[0]} is left out: {both} both have {column} {baseline}, and either could be its baseline.")
         else:
             least = min(differ.values(), key=len)
-            apart.append(f"{place[0]} is left out: its cells differ from those with {column} {baseline} in {', '.join(least)} too.")
+            differing = ", ".join(least)
+            apart.append(f"{place[0]} is left out: its cells differ from those with {column} {baseline} in {differing} too.")
     return groups, apart
 
 
 def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[str]:
-    """Name what differs between two workloads besides the column."""
+    """Name what differs between two workloads besides the column, with the other's value and the base's."""
     first, second = (run.workloads[place[0]] for place in (base, other))
     if _kind(first) != _kind(second):
         yield WORKLOAD
     for name in sorted((first.params.keys() | second.params.keys()) - {column.removeprefix(PREFIX)}):
         values = [one.params.get(name, UNKNOWN) for one in (first, second)]
         if None not in values and values[0] != values[1]:
-            yield name
+            yield f"{name} ({_said(values[1])} against {_said(values[0])})"
+
+
+def _said(value: object) -> object:
+    return "unknown" if value is UNKNOWN else value
 
 
 def _kind(workload: Workload) -> str:

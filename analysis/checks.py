@@ -201,20 +201,27 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     comparisons = tuple(comparisons)
     lines += _hugepages(run, comparisons)
     lines += partial(run, comparisons)
-    for comparison in comparisons:
-        effect = comparison.primary
-        if comparison.untouched and effect is not None and effect.p < LEVEL:
-            refused = comparison.guard and comparison.verdict == "not comparable"
-            ending = "nothing is concluded under this workload." if refused else "trust this workload's verdicts less."
-            one_in = max(20, min(1000, round(1 / max(effect.p, 1e-3))))
-            lines.append(
-                f"A/A check: {comparison.tweakset} changes nothing, yet under {undigested(comparison.workload)} it differs from "
-                f"{comparison.baseline} by {percent(effect.gain)} (p {probability(effect.p)}, not adjusted). "
-                f"By chance, about one check in {one_in:,} differs so clearly; otherwise the "
-                f"machine was not quiet: {ending}"
-            )
+    lines += untouched_apart(comparisons)
     lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings if _own(run, name, warning)]
     return lines
+
+
+def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield a sentence for each comparison of two untouched arms that differ (the A/A check)."""
+    for comparison in comparisons:
+        effect = comparison.primary
+        if not comparison.untouched or effect is None or effect.p >= LEVEL:
+            continue
+        refused = comparison.guard and comparison.verdict == "not comparable"
+        ending = "nothing is concluded under this workload." if refused else "trust this workload's verdicts less."
+        one_in = max(20, min(1000, round(1 / max(effect.p, 1e-3))))
+        yield (
+            f"A/A check: {comparison.tweakset} changes nothing, yet under "
+            f"{undigested(comparison.workload)} it differs from {comparison.baseline} by "
+            f"{percent(effect.gain)} (p {probability(effect.p)}, not adjusted). "
+            f"By chance, about one check in {one_in:,} differs so clearly; otherwise the "
+            f"machine was not quiet: {ending}"
+        )
 
 
 def reserved_bytes(settings: Iterable[Setting]) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors
@@ -14,7 +14,6 @@ from .arms import (
     TOGETHER,
     Arm,
     Side,
-    alike_by_chance,
     both,
     control_name,
     declared_baseline,
@@ -53,7 +52,8 @@ class Options:
 
     `adjustment` is one of `stats.adjust.ADJUSTMENTS`: holm for declared contrasts, bh for a screen. `relative_to` is a tweak set that every
     run has, or `BASELINE`, what each study declared: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep
-    only these; empty keeps all. `metrics` are names of further metrics to take the effect in.
+    only these; empty keeps all. `metrics` are names of further metrics to take the effect in. `doubted` has, by workload and
+    tweak set, the reason why nothing is concluded.
     """
 
     adjustment: str = "holm"
@@ -61,6 +61,7 @@ class Options:
     relative_to: str | None = None
     tweaksets: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
+    doubted: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
@@ -124,11 +125,12 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
                 and draft.tweakset in (options.tweaksets or (draft.tweakset,))
                 and draft.workload in (options.workloads or (draft.workload,))
             )
-    failed = {draft.workload: draft.reason for draft in drafts if draft.guard and draft.verdict == "not comparable"}
-    failed |= _failed_controls([base, *candidates], study, options)
+    failed = failed_guards(drafts) | _failed_controls([base, *candidates], study, options)
     family = {index: draft.primary.p for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard}
     for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](list(family.values())), strict=True):
-        drafts[index] = _judged(drafts[index], p_adjusted, len(family), failed.get(drafts[index].workload))
+        workload, tweakset = drafts[index].workload, drafts[index].tweakset
+        doubt = failed.get(workload) or options.doubted.get((workload, tweakset))
+        drafts[index] = _judged(drafts[index], p_adjusted, len(family), doubt)
     return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
 
 
@@ -138,11 +140,15 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[
     if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
         return {}
     return {
-        comparison.workload: f"{run.run_id}: {comparison.reason}"
+        workload: f"{run.run_id}: {reason}"
         for run in whole.runs
-        for comparison in compare(run)
-        if comparison.study == study and comparison.guard and comparison.primary and comparison.verdict == "not comparable"
+        for workload, reason in failed_guards(one for one in compare(run) if one.study == study and one.primary).items()
     }
+
+
+def failed_guards(comparisons: Iterable[Comparison]) -> dict[str, str]:
+    """Return the workloads under which the untouched arms differ, each with why nothing is concluded."""
+    return {one.workload: one.reason for one in comparisons if one.guard and one.verdict == "not comparable"}
 
 
 def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
@@ -251,16 +257,14 @@ def _undecidable(draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms
 
 
 def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
-    """Note of two runs of one cell each whether they are copies, stalled, or drifted: their steps are all that is known."""
+    """Note of two runs of one cell each whether they stalled or drifted: their steps are all that is known."""
     if any(len(unit) > 1 for unit in alone):
         return
     from .stats.within import drift, stalls
 
     cells = [cell for ((_, cell),) in alone if cell.steps is not None and not cell.steps.overlap]
-    times = [cell.steps.wall_s[cell.steps.warmup :] for cell in cells if cell.steps is not None]
-    if len(times) > 1 and times[0] == times[1] and not alike_by_chance(times[0]):
-        yield f"{cells[1].id} has the very times of {cells[0].id}: one of them is a copy."
-    for cell, walls in zip(cells, times, strict=True):
+    for cell in cells:
+        walls = cell.steps.wall_s[cell.steps.warmup :] if cell.steps is not None else ()
         if len(walls) < FEWEST_STEPS:
             continue
         for stall in stalls(walls):

@@ -284,8 +284,13 @@ def _relation(comparisons: Sequence[Comparison]) -> str:
     comparison = comparisons[0]
     if len({other.baseline for other in comparisons}) > 1:
         return f"of each with its like in {comparison.baseline_run}"
-    own = comparison.baseline_run == comparison.candidate_run
-    return f"with {comparison.baseline.removesuffix(' + stock-again')}{'' if own else f' of {comparison.baseline_run}'}"
+    baseline = comparison.baseline.removesuffix(" + stock-again")
+    if comparison.baseline_run != comparison.candidate_run:
+        return f"with {baseline} of {comparison.baseline_run}"
+    if comparison.level_of:
+        metrics = dict.fromkeys(other.primary_metric.name for other in comparisons)
+        return f"with {baseline} by {' and '.join(metrics)}"
+    return f"with {baseline}"
 
 
 def _table(columns: Iterable[tuple[Column, Getter]], comparisons: Sequence[Comparison]) -> Table:

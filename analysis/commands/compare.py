@@ -78,6 +78,7 @@ def run(
 ) -> Answer:
     refused: list[str] = []
     told: list[str] = []
+    doubted: dict[tuple[str, str], str] = {}
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
     if order and len(arms) == 1:
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
@@ -88,12 +89,13 @@ def run(
     if arm != TWEAKSET:
         if arms:
             raise Refused(f"--arm={arm} compares inside BASE: name no CAND.")
-        base_arm, levels, told = by_column(base_arm, arm, baseline, metric_named(metric) if metric else None, workloads)
+        judged_by = metric_named(metric) if metric else None
+        base_arm, levels, told, doubted = by_column(base_arm, arm, baseline, judged_by, workloads)
         arms = [levels]
         baseline, workloads = None, () if arm == WORKLOAD else workloads
     elif metric:
         raise Refused("--metric needs --arm: tweak sets are judged by the metric that was declared before the run.")
-    options = Options(adjustment=adjust, relative_to=relative_to, tweaksets=tweaks, workloads=workloads)
+    options = Options(adjust, (), relative_to, tweaks, workloads, doubted)
     with damaged(base, "compared"):
         comparisons = _compare(base_arm, arms, baseline, options)
         runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())

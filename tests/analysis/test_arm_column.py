@@ -13,7 +13,8 @@ from analysis.__main__ import main
 from analysis.arm_column import by_column
 from analysis.arms import Arm
 from analysis.cells import cells
-from analysis.compare import compare_arms
+from analysis.checks import warnings_of
+from analysis.compare import Options, compare, compare_arms
 from analysis.contrasts import contrasts
 from analysis.load import load
 from analysis.pairing import metric_named
@@ -29,7 +30,7 @@ def jobs() -> Run:
 
 
 def compared(run: Run, column: str, baseline: str) -> dict[str, Comparison]:
-    base, levels, _ = by_column(Arm("a run", (run,)), column, baseline, MEAN)
+    base, levels, *_ = by_column(Arm("a run", (run,)), column, baseline, MEAN)
     return {one.tweakset: one for one in compare_arms(base, [levels])}
 
 
@@ -62,8 +63,8 @@ def test_policies_are_judged_like_tweak_sets(jobs: Run) -> None:
 
 def test_a_level_that_differs_in_more_than_the_column_is_left_out_by_name(jobs: Run) -> None:
     sjf = next(name for name, one in jobs.workloads.items() if one.params["policy"] == "sjf")
-    base, levels, told = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
-    assert told == [f"{sjf} is left out: its cells differ from those with policy fifo in slots too."]
+    base, levels, told, _ = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
+    assert told == [f"{sjf} is left out: its cells differ from those with policy fifo in slots (4 against 2) too."]
     assert {one.tweakset for one in compare_arms(base, [levels])} == {"least_slack", "priority", "fair_share"}
 
 
@@ -73,7 +74,7 @@ def test_a_parameter_of_which_the_run_says_nothing_differs(jobs: Run) -> None:
 
 
 def test_a_workload_without_the_column_is_named(jobs: Run) -> None:
-    _, _, told = by_column(Arm("a run", (with_params(jobs, "sjf", policy=None),)), "policy", "fifo", MEAN)
+    told = by_column(Arm("a run", (with_params(jobs, "sjf", policy=None),)), "policy", "fifo", MEAN).notes
     assert [line.rpartition(": ")[2] for line in told] == ["it has no policy."]
 
 
@@ -82,8 +83,8 @@ def test_two_baselines_for_one_level_are_not_both_used(jobs: Run) -> None:
         compared(with_params(jobs, "sjf", policy="fifo"), "policy", "fifo")
 
 
-def test_untouched_arms_that_differ_are_told() -> None:
-    run = load(str(RUNS / "io_readahead_2026-11-22_amd-epyc-2cpu.json"))
+def with_a_slower_copy(run: Run, declared: tuple[str, ...]) -> Run:
+    """The run, in which stock-again does 0.7 of the work; `declared` is the studies' baseline."""
     slower = {"throughput_samples_per_s": 0.7}
     cells = [
         replace(cell, metrics={name: value * slower.get(name, 1.0) for name, value in cell.metrics.items()})
@@ -91,10 +92,36 @@ def test_untouched_arms_that_differ_are_told() -> None:
         else cell
         for cell in run.cells
     ]
-    assert not by_column(Arm("", (run,)), "cache", "cold")[2]
-    _, _, told = by_column(Arm("", (replace(run, cells=tuple(cells)),)), "cache", "cold")
-    assert len(told) == 2, "of both workloads"
-    assert all("the machine was not quiet" in line for line in told)
+    studies = {name: replace(study, baseline=declared) for name, study in run.studies.items()}
+    return replace(run, cells=tuple(cells), studies=studies)
+
+
+@pytest.fixture(scope="module")
+def caches() -> Run:
+    return load(str(RUNS / "io_readahead_2026-11-22_amd-epyc-2cpu.json"))
+
+
+def test_nothing_is_concluded_of_levels_whose_untouched_arms_differ(caches: Run) -> None:
+    """Where the study declared both to be its baseline, as among tweak sets."""
+    loud = with_a_slower_copy(caches, ("stock", "stock-again"))
+    base, levels, notes, doubted = by_column(Arm("", (loud,)), "cache", "cold")
+    (one,) = compare_arms(base, [levels], Options(doubted=doubted))
+    assert (one.verdict, one.tweakset) == ("not comparable", "warm")
+    assert "stock-again changes nothing and differs from stock" in one.reason
+    assert [line.partition(":")[0] for line in notes] == ["A/A check"] * 2, "of both workloads"
+    whole = compare(loud)
+    assert notes == [line for line in warnings_of(loud, whole) if line.startswith("A/A")], "one function writes them"
+    assert {one.verdict for one in whole} == {"not comparable"}
+
+
+def test_untouched_arms_that_are_no_baseline_cast_doubt_and_the_levels_are_judged(caches: Run) -> None:
+    base, levels, notes, doubted = by_column(Arm("", (with_a_slower_copy(caches, ()),)), "cache", "cold")
+    assert [line.rpartition(": ")[2] for line in notes] == ["trust this workload's verdicts less."] * 2
+    assert doubted == {}
+    quiet = by_column(Arm("", (caches,)), "cache", "cold")
+    assert (quiet.notes, quiet.doubted) == ([], {})
+    (one,), (other,) = compare_arms(base, [levels]), compare_arms(*quiet[:1], [quiet.candidate])
+    assert one.verdict == other.verdict != "not comparable"
 
 
 def test_a_parameter_that_one_side_lacks_is_no_difference(jobs: Run) -> None:

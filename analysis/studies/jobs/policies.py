@@ -54,6 +54,7 @@ UNLIKE = (
     "had the slots of the others. `analysis depend report` has all that were done."
 )
 LEGEND = (
+    ("by", "the figure that is judged; `compare --arm=policy` judges mean response, unless --metric says otherwise, of all jobs."),
     ("slowdown", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
     ("Jain", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
     ("95 %", "interval over streams, paired; below 1 is better. no wait: in a stream nobody waited, and there is no ratio."),
@@ -340,7 +341,8 @@ def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
 
 
 def _measured(place: Place) -> Iterator[Line | Table]:
-    yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
+    streams = f"{place.streams} streams of equal arrivals, each without its first tenth"
+    yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {streams}.")
     yield from bullets(place.notes)
     yield from _parts(place.policies)
     replays: Columns = [
