@@ -48,7 +48,7 @@ DOUBT = "trust what is said of these workloads less (one such check in 20 fails 
 METRICS = {  # what a metric is, for the legend
     "throughput_samples_per_s": "samples / total time, stalls included: what the user got.",
     TOLD_RATE: "what the program told of its own speed: the median over the measured steps or runs.",
-    "step_time_round_adjusted_s": "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md).",
+    "step_time_round_adjusted_s": "time of a step, cleared of what its round did to all tweak sets alike (docs/designs.md).",
     "step_time_p10_s": "the 10th percentile of step time: what the kernel costs where nothing interferes.",
     "step_time_q1_s": "the lower quartile of the time of a call.",
 }

@@ -187,7 +187,7 @@ def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None
 
 
 def test_what_a_low_quantile_of_eight_steps_is_worth() -> None:
-    """Its A/A error beside that of throughput and of the median, as docs/switching.md says: medians of 30 runs of one process."""
+    """Its A/A error beside that of throughput and of the median, medians of 30 runs of one process."""
     errors: dict[float, list[tuple[float, float, float]]] = {0.0: [], 0.01: []}
     for stalled, found in errors.items():
         for seed in range(30):
