@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from control.power import algorithms
+from control.scheduling import policies
 from fixtures import __main__ as commands
 from fixtures import designs, tweaks, workloads
 from fixtures.__main__ import main
@@ -53,7 +55,8 @@ def test_list_names_all_that_can_be_named(call: Callable[..., Done]) -> None:
     described += [(name, workloads.of(name).description) for name in workloads.names()]
     described += [(name, designs.load(name).DESCRIPTION) for name in designs.names()[1:]]
     assert [pair for pair in described if not any(pair[1] in line for line in done.lines(f"  {pair[0]} "))] == []
-    for names in (monitor.names(), arrivals.names(), classes.names(), engines.ENGINES, faults.FAULTS):
+    of_jobs = (arrivals.names(), classes.names(), engines.ENGINES, faults.FAULTS, policies.POLICIES)
+    for names in (monitor.names(), algorithms.names(), *of_jobs):
         assert done.lines(", ".join(names))
 
 
