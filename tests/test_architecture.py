@@ -1,4 +1,4 @@
-"""The house stands as docs/house.md draws it: imports point one way, every file says what it is and stays one idea long."""
+"""The house stands as CONTRIBUTING.md draws it: imports point one way, every file says what it is and stays one idea long."""
 
 from __future__ import annotations
 
