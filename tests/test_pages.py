@@ -58,7 +58,7 @@ def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: py
 README_WORDS = 1200
 PAGE_WORDS = 1500
 # Pages of studies, everything counted; each prints one output, as much of it as a reader takes in at once.
-STUDY_WORDS = {"io.md": 1200, "monitoring.md": 900, "gpu.md": 700, "power.md": 1100}
+STUDY_WORDS = {"io.md": 1200, "monitoring.md": 900, "gpu.md": 700, "power.md": 1100, "jobs.md": 1400}
 STUDY_PARTS = ("Run it", "Read it", "One result", "What it cannot say")
 OUTPUT_LINES = 15
 
