@@ -8,12 +8,16 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.__main__ import main
 from docs import generate
 from fixtures.studies.command.formats import ROWS
+
+if TYPE_CHECKING:
+    from tests.sessions import Place
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("**/*.md"))
@@ -45,6 +49,14 @@ def test_what_a_page_quotes_is_what_the_command_prints(
     assert capsys.readouterr().out.splitlines()[:lines] == said.splitlines()
 
 
+@pytest.mark.needs("torch")
+def test_the_first_run_is_planned_as_its_page_shows(place: Place) -> None:
+    page = (ROOT / "docs/first_run.md").read_text(encoding="utf-8")
+    ((words, plan),) = re.findall(r"<!-- \$ pytest (.*?) -->\n```text\n(.*?)```", page, flags=re.DOTALL)
+    done = place.call(sys.executable, "-m", "pytest", *words.split())
+    assert plan in done.out
+
+
 def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs/reading.md").read_text(encoding="utf-8")
@@ -55,7 +67,7 @@ def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: py
     assert done.stdout.splitlines()[: int(count)] == said.splitlines()
 
 
-README_WORDS = 1200
+README_WORDS = 800
 PAGE_WORDS = 1500
 # Pages of studies, everything counted; each prints one output, as much of it as a reader takes in at once.
 STUDY_WORDS = {"io.md": 1200, "monitoring.md": 900, "gpu.md": 700, "power.md": 1100, "jobs.md": 1400}
@@ -85,7 +97,7 @@ def test_the_page_of_a_study_is_short(name: str, most: int) -> None:
 
 
 # Pages on running, everything counted.
-RUN_WORDS = {"designs.md": 1300, "kubernetes.md": 1300, "own_command.md": 500, "settings.md": 900}
+RUN_WORDS = {"designs.md": 1300, "first_run.md": 700, "kubernetes.md": 1300, "own_command.md": 500, "settings.md": 900}
 
 
 @pytest.mark.parametrize(("name", "most"), RUN_WORDS.items(), ids=RUN_WORDS)
