@@ -121,7 +121,7 @@ class Cell:
     """One workload under one tweak set in one block: the unit of replication.
 
     `metrics` are there exactly when `outcome` is "measured", `reason` when it is not; `steps` and `applied` too, but for files of
-    other tools that do not keep them. `telemetry` is column and statistic → value over the measured steps (`data/README.md`);
+    other tools that do not keep them. `telemetry` is column and statistic → value over the measured steps (`docs/reference/run.md`);
     `series` holds whole columns by name where the format keeps them in the run itself (see `telemetry.series_of`), None where a
     value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,

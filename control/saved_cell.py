@@ -254,13 +254,27 @@ class CellRecord(TypedDict):
         "bytes or counts: resource limits the workload found, name → [soft, hard]; -1 is unlimited",
     ]
     steps: Annotated[NotRequired[Steps], "–: the columns"]
-    segments: Annotated[NotRequired[list[Segment]], Meta(min_length=2), "–: in the order they ran, two a pair, in random order"]
-    turns: Annotated[NotRequired[list[Turn]], Meta(min_length=2), "–: a slice each, in the order they ran"]
+    segments: Annotated[
+        NotRequired[list[Segment]],
+        Meta(min_length=2),
+        "–: with `--design=switch`: in the order they ran, two per pair, in random order, which do the same work; `metrics` are of the "
+        "steps that count in the arm `set`, `telemetry` and `usage` of both arms",
+    ]
+    turns: Annotated[
+        NotRequired[list[Turn]],
+        Meta(min_length=2),
+        "–: with `--design=turns`: one per slice, in the order they ran; slices of a round do the same work; `telemetry` is of the cell's "
+        "own slices",
+    ]
     report: Annotated[
         NotRequired[dict[str, list[dict[str, Any]]]],
-        "–: name → everything the workload told under that name, in order, each an object of its own; these are known:",
+        "–: name → rows that the workload reported under that name, in order (docs/reference/run.md lists them)",
     ]
-    monitor: Annotated[NotRequired[Monitor], "–: of `stock` and `stock-again` all is null, and `missing.monitor` says that there was none"]
+    monitor: Annotated[
+        NotRequired[Monitor],
+        "–: only where monitors are measured, in every cell; no step includes its start or its stop. "
+        "For `stock` and `stock-again` all is null, and `missing.monitor` says so",
+    ]
     usage: Annotated[NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"]
     telemetry: Annotated[NotRequired[Telemetry], "–: sampled by another process beside the workload"]
     environment: Annotated[NotRequired[Environment], "–: what can differ from cell to cell; open"]

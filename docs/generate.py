@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, is_typeddict
 
 import msgspec
+import yaml
 from _pytest.config.argparsing import Parser
 
 from analysis.__main__ import COMMANDS, GROUPS, Command
@@ -75,6 +76,7 @@ RECORDS = {
     "A term of an entry": Term,
 }
 SCHEMA = ROOT / "data/run.schema.json"
+ROWS_AND_COLUMNS = Path(__file__).with_name("rows.yaml")
 RULES = saved.RULES | saved_cell.RULES
 MEANS = {
     "sysctl": "sysctl",
@@ -255,7 +257,9 @@ def run() -> Iterator[str]:
     yield "# Fields of a saved run"
     yield (
         "From [`run.schema.json`](../../data/run.schema.json). In a path `*` is a name and `[]` each element of a list. "
-        "[data/README.md](../../data/README.md) has files, conventions, the rows that workloads report, and the columns of telemetry."
+        "[data/README.md](../../data/README.md) has files and conventions. Below the fields stand the "
+        "[rows that workloads report](#rows-that-workloads-report), the [columns of telemetry](#columns-of-telemetry) and those of "
+        "[DeepTweak directories](#columns-of-deeptweak-directories)."
     )
     sections: dict[str, list[tuple[str, str, str]]] = {}
     for path, node in documented(schema()):
@@ -265,6 +269,33 @@ def run() -> Iterator[str]:
     for title, rows in sections.items():
         yield f"## `{title}`"
         yield table(("field", "unit", "meaning"), rows)
+    yield from rows_and_columns()
+
+
+def rows_and_columns() -> Iterator[str]:
+    """Rows that workloads report, columns of telemetry and of DeepTweak directories, from `rows.yaml`."""
+    known = yaml.safe_load(ROWS_AND_COLUMNS.read_text(encoding="utf-8"))
+    yield "## Rows that workloads report"
+    yield "`extra_info.report` has a list of rows under each name. A workload that reports nothing has none."
+    for workload, rows in known["rows"].items():
+        yield f"### Rows of `{workload}`"
+        yield table(("row, or its field", "unit", "meaning"), ((in_code(names), unit, what) for names, unit, what in rows))
+        if workload in known["facts"]:
+            yield f"`extra_info.workload_facts` also has {known['facts'][workload]}."
+    yield "## Columns of telemetry"
+    yield (
+        "In the telemetry file, and with a statistic at the end in `extra_info.telemetry.summary`. Columns that are read less often than "
+        "the sampler ticks are null in between."
+    )
+    yield table(("column", "source", "meaning"), ((in_code(names), source, what) for names, source, what in known["telemetry"]))
+    yield "## Columns of DeepTweak directories"
+    yield "Columns that our telemetry lacks. The others get our names and units; MB and KB there are MiB and KiB."
+    yield table(("column", "there", "meaning"), ((in_code(names), theirs, what) for names, theirs, what in known["deeptweak"]))
+
+
+def in_code(names: str) -> str:
+    """Names separated by commas, each as code."""
+    return ", ".join(f"`{name}`" for name in names.split(", "))
 
 
 def schema() -> dict[str, Any]:

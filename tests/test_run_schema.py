@@ -15,12 +15,13 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
+import yaml
 
 from analysis.load import parsed
 from analysis.terms import Design, Factor, Metric, Point, Setting, Study, TweakSet, Workload
 from control import saved
+from docs.generate import ROWS_AND_COLUMNS, documented, schema_text
 from docs.generate import SCHEMA as PATH
-from docs.generate import documented, schema_text
 from fixtures import record
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -43,12 +44,30 @@ def in_schema() -> dict[str, Mapping[str, Any]]:
     return dict(documented(SCHEMA))
 
 
-def test_what_io_train_tells_is_explained_once() -> None:
-    text = (DATA / "README.md").read_text(encoding="utf-8")
-    firsts = [line.split("|")[1] for line in text.splitlines() if line.startswith(("| `io[]", "| `epochs[]", "| `checkpoints[]"))]
-    named = [re.sub(r".*\.", "", name) + row.split("[")[0] for row in firsts for name in re.findall(r"`([^`]+)`", row)]
-    assert len(named) > 20
-    assert len(named) == len(set(named))
+def explained(entries: list[list[str]]) -> dict[str, set[str]]:
+    """Names of each row's fields, as `docs/rows.yaml` has them: before the unit, and in backquotes in the meaning."""
+    names: dict[str, set[str]] = {}
+    for fields_of_row, _, meaning in entries:
+        row, _, own = fields_of_row.partition(".")
+        names.setdefault(row, set()).update(own.split(", "), re.findall(r"`(\w+)`", meaning))
+    return names
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_each_field_of_a_reported_row_is_explained(path: Path) -> None:
+    known: dict[str, set[str]] = {}
+    for entries in yaml.safe_load(ROWS_AND_COLUMNS.read_text(encoding="utf-8"))["rows"].values():
+        known |= explained(entries)
+    cells = [benchmark["extra_info"] for benchmark in cast("Any", parsed(path))["benchmarks"]]
+    rows = [(name, row) for cell in cells for name, rows in cell.get("report", {}).items() for row in rows]
+    assert {(name, field) for name, row in rows for field in row if field not in known.get(name, ())} == set()
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_a_committed_run_is_listed(path: Path) -> None:
+    listed = re.findall(r"`([-\w]+)`", (DATA / "README.md").read_text(encoding="utf-8"))
+    day = re.sub(r"_(amd|intel|nvidia)-.*", "", path.name)
+    assert {day, day.rpartition("_")[0], f"-{day[-2:]}"} & set(listed)
 
 
 def test_every_field_of_the_schema_has_a_unit_and_most_a_meaning() -> None:
