@@ -32,7 +32,7 @@ LIFE_S = 1e-3  # so long a process lives at least
 class MonitoredCell:
     """One cell: its monitor, and the workload's process.
 
-    `monitor` and `usage` hold numbers by the names of the saved file (`docs/reference/run.md`), without those that are missing: `missing` says
+    `monitor` and `usage` hold numbers by the names of the saved file (`docs/reference/run.md`), without those missing: `missing` says
     why. A cell that was not measured has none.
     """
 
