@@ -58,6 +58,7 @@ class Column:
     """A column: `head` for people (a line end breaks it), `name` with its unit for programs.
 
     `write` turns a value into text; None is an empty cell and never reaches it. Of a narrow page columns with the largest `spare` go first.
+    `interval`: three columns for programs, even where every value is missing.
     """
 
     head: str
@@ -65,6 +66,7 @@ class Column:
     write: Callable[[Any], str] = str
     left: bool = False
     spare: int = 0
+    interval: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ def answer_of(
             "unseen": nothing,
             "comparisons": list(comparisons),
         },
-        rows=_table([(Column(name, name), read) for name, read in FIELDS.items()], comparisons),
+        rows=_table([(Column(name, name, interval=name in INTERVALS), read) for name, read in FIELDS.items()], comparisons),
         refused=refused,
     )
 
@@ -321,6 +321,7 @@ def _as_gain(effect: Effect | None) -> Gain | None:
     return None if effect is None else Gain(effect.gain, effect.low, effect.high)
 
 
+INTERVALS = ("gain", "second_gain")
 # The columns of `--csv`.
 FIELDS: dict[str, Getter] = {
     "study": lambda comparison: comparison.study,

@@ -8,7 +8,7 @@ import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 
-from deeptweak import HOUSE
+from deeptweak.house import HOUSE
 from deeptweak.project import WrongTable, options
 
 MEASURE = {

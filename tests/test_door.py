@@ -204,9 +204,11 @@ def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from
     )
     assert done.returncode == 0, done.stderr
     assert "5 faster" in done.stdout
-    notebook = (
-        f"import deeptweak, pathlib; print(len(deeptweak.load(pathlib.Path(deeptweak.__file__).parent / '_house' / '{door.DEMO_RUN}')))"
-    )
+    notebook = f"""
+import deeptweak, pathlib
+runs = deeptweak.load(pathlib.Path(deeptweak.__file__).parent / "_house/{door.DEMO_RUN}")
+print(len(runs.cells()), sum(deeptweak.compare(runs).verdicts() == "improved"), deeptweak.report(runs, "r.html").stat().st_size > 0)
+"""
     done = subprocess.run(
         [sys.executable, "-P", "-c", notebook],
         cwd=tmp_path,
@@ -215,4 +217,4 @@ def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, "336\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "336 5 True\n"), done.stderr

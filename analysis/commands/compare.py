@@ -77,38 +77,62 @@ def run(
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
 ) -> Answer:
     refused: list[str] = []
-    told: list[str] = []
-    doubted: dict[tuple[str, str], str] = {}
     base_arm, arms = read_arm(base, refused), _read_candidates(candidates, refused)
     if order and len(arms) == 1:
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
     elif order:
         raise Refused("--order is for one BASE and one CAND.")
-    if arm == MONITOR and all(one.is_monitored for one in base_arm.runs):
-        arm = TWEAKSET  # a monitor stands in a tweak set's place
-    if arm != TWEAKSET:
-        if arms:
-            raise Refused(f"--arm={arm} compares inside BASE: name no CAND.")
-        judged_by = metric_named(metric) if metric else None
-        base_arm, levels, told, doubted = by_column(base_arm, arm, baseline, judged_by, workloads)
-        arms = [levels]
-        baseline, workloads = None, () if arm == WORKLOAD else workloads
-    elif metric:
-        raise Refused("--metric needs --arm: tweak sets are judged by the metric that was declared before the run.")
-    options = Options(adjust, (), relative_to, tweaks, workloads, doubted)
-    with damaged(base, "compared"):
-        comparisons = _compare(base_arm, arms, baseline, options)
-        runs = list({one.run_id: one for arm in (base_arm, *arms) for one in arm.runs}.values())
-        lines = dict.fromkeys([*told, *(line for candidate in arms for line in on_one_side(base_arm, candidate))])
-        result = answer_of(comparisons, runs, every=args.all, refused=refused, source=base)
-        known = result.data["warnings"]
-        if not lines or (workloads and not told) or not isinstance(known, list):
-            return result
-        data = {**result.data, "warnings": [*known, *lines]}
-        return replace(result, warnings=(*result.warnings, *lines), data=data)
+    options = Options(adjust, (), relative_to, tweaks, workloads)
+    compared = answer(base_arm, arms, arm, baseline, metric, options, every=args.all, source=base)
+    return replace(compared, refused=refused)
 
 
 arguments = run.arguments
+
+
+def answer(
+    base: Arm,
+    candidates: Sequence[Arm],
+    column: str = TWEAKSET,
+    baseline: str | None = None,
+    metric: str | None = None,
+    options: Options = Options(),
+    *,
+    every: bool = True,
+    source: str = "",
+) -> Answer:
+    """Compare arms, or the levels of a column inside one: what the command and the Python door say.
+
+    `every`: a row for each contrast. `source`: the file, for the next command.
+
+    Raises: Refused, where they cannot be compared. UnknownName, where a run lacks what was named.
+    """
+    if options.adjustment not in ADJUSTMENTS:
+        raise UnknownName(f"no adjustment {options.adjustment!r}; there are {', '.join(ADJUSTMENTS)}.")
+    if column == MONITOR and all(run.is_monitored for run in base.runs):
+        column = TWEAKSET  # a monitor stands in a tweak set's place
+    notes: list[str] = []
+    if column != TWEAKSET:
+        if candidates:
+            raise Refused(f"--arm={column} compares inside BASE: name no CAND.")
+        judged_by = metric_named(metric) if metric else None
+        base, levels, notes, doubted = by_column(base, column, baseline, judged_by, options.workloads)
+        candidates, baseline = [levels], None
+        kept = () if column == WORKLOAD else options.workloads
+        options = replace(options, workloads=kept, doubted=doubted)
+    elif metric:
+        raise Refused("--metric needs --arm: tweak sets are judged by the metric that was declared before the run.")
+    with damaged(source or base.label, "compared"):
+        comparisons = _compare(base, candidates, baseline, options)
+        runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
+        apart = [line for candidate in candidates for line in on_one_side(base, candidate)]
+        lines = list(dict.fromkeys([*notes, *apart]))
+        compared = answer_of(comparisons, runs, every=every, source=source)
+    known = compared.data["warnings"]
+    if not lines or (options.workloads and not notes) or not isinstance(known, list):
+        return compared
+    data = {**compared.data, "warnings": [*known, *lines]}
+    return replace(compared, warnings=(*compared.warnings, *lines), data=data)
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:

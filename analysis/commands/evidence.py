@@ -9,9 +9,10 @@ from pathlib import Path
 
 from analysis.answer import Answer, command
 from analysis.load import load_some
-from analysis.studies.evidence.evidence import COLUMNS, gather
+from analysis.studies.evidence.answer import answer
+from analysis.studies.evidence.evidence import COLUMNS, Gathered, gather
 from analysis.subcommands import EXIT_CODES, option, picture_file, signature
-from analysis.terms import Refused
+from analysis.terms import Refused, Run, UnknownName
 from analysis.wording import joined_names, parse_names, suggestion
 from control.called import JUDGE
 
@@ -41,23 +42,28 @@ def run(
     by: str | None = option("", "runs with the same one belong together, such as days on one machine", choices=[*COLUMNS]),
     plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
-    from analysis.studies.evidence.answer import answer
-
     refused: list[str] = []
     loaded = load_some(runs, refused)
-    sets = _known("tweak set", tweaksets, {name for each in loaded for name in each.tweaksets})
-    names = _known("workload", workloads, {name for each in loaded for name in each.workloads})
-    gathered = gather(loaded, sets, names, by or "")
-    result = answer(gathered, every=args.all)
+    gathered = gathered_of(loaded, tweaksets, workloads, by or "")
     if plot:
         from analysis.plots.style import draw_file
         from analysis.studies.evidence.pictures import draw
 
         draw_file(plot, lambda: draw(gathered))
-    return replace(result, refused=refused, next=command("plan", "--evidence", *runs))
+    pooled = answer(gathered, every=args.all)
+    return replace(pooled, refused=refused, next=command("plan", "--evidence", *runs))
 
 
 arguments = run.arguments
+
+
+def gathered_of(runs: Sequence[Run], tweaksets: Sequence[str], workloads: Sequence[str], by: str) -> Gathered:
+    """Pool runs: what the command and the Python door judge. Raises: Refused, where no run has what was named, or none an effect."""
+    sets = _known("tweak set", tweaksets, {name for run in runs for name in run.tweaksets})
+    names = _known("workload", workloads, {name for run in runs for name in run.workloads})
+    if by and by not in COLUMNS:
+        raise UnknownName(f"no column {by!r}; there are {', '.join(COLUMNS)}.{suggestion(by, COLUMNS)}")
+    return gather(runs, sets, names, by)
 
 
 def _known(noun: str, pieces: Sequence[str], known: set[str]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def run(
     *,
     output: Path = option("FILE", "where to write (default: %(default)s)", type=Path, default=Path("report.html")),
 ) -> Answer:
-    from analysis.report.saving import must_be_replaceable, save
+    from analysis.report.saving import must_be_replaceable
 
     must_be_replaceable(output)
     refused: list[str] = []
@@ -51,21 +51,34 @@ def run(
         for line in refused:
             print("refused:", line, file=sys.stderr)
         raise Refused(f"{', '.join(runs)}: no run could be read, so there is nothing to report.")
-    again = shlex.join(command("report", *runs, "--output", str(output)))
-    if len(runs) == 1 and len(loaded) > 1 and Path(runs[0]).is_dir():
-        from analysis.report.index import write_index
-
-        return write_index(loaded, Path(runs[0]), output, again, refused)
-    if len(loaded) > MOST_RUNS:
-        raise Refused(f"{len(loaded)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
-    from analysis.report import page
-
-    with damaged(", ".join(one.origin for one in loaded), "reported"):
-        written = page.page_of(loaded, again, refused)
-    return _answer(written, output, save(written.html, output), refused)
+    return write(loaded, runs, output, refused)
 
 
 arguments = run.arguments
+
+
+def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list[str]) -> Answer:
+    """Write the page of some runs: what the command and the Python door do.
+
+    `names` are the paths as they were given: of one folder with several runs an index is written.
+
+    Raises: Refused, where there are too many runs, or the file cannot be written.
+    """
+    from analysis.report.saving import must_be_replaceable, save
+
+    must_be_replaceable(output)
+    again = shlex.join(command("report", *names, "--output", str(output)))
+    if len(names) == 1 and len(runs) > 1 and Path(names[0]).is_dir():
+        from analysis.report.index import write_index
+
+        return write_index(runs, Path(names[0]), output, again, refused)
+    if len(runs) > MOST_RUNS:
+        raise Refused(f"{len(runs)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
+    from analysis.report import page
+
+    with damaged(", ".join(one.origin for one in runs), "reported"):
+        written = page.page_of(runs, again, refused)
+    return _answer(written, output, save(written.html, output), refused)
 
 
 def _distinct(runs: Iterable[Run], refused: list[str]) -> list[Run]:

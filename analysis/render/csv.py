@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from io import StringIO
 
-from analysis.answer import Answer, Interval, Section, Table, Word
+from analysis.answer import Answer, Column, Interval, Section, Table, Word
 from analysis.plain import SENTENCE, one_line
 
 from . import heads
@@ -23,30 +24,34 @@ def render(answer: Answer) -> str:
                 groups.setdefault(names, []).append((section.title, part))
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    for at, (names, tables) in enumerate(groups.items()):
+    for at, tables in enumerate(groups.values()):
         if at:
             out.write("\n")
-        wide = [any(isinstance(row[place], Interval) for _, table in tables for row in table.rows) for place in range(len(names))]
         titled = any(title for title, _ in tables)
-        writer.writerow(
-            [*["section"] * titled, *(one for at, name in enumerate(names) for one in _names(_safe(name, FORMULA[:1]), wide=wide[at]))]
-        )
-        for title, table in tables:
-            for row in table.rows:
-                values = [value for place, one in enumerate(row) for value in _values(one, wide=wide[place])]
-                writer.writerow([*[_safe(title)] * titled, *values])
+        titles = [_safe(title) for title, table in tables for _ in table.rows]
+        columns, rows = flat(tables[0][1].columns, [row for _, table in tables for row in table.rows])
+        writer.writerow([*["section"] * titled, *(_safe(name, FORMULA[:1]) for name in columns)])
+        for title, row in zip(titles, rows, strict=True):
+            writer.writerow([*[title] * titled, *map(_safe, row)])
     return out.getvalue()
 
 
-def _names(name: object, *, wide: bool) -> list[object]:
+def flat(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> tuple[list[str], list[list[object]]]:
+    """Take intervals apart: names of columns, and rows of raw values; an interval is three columns, a word its text."""
+    named = [column.name or head for column, head in zip(columns, heads(columns), strict=True)]
+    wide = [column.interval or any(isinstance(row[at], Interval) for row in rows) for at, column in enumerate(columns)]
+    names = [part for name, three in zip(named, wide, strict=True) for part in _names(name, wide=three)]
+    return names, [[part for one, three in zip(row, wide, strict=True) for part in _values(one, wide=three)] for row in rows]
+
+
+def _names(name: str, *, wide: bool) -> list[str]:
     return [name, f"{name}_low", f"{name}_high"] if wide else [name]
 
 
 def _values(value: object, *, wide: bool) -> list[object]:
     if isinstance(value, Interval):
         return [value.value, value.low, value.high]
-    text = value.text if isinstance(value, Word) else value
-    return [_safe(text), *[""] * (2 * wide)]
+    return [value.text if isinstance(value, Word) else value, *[None] * (2 * wide)]
 
 
 def _safe(value: object, formula: tuple[str, ...] = FORMULA) -> object:

@@ -102,7 +102,7 @@ def test_figures_are_metrics_of_each_cell(tmp_path: Path) -> None:
     content["benchmarks"][0]["extra_info"]["report"]["iteration"][0]["cap"] = -1
     path = tmp_path / "cap.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    frame = deeptweak.load(path)
+    frame = deeptweak.load(path).cells()
     known = frame.dropna(subset="above_102_share")
     assert len(frame) - len(known) == 1
     assert (known.groupby("param.algorithm")["above_102_share"].mean()[["steady", "morak"]] > 0.05).tolist() == [False, True]
