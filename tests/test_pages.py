@@ -133,7 +133,7 @@ def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
     medians_s = {b["name"]: b["stats"]["median"] for b in saved["benchmarks"]}
     claimed_s = {"bench_cell_beyond_its_job": -float(sooner_s), "bench_apply_and_restore[agent]": float(apply_s)}
     assert claimed_s == pytest.approx(medians_s, abs=0.005)
-    (most,) = re.findall(r"at most ([\d.]+) requests a second", page)
+    (most,) = re.findall(r"at most ([\d.]+) requests per second", page)
     assert max(saved["benchmarks"][0]["extra_info"]["requests_per_s"]) <= float(most)
 
 
