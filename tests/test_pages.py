@@ -67,46 +67,55 @@ def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: py
     assert done.stdout.splitlines()[: int(count)] == said.splitlines()
 
 
-README_WORDS = 800
-PAGE_WORDS = 1500
-# Pages of studies, everything counted; each prints one output, as much of it as a reader takes in at once.
-STUDY_WORDS = {"io.md": 1200, "monitoring.md": 900, "gpu.md": 700, "power.md": 1100, "jobs.md": 1400}
+# The most words of each page that a person writes, with its tables, commands and outputs.
+WORDS = {
+    "README.md": 800,
+    "CONTRIBUTING.md": 1200,
+    "data/README.md": 600,
+    "docs/README.md": 600,
+    "docs/ci.md": 1000,
+    "docs/designs.md": 1300,
+    "docs/effects.md": 700,
+    "docs/evidence.md": 600,
+    "docs/first_run.md": 700,
+    "docs/gpu.md": 700,
+    "docs/io.md": 1200,
+    "docs/jobs.md": 1400,
+    "docs/kubernetes.md": 1300,
+    "docs/monitoring.md": 900,
+    "docs/own_command.md": 500,
+    "docs/pictures.md": 550,
+    "docs/power.md": 1100,
+    "docs/reading.md": 450,
+    "docs/results.md": 600,
+    "docs/settings.md": 900,
+    "docs/tune.md": 500,
+    "docs/verdicts.md": 1300,
+}
+WORDS_IN_ALL = 20_000
+QUESTIONS = 20
+STUDIES = ("gpu", "io", "jobs", "monitoring", "power")
 STUDY_PARTS = ("Run it", "Read it", "One result", "What it cannot say")
-OUTPUT_LINES = 15
+OUTPUT_LINES = 15  # as many as a reader takes in at once
+WRITTEN = [name for page in PAGES if (name := str(page.relative_to(ROOT))).removeprefix("docs/") not in GENERATED]
 
 
-def words(page: str) -> int:
-    """Words of a page: what has a letter or a digit, tables included; commands and what they print do not count."""
-    prose = re.sub(r"^```.*?^```$|<!--.*?-->", "", page, flags=re.DOTALL | re.MULTILINE)
-    return sum(any(sign.isalnum() for sign in word) for word in prose.split())
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_page_is_short(name: str) -> None:
+    assert len((ROOT / name).read_text(encoding="utf-8").split()) <= WORDS[name]
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT / "docs")))
-def test_a_page_is_read_in_one_sitting(page: Path) -> None:
-    if str(page.relative_to(ROOT / "docs")) not in GENERATED:
-        assert words(page.read_text(encoding="utf-8")) <= PAGE_WORDS
+def test_all_pages_are_read_in_an_evening() -> None:
+    assert sum(WORDS.values()) <= WORDS_IN_ALL
 
 
-@pytest.mark.parametrize(("name", "most"), STUDY_WORDS.items(), ids=STUDY_WORDS)
-def test_the_page_of_a_study_is_short(name: str, most: int) -> None:
-    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    assert len(page.split()) <= most
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_page_of_a_study_has_four_parts_and_one_output(study: str) -> None:
+    page = (ROOT / f"docs/{study}.md").read_text(encoding="utf-8")
     (output,) = re.findall(r"-->\n```text\n(.*?)```", page, flags=re.DOTALL)
     assert len(output.splitlines()) <= OUTPUT_LINES
-    assert [head for head in re.findall(r"^## (.*)$", page, flags=re.MULTILINE) if head in STUDY_PARTS] == list(STUDY_PARTS)
-
-
-# Pages on running, everything counted.
-RUN_WORDS = {"designs.md": 1300, "first_run.md": 700, "kubernetes.md": 1300, "own_command.md": 500, "settings.md": 900}
-
-
-@pytest.mark.parametrize(("name", "most"), RUN_WORDS.items(), ids=RUN_WORDS)
-def test_a_page_on_running_is_short(name: str, most: int) -> None:
-    assert len((ROOT / "docs" / name).read_text(encoding="utf-8").split()) <= most
-
-
-def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text().split()) <= README_WORDS
+    heads = re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
+    assert [head for head in heads if head in STUDY_PARTS] == list(STUDY_PARTS)
 
 
 def test_the_readme_quotes_saved_runs() -> None:
@@ -154,6 +163,27 @@ def test_links_lead_somewhere() -> None:
         assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
 
 
+def questions() -> dict[str, list[str]]:
+    """Questions of users on the map, with the links that answer them."""
+    page = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    table = page.partition("| question | answer |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| ([^|]*\?) \| (.*) \|$", table, flags=re.MULTILINE)
+    return {question: re.findall(r"\]\(([^)]+)\)", answer) for question, answer in rows}
+
+
+def test_the_readme_leads_to_twenty_questions() -> None:
+    assert "](docs/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(questions()) >= QUESTIONS
+
+
+@pytest.mark.parametrize(("question", "links"), questions().items(), ids=questions())
+def test_a_question_leads_to_the_heading_that_answers_it(question: str, links: list[str]) -> None:
+    assert links, question
+    for link in links:
+        name, _, anchor = link.partition("#")
+        assert anchor in anchors(ROOT / "docs" / name), link
+
+
 @pytest.mark.parametrize("name", generate.PAGES)
 def test_a_reference_page_is_what_the_code_says(name: str) -> None:
     page = (generate.FOLDER / name).read_text(encoding="utf-8")
@@ -161,7 +191,7 @@ def test_a_reference_page_is_what_the_code_says(name: str) -> None:
 
 
 def test_every_page_is_on_the_map() -> None:
-    linked = re.findall(r"\]\(([^)#]+\.md)\)", (ROOT / "docs/README.md").read_text(encoding="utf-8"))
+    linked = re.findall(r"\]\(([^)#]+\.md)(?:#[^)]*)?\)", (ROOT / "docs/README.md").read_text(encoding="utf-8"))
     pages = {str(page.relative_to(ROOT / "docs")) for page in DOCS} - {"README.md"}
     assert {link for link in linked if not link.startswith("..")} == pages
 
