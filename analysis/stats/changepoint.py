@@ -15,6 +15,9 @@ up and a down that cancel out are seen, which no single step explains.
 Prior weights are chosen for their false-alarm rate: of series that are noise alone at most 5 % get any change point, whatever their length
 from 10 on, be it white, heavy-tailed (Student t3) or autocorrelated (AR(1), phi up to 0.5). The rate falls at least as fast as the limit on
 the Bayes factor grows, so that 1/(2·BF) serves as a p-value. The measured rates are in `docs/ci.md`.
+
+With one run in twenty at 1.3 to 3 times the time (noise of 2 %, 10 to 30 runs, 1,000 series each), 0.5 to 1.6 % of white series and 2.2
+to 5.2 % of series with AR(1) 0.5 get a change point. The interval of a rise of 30 % that leaves three runs holds the truth in 93 to 96 %.
 """
 
 from __future__ import annotations

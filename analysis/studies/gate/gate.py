@@ -4,6 +4,9 @@ A pass is a claim like any other and needs evidence: the one-sided 95 % upper bo
 Every contrast must show it, so no adjustment for their number is due (intersection-union test). A regression needs that the
 loss is no chance, after Holm's adjustment for everything the gate was asked, and at best estimate larger than the limit. All else is
 undecided, and that is no pass.
+
+Blocks cannot exclude an event that did not occur in them: of a candidate that stalls in one process of eight, a run of eight blocks has no
+stall one time in three, and passes.
 """
 
 from __future__ import annotations
