@@ -155,14 +155,21 @@ def test_a_copy_under_a_new_name_is_refused(tmp_path: Path) -> None:
         deeptweak.load(tmp_path)
 
 
-def test_of_the_files_of_one_run_the_longest_is_read(tmp_path: Path) -> None:
-    """As `--resume` leaves them, in one folder or named one by one."""
+def resumed(folder: Path) -> tuple[Path, Path]:
+    """Write part of a run and the whole of it, as `--resume` leaves them."""
+    part, whole = folder / "part.json", folder / "whole.json"
     saved = saved_run()
-    (tmp_path / "whole.json").write_text(json.dumps(saved))
+    whole.write_text(json.dumps(saved))
     saved["benchmarks"], saved["deeptweak"]["cells"] = saved["benchmarks"][:4], saved["deeptweak"]["cells"][:4]
     saved["deeptweak"]["design"]["order"] = saved["deeptweak"]["design"]["order"][:4]
-    (tmp_path / "part.json").write_text(json.dumps(saved))
-    for paths in ([tmp_path], [tmp_path / "whole.json", tmp_path / "part.json"], [tmp_path / "part.json", tmp_path / "whole.json"]):
+    part.write_text(json.dumps(saved))
+    return part, whole
+
+
+def test_of_the_files_of_one_run_the_longest_is_read(tmp_path: Path) -> None:
+    """In one folder or named one by one."""
+    part, whole = resumed(tmp_path)
+    for paths in ([tmp_path], [whole, part], [part, whole]):
         with pytest.warns(UserWarning, match="is the same run as"):
             assert len(deeptweak.load(*paths).cells()) == 12
 
@@ -187,6 +194,18 @@ def test_a_report_is_written_and_never_over_another_file(tmp_path: Path) -> None
     (tmp_path / "notes.html").write_text("mine")
     with pytest.raises(deeptweak.Refused, match="is no report of ours"):
         deeptweak.report(runs, tmp_path / "notes.html")
+
+
+def test_a_report_is_the_command_s(tmp_path: Path) -> None:
+    """To the letter; of the files of one run the longest is reported."""
+    runs = resumed(tmp_path)
+    page = tmp_path / "r.html"
+    assert main(["report", *map(str, runs), "--output", str(page)]) == 0
+    of_command = page.read_text()
+    with pytest.warns(UserWarning, match="is the same run as"):
+        deeptweak.report(deeptweak.load(*runs), page)
+    assert page.read_text() == of_command
+    assert "12 of 12 cells" in of_command
 
 
 def test_a_notebook_shows_foreign_text_harmlessly(tmp_path: Path) -> None:

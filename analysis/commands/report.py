@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Line, Section, command
+from analysis.arms import distinct
 from analysis.files import damaged
 from analysis.load import load_each
 from analysis.subcommands import option, signature
@@ -46,7 +47,7 @@ def run(
 
     must_be_replaceable(output)
     refused: list[str] = []
-    loaded = _distinct(load_each(runs, refused), refused)
+    loaded = distinct(load_each(runs, refused), refused)
     if not loaded:
         for line in refused:
             print("refused:", line, file=sys.stderr)
@@ -79,16 +80,6 @@ def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list
     with damaged(", ".join(one.origin for one in runs), "reported"):
         written = page.page_of(runs, again, refused)
     return _answer(written, output, save(written.html, output), refused)
-
-
-def _distinct(runs: Iterable[Run], refused: list[str]) -> list[Run]:
-    """Leave out copies: a run beside itself would look like a second measurement that agrees."""
-    known: dict[str, Run] = {}
-    for one in runs:
-        first = known.setdefault(one.run_id, one)
-        if first is not one:
-            refused.append(f"{one.origin}: is the same run as {first.origin} ({one.run_id}); it is in the report once.")
-    return list(known.values())
 
 
 def _answer(page: Page, path: Path, size: int, refused: Sequence[str]) -> Answer:
