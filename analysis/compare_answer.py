@@ -44,6 +44,7 @@ UNITS = {
     "switched": "pairs of segments inside processes, or processes where there are five or more.",
     "two-sample": "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs.",
 }
+GEOMETRIC = "its value is a geometric mean, because effects are ratios."
 DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
 METRICS = {  # what a metric is, for the legend
     "throughput_samples_per_s": "samples / total time, stalls included: what the user got.",
@@ -135,6 +136,7 @@ def answer_of(
             *(("A/A", text) for text in agree),
             *(("drift", text) for text in _drift(comparisons)),
             *(("baseline", name) for name in dict.fromkeys(comparison.baseline for comparison in contrasts)),
+            *([("baseline", GEOMETRIC)] if any(comparison.primary for comparison in contrasts) else []),
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],

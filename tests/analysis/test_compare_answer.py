@@ -165,6 +165,11 @@ def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree
     assert any("Equal arms differ by" in text for _, text in answer_of(changed, runs).legend) == agree
 
 
+def test_which_mean_a_baseline_is_of_is_explained() -> None:
+    legend = answer_of(*judged(EVERYTHING)).legend
+    assert [text for word, text in legend if word == "baseline" and "geometric mean" in text]
+
+
 def test_csv_has_every_contrast() -> None:
     comparisons, runs = judged(EVERYTHING)
     rows = list(csv.DictReader(io.StringIO(as_csv.render(answer_of(comparisons, runs)))))

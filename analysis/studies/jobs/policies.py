@@ -55,6 +55,7 @@ UNLIKE = (
 )
 LEGEND = (
     ("by", "the figure that is judged; `compare --arm=policy` judges mean response, unless --metric says otherwise, of all jobs."),
+    ("wait", "the arithmetic mean over jobs; the first tenth of each stream's jobs is left out of all but busy."),
     ("slowdown", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
     ("Jain", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
     ("95 %", "interval over streams, paired; below 1 is better. no wait: in a stream nobody waited, and there is no ratio."),

@@ -38,6 +38,10 @@ RULE = (
     "same: the interval of measured ÷ predicted lies within the margin around 1. slower, faster: it lies beyond 1, not within the margin. "
     "can't tell: neither is shown; in runs too short to settle, only waits that are too long are slower. Each setting is judged by itself."
 )
+MEAN_WAIT = (
+    "the arithmetic mean over all jobs of a setting's runs, which `schedule report` takes without the "
+    "first tenth of each stream's jobs; its interval is computed on a log scale, so it is lopsided."
+)
 OF_EACH = "no verdict on all jobs together: some go before others; each priority has its own."
 
 
@@ -346,7 +350,7 @@ def validated(validations: Sequence[WaitValidation], names: Mapping[str, str], r
     return Answer(
         title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
         sections=several if brief and several else [*several, *sections],
-        legend=[("verdict", RULE)],
+        legend=[("mean wait", MEAN_WAIT), ("verdict", RULE)],
         data={"rule": RULE, "validations": [{**asdict(validation), "fit": document(validation.fit)} for validation in validations]},
         refused=refused,
     )

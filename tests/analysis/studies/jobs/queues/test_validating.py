@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,6 +40,12 @@ def test_an_m_m_2_agrees_with_erlang() -> None:
     assert known(erlang.ratio).value == pytest.approx(1, abs=0.06)
     assert erlang.verdict == "agrees"
     assert found.notes == ()
+
+
+def test_the_mean_wait_is_the_arithmetic_mean_over_jobs() -> None:
+    made_of = [stream(SHORT, 7000 + at) for at in range(3)]
+    waits_s = [job.taken_s - job.submit_s for one in made_of for job in one.jobs]
+    assert known(validate(fit(made_of), made_of, 0.1).wait_s).value == pytest.approx(fmean(waits_s))
 
 
 def test_six_hundred_jobs_lie_within_three_standard_errors_of_what_was_planned() -> None:
