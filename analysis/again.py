@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,13 @@ NAMES = {"timeout_s": "timeout"}
 PLACE = {"target": "target", "apply": "apply", "workload-via": "workload_via", "image": "image"}
 
 
-def command_for(run: Run, *more: str) -> tuple[str, ...]:
-    """Return the words of the command that measures a run's arms again; `more` are options of how often."""
-    options = [*more, *_options(run)]
+def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) -> tuple[str, ...]:
+    """Return the words of the command that measures a run's arms again.
+
+    `more` are options of how often. `workloads` are those to measure (default: all of the run); where
+    tweak sets did not meet each of them, the study decides which meet which, and all are measured.
+    """
+    options = [*more, *_options(run, workloads)]
     command = next((known.command for known in run.workloads.values() if known.command), None)
     if command is None:
         return ("pytest", *study_files(run), *options)
@@ -48,7 +52,7 @@ def recipe(run: Run) -> str:
     return "\n".join([*lines, shlex.join([*command_for(run, *often), *saved])])
 
 
-def _options(run: Run) -> Iterator[str]:
+def _options(run: Run, only: Collection[str] | None) -> Iterator[str]:
     design = run.design
     if design.kind == "file":
         yield "--design-file=DESIGN.csv"
@@ -59,8 +63,9 @@ def _options(run: Run) -> Iterator[str]:
         yield from [f"--resolution={resolution}" for resolution in sorted(resolutions)[:1]]
     if not studies_own(run):  # else a workload that none of them meets would be left out
         yield f"--tweaks={','.join(_tweaks(run)) or 'stock'}"
-    met = {(cell.workload, cell.tweakset) for cell in run.cells}
-    workloads = list(dict.fromkeys(cell.workload for cell in run.cells))
+    cells = [cell for cell in run.cells if only is None or cell.workload in only]
+    met = {(cell.workload, cell.tweakset) for cell in cells}
+    workloads = list(dict.fromkeys(cell.workload for cell in cells))
     if len(met) == len(workloads) * len({tweakset for _, tweakset in met}):  # else the study says which meets which
         yield f"--workloads={','.join(workloads)}"
     if design.steps is not None:

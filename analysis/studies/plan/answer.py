@@ -52,7 +52,8 @@ def answer(plan: Plan, pilot: Run) -> Answer:
 def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
     """The run; where it would take longer than a day, the plan of what a day can see, if anything."""
     if plan.on_this_machine and plan.blocks is not None:
-        return command_for(pilot, f"--blocks={plan.blocks}")
+        planned = {need.workload for need in plan.needs}
+        return command_for(pilot, f"--blocks={plan.blocks}", workloads=planned)
     if plan.seen_in_a_day is None:
         return ()
     return plan_command(math.ceil(1000 * plan.seen_in_a_day) / 1000, pilot.origin)

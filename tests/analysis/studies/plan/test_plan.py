@@ -18,6 +18,7 @@ from analysis.again import command_for
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
+from analysis.studies.plan.answer import answer
 from analysis.studies.plan.plan import Goal, plan
 from tests.analysis.answers import printed, refusals, refused
 from tests.made_designs import Keys, ablation, designed
@@ -144,6 +145,16 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     }
     assert max(len(line) for page in pages.values() for line in page.partition("next: ")[0].splitlines()[1:]) <= 100
     assert pages == snapshot
+
+
+def test_the_next_command_measures_the_planned_workloads_alone() -> None:
+    """A workload with fewer than three pairs is not planned: its cells were counted in no block."""
+    saved = saved_run(replace(PILOT, workloads=("cnn_train", "ddp_train")))
+    lost = {cell["id"] for cell in saved["deeptweak"]["cells"] if cell["workload"] == "ddp_train" and cell["block"] > 2}
+    saved["deeptweak"]["cells"] = [one for one in saved["deeptweak"]["cells"] if one["id"] not in lost]
+    saved["benchmarks"] = [one for one in saved["benchmarks"] if one["extra_info"]["id"] not in lost]
+    pilot = from_json(saved, "pilot")
+    assert "--workloads=cnn_train" in answer(plan(pilot, GOAL), pilot).next
 
 
 def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
