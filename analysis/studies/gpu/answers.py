@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, together
+from analysis.wording import counted
 from control.names import first_few
 
 from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, NEAR, ROUNDING, Findings, allocated_mib
@@ -29,6 +30,7 @@ from .grid import (
 
 FEW = 4
 CLOSE_R2 = 0.8
+VISIBLE = 0.0005  # of a share that is written with three decimals
 SHARES_ALONE = 2  # bounds, where one metric of all was recorded
 ACROSS = 12  # numbers of blocks beside one another
 TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (MEMORY_MIB, MEMORY_UTILIZATION), (TENSOR, DRAM))
@@ -39,10 +41,18 @@ IN_PERCENT = {UTILIZATION, MEMORY_UTILIZATION}
 HEADS = {UTILIZATION: "util %", MEMORY_UTILIZATION: "mem util %", MEMORY_MIB: "used MiB"}
 SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
-    ("n", "samples, of each run where they differ; figures are means over runs. Idle: before and after the active part."),
-    ("active", "mean of the longest stretch in which something ran (GRACT above 0); the others are of all samples."),
-    ("8bt", "what the kernel allocates: two arrays of float, in MiB."),
+    ("n", "samples, per run where there are several runs; figures are means over runs."),
+    ("idle", "samples before and after the active part."),
+    (
+        "active",
+        (
+            "mean of the longest stretch in which something ran (GRACT above 0), which relations, falls "
+            "and maps are of. The other columns are of all samples."
+        ),
+    ),
+    ("misleads", "counted by the peaks of each cell."),
 )
+ALLOCATED = ("8bt", "what the kernel allocates: two arrays of float, 8 bytes × blocks × threads.")
 
 
 def answer(
@@ -60,7 +70,7 @@ def answer(
     return replace(
         whole,
         sections=[*whole.sections, *drawn],
-        legend=LEGEND,
+        legend=[*LEGEND, *([ALLOCATED] if any(findings.memory for findings in grids) else [])],
         data={"grids": [_document(findings) for findings in grids], "pictures": dict(files or {})},
         rows=Table([Column("grid"), *SIZE, *map(Column, figures)], rows),
         refused=list(dict.fromkeys(refused)),
@@ -214,12 +224,11 @@ def _misled(findings: Findings) -> Iterator[str]:
     misled = findings.misled
     if misled is None:
         return
-    gract = f", GRACT at least {share(misled.least_gract)}" if misled.least_gract is not None else ""
-    verdict = "Utilisation misleads" if misled.busy_low_smact else "Utilisation and SMACT"
+    verdict = "Utilisation misleads: it" if misled.busy_low_smact else "Utilisation"
     yield (
-        f"{verdict}: it reaches {HIGH_UTILIZATION:g} % in {misled.busy} of {misled.cells} cells (at least"
-        f" {misled.least_utilization:.0f} %, mean {misled.mean_utilization:.2f} %{gract}); in {misled.busy_low_smact} of these SMACT"
-        f" stays below {share(LOW_SMACT)}, in {misled.busy_low_smocc} SMOCC below {share(LOW_SMOCC)} ({misled.table})."
+        f"{verdict} reaches {HIGH_UTILIZATION:g} % in {misled.busy} of {misled.cells} cells; of these,"
+        f" SMACT stays below {share(LOW_SMACT)} in {misled.busy_low_smact},"
+        f" SMOCC below {share(LOW_SMOCC)} in {misled.busy_low_smocc}."
     )
     if misled.busy_low_smact:
         values = misled.example_values
@@ -229,55 +238,61 @@ def _misled(findings: Findings) -> Iterator[str]:
 
 # By what is fitted on what: a sentence where the line is close, and where it is loose.
 RELATIONS = {
-    (UTILIZATION, f"100 × {GRACT}"): ("GRACT says what utilisation says", "GRACT and utilisation say different things"),
-    (GRACT, SMACT): ("GRACT tells SMACT here", "GRACT says little of SMACT"),
+    (UTILIZATION, f"100 × {GRACT}"): (
+        "GRACT follows utilisation",
+        "GRACT follows utilisation loosely",
+    ),
+    (GRACT, SMACT): ("SMACT follows GRACT", "SMACT follows GRACT loosely"),
     (SMACT, SMOCC): ("SMOCC follows SMACT", "SMOCC follows SMACT loosely"),
 }
 
 
 def _lines(findings: Findings) -> Iterator[str]:
+    none: dict[str, list[str]] = {}
     for line in findings.lines:
         close, loose = RELATIONS[line.x, line.y]
         if line.r2 is not None:
-            yield f"{close if line.r2 >= CLOSE_R2 else loose}: {line} ({line.table})."
+            yield f"{close if line.r2 >= CLOSE_R2 else loose}: {line}."
         else:
-            yield f"No line of {LABELS[line.y.rpartition(' ')[2]]} on {LABELS[line.x]} can be fitted: {line.missing} ({line.table})."
+            pair = f"{LABELS[line.y.rpartition(' ')[2]]} on {LABELS[line.x]}"
+            none.setdefault(line.missing or "", []).append(pair)
+    for reason, pairs in none.items():
+        yield f"No line of {' or '.join(pairs)} can be fitted: {reason}."
     bundle = [line for line in findings.by_threads if line.r2 is not None]
     if len(bundle) > 1:
-        low, high = (f"{line.slope:.3f} at {line.among}" for line in (bundle[0], bundle[-1]))
-        yield (
-            f"SMOCC on SMACT is a bundle of lines, one per block size: slope {low} per block (R² {bundle[0].r2:.2f}),"
-            f" {high} (R² {bundle[-1].r2:.2f}) ({bundle[0].table})."
-        )
+        low, high = (f"{line.slope:.3f} at {line.among} per block (R² {line.r2:.2f})" for line in (bundle[0], bundle[-1]))
+        yield f"SMOCC on SMACT has another slope at each block size: {low}, {high}."
 
 
 def _courses(findings: Findings) -> Iterator[str]:
-    over = f"({findings.grid.label(ACTIVE)})"
+    fell = False
     for metric in (SMACT, SMOCC):
         courses = [course for course in findings.courses if course.metric == metric]
         dips = [(course.threads, *course.dip) for course in courses if course.dip is not None]
-        name = LABELS[metric]
+        name, sizes = LABELS[metric], counted(len(courses), "thread count")
         if courses and not dips:
-            yield f"{name} never falls with more blocks, at any of {len(courses)} block sizes {over}."
-        elif dips and metric == SMOCC:
-            yield f"{name} is not monotone either, at {first_few([str(threads) for threads, *_ in dips], FEW)} threads per block."
+            yield f"{name} never falls with more blocks, at {sizes}."
+        elif dips and fell:
+            threads = first_few([str(threads) for threads, *_ in dips], FEW)
+            yield f"{name} falls with more blocks, too, at {threads} threads per block."
         elif dips:
-            deepest = "; ".join(f"{threads}: {share(high)} at {few}, {share(low)} at {many}" for threads, few, high, many, low in dips)
-            yield (
-                f"More blocks are not more {name}: it is not monotone at {len(dips)} of {len(courses)} block sizes {over}."
-                f" Its deepest fall, by threads per block: {deepest} blocks."
+            falls = "; ".join(
+                f"from {share(high)} at {few} blocks to {share(low)} at {many}, at {threads} threads"
+                for threads, few, high, many, low in dips
             )
+            yield f"{name} falls with more blocks at {len(dips)} of {sizes}: {falls}."
+        fell = fell or bool(dips)
 
 
 def _memory(findings: Findings) -> Iterator[str]:
     if findings.memory:
-        yield f"Used memory grows by what the kernel allocates, 8 × blocks × threads bytes: {findings.memory} ({findings.memory.table})."
+        yield f"Used memory on what the kernel allocates: {findings.memory}."
 
 
 def _work(findings: Findings) -> Iterator[str]:
     if findings.launches:
-        several = [f"{named(size)}: {count:g}" for size, count in findings.launches.items()]
-        yield f"Launches differ from most cells' in {len(several)}: {first_few(several, FEW)}."
+        several = [f"{named(size)} ({count:g})" for size, count in findings.launches.items()]
+        yield f"More or fewer kernels than in most cells: {first_few(several, FEW)}."
     if findings.idle:
         idle = first_few([named(cell.size) for cell in findings.idle], FEW)
         yield f"No work was seen in {idle}: no sample has GRACT or utilisation above 0."
@@ -287,10 +302,11 @@ def _prediction(findings: Findings) -> Iterator[str]:
     every = findings.predictions
     if every.cells:
         worst = max(every.cells, key=lambda cell: abs(cell.off))
-        span = f"{share(worst.least)} to {share(worst.most)}"
+        ends = " to ".join(dict.fromkeys([share(worst.least), share(worst.most)]))
+        furthest = f"; furthest: {named(worst.size)}, {share(worst.observed)}, predicted {ends}"
         yield (
-            f"SMACT is where the number of blocks puts it, within ± {share(NEAR)}, in {every.near} of {len(every.cells)} cells;"
-            f" furthest off is {named(worst.size)}: {share(worst.observed)} where {span} was predicted."
+            f"SMACT is within ± {share(NEAR)} of its prediction in {every.near} of"
+            f" {len(every.cells)} cells{furthest if abs(worst.off) >= VISIBLE else ''}."
         )
     elif every.missing:
         yield f"SMACT is not predicted: {every.missing}."
@@ -300,7 +316,7 @@ def _spread(findings: Findings) -> Iterator[str]:
     if findings.spread:
         most = {metric: f"{value:.1f} %" if metric == UTILIZATION else share(value) for metric, value in findings.spread.items()}
         each = ", ".join(f"{LABELS[metric]} {text}" for metric, text in most.items())
-        yield f"Runs of one size differ by at most: {each} (active means)."
+        yield f"Runs of one size differ by at most: {each}."
 
 
 def _bounds(findings: Findings) -> Iterator[str]:

@@ -37,6 +37,7 @@ FEWEST = 3  # cells of a line
 MIB = 2**20
 ARRAYS_BYTES = 8  # a thread: two arrays of float
 FALLS = 0.01  # five times what rounding can do
+ALIKE = FALLS  # cells that differ by less show no relation to it: a slope would be one of rounding
 HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
 ROUNDING = 0.002  # of figures with three decimals, two of them
 DUTY_TOLERANCE = 0.01  # the duty is a measurement itself
@@ -134,7 +135,10 @@ def _line(grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | N
     cells = [both for size, both in grid.pairs(x, y).items() if only is None or size[1] == only]
     among = f"{only} thread{'' if only == 1 else 's'}" if only else ""
     line = FittedLine(x, f"{scale:g} × {y}" if scale != 1 else y, grid.label(ACTIVE), len(cells), among=among)
-    return fitted(line, [first for first, _ in cells], [second * scale for _, second in cells])
+    xs = [first for first, _ in cells]
+    if len(xs) >= FEWEST and max(xs) - min(xs) <= ALIKE * (100 if x == UTILIZATION else 1):
+        return replace(line, missing=f"{LABELS[x]} hardly differs between cells")
+    return fitted(line, xs, [second * scale for _, second in cells])
 
 
 def _memory(grid: KernelGrid) -> FittedLine | None:

@@ -226,7 +226,9 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
         names = ", ".join(dict.fromkeys(str(other.name) for _, other in cells))
         notes.append(f"the GPU is not the same in all cells: {names}")
         chip = replace(chip, sms=None, missing="cells ran on different GPUs")
-    missing = dict.fromkeys(f"{metric} was not recorded: {reason}" for cell, _ in cells for metric, reason in cell.missing.items())
+    missing = dict.fromkeys(
+        f"{LABELS.get(metric, metric)} was not recorded: {reason}" for cell, _ in cells for metric, reason in cell.missing.items()
+    )
     return KernelGrid(run, sorted((cell for cell, _ in cells), key=lambda cell: cell.size), chip, (*notes, *missing))
 
 

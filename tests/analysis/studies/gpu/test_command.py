@@ -11,6 +11,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.plots.scene import NothingToDraw
 from analysis.studies.gpu import pictures as gpu_metrics
+from analysis.studies.gpu.answers import answer
 from tests.analysis.plots.reading import faults, said
 from tests.analysis.studies.gpu.made import fitting, read_grids, saved_grid
 
@@ -47,6 +48,14 @@ def test_json_says_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureF
     assert found["bounds"]["violations"] == []
     assert {one["y"] for one in found["lines"]} >= {"100 × gract", "smact", "smocc"}
     assert found["chip"]["sms"] == 132
+
+
+def test_only_columns_that_are_there_are_explained(tmp_path: Path) -> None:
+    """Where no used memory was read there is no column of what a kernel allocates."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)})))
+    grids, _ = read_grids(path)
+    assert "8bt" not in dict(answer(grids).legend)
 
 
 def test_pictures_lie_within_their_page_and_name_run_gpu_and_the_odd_cell(tmp_path: Path) -> None:

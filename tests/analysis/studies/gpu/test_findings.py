@@ -65,6 +65,17 @@ def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
         assert line.missing
 
 
+def test_a_metric_that_differs_by_rounding_alone_has_no_line() -> None:
+    """Utilisation of 99.79 to 99.81 % and GRACT of .998 to .999, as the saved grid has them."""
+    rows = {
+        (blocks, 32): {UTILIZATION: 99.8 + off, GRACT: 0.998 + off / 20, SMACT: blocks / 132}
+        for blocks, off in ((1, 0.0), (66, 0.01), (132, -0.01))
+    }
+    of_utilization, of_gract, _ = findings_of(grid_of_rows(rows)).lines
+    assert (of_utilization.slope, of_utilization.r2) == (None, None)
+    assert (of_gract.slope, of_gract.r2) == (None, None)
+
+
 @given(st.lists(st.one_of(shares, st.just(math.nan)), min_size=1, max_size=50))
 def test_statistics_leave_missing_samples_out(values: list[float]) -> None:
     known = [value for value in values if not math.isnan(value)]
