@@ -151,7 +151,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def ended(text: str) -> str:
-    return f"{text.rstrip('.')}."
+    return f"{text.rstrip('. ')}."
 
 
 def listed(numbers: Iterable[int]) -> str:

@@ -56,7 +56,7 @@ HELD: dict[str, Tone] = {"yes": "good", "no": "bad", "not shown": "open", "no se
 HOLDING = {
     "yes": "Holds the cap",
     "no": "Does not hold the cap",
-    "not shown": "Not shown to hold the cap, nor not to",
+    "not shown": "Cannot tell whether it holds the cap",
 }
 BUT = {"no": ", at the price of the cap", "not shown": ", the cap not shown to be held"}
 
@@ -128,8 +128,21 @@ def _title(side: PowerSide) -> str:
         names = ", ".join(f"{arm.name} {unsigned(arm.rate.value or 0.0)}" for arm in more)
         return f"More images/s than {side.baseline}, and the cap is held: {names}."
     if not others:
-        return "One algorithm alone has figures: nothing is compared."
+        return _uncompared(side)
     return f"No algorithm is shown to get more images/s than {side.baseline} and to hold the cap."
+
+
+def _uncompared(side: PowerSide) -> str:
+    """Say why no algorithm was compared with another: too few have figures, or their blocks are too few."""
+    names = {name: None for group in side.groups for name in (arm.name for arm in group.arms)}
+    known = {arm.name for arm in arms_of(side)}
+    without = [name for name in names if name not in known]
+    if len(names) == 1:
+        return f"Only {next(iter(names))} was run: nothing is compared."
+    if len(known) > 1:
+        return f"No algorithm could be compared with {side.baseline}."
+    only = f"Only {next(iter(known))} has figures" if known else "No algorithm has figures"
+    return f"{only}, {', '.join(without)} none: nothing is compared."
 
 
 def of_side(side: PowerSide) -> list[Line]:
@@ -137,10 +150,25 @@ def of_side(side: PowerSide) -> list[Line]:
     open_source: Tone = "" if source(side).startswith("Measured") else "open"
     return [
         Line(source(side), "•", open_source),
+        *_failed(side),
         *_control(side),
         *_holding(side),
         *(Line(text, "•") for text in _most_throughput(side)),
     ]
+
+
+def _failed(side: PowerSide) -> list[Line]:
+    """Count the blocks that have no figures, by algorithm: they are in no mean and no comparison."""
+    blocks: dict[str, list[int]] = {}
+    for group in side.groups:
+        for arm in group.arms:
+            blocks.setdefault(arm.name, []).append(arm.blocks)
+            blocks[arm.name].append(arm.n)
+    counts = {name: (sum(both[::2]), sum(both[1::2])) for name, both in blocks.items()}
+    lost = [f"{name} {every - known} of {every}" for name, (every, known) in counts.items() if known < every]
+    every_task = ", over all tasks" if len(side.groups) > 1 else ""
+    said = f"Blocks without figures{every_task}: {', '.join(lost)}."
+    return [Line(said, "•", "open")] if lost else []
 
 
 def _control(side: PowerSide) -> list[Line]:
@@ -165,7 +193,7 @@ def _control(side: PowerSide) -> list[Line]:
     ]
     half = max((high - low) / 2 for _, _, low, high in wide)
     tasks = counted(len(known), "task")
-    holds = f"A/A holds in {tasks}: arms against their copies, 95 % intervals contain 0 and reach {unsigned(half)} to either side at most."
+    holds = f"A/A holds in {tasks}: no arm is shown to differ from its copy (95 % ±{unsigned(half)})."
     return lines or [Line(holds, "•")]
 
 
@@ -201,7 +229,7 @@ def _holding(side: PowerSide) -> list[Line]:
     for word, text in HOLDING.items():
         names = [f"{arm.name} ({_above(arm)})" for arm in arms_of(side) if arm.holds == word]
         if names:
-            whole = f"{text}: {', '.join(names)} of steady time above 1.02 times it."
+            whole = f"{text}, by steady time above 1.02 times it: {', '.join(names)}."
             lines.append(Line(whole, "•", "open" if word == "no" else ""))
     return lines
 
@@ -333,7 +361,7 @@ def of_group(group: Group) -> list[tuple[str, str]]:
     """What must be said of a task beside its figures, predictions first."""
     lines: dict[tuple[str, str], list[str]] = {}
     for arm in group.arms:
-        lost = [("left out:", f"{count} {reason}") for reason, count in arm.lost.items()]
+        lost = [("left out:", f"{count} of {arm.blocks} blocks {reason}") for reason, count in arm.lost.items()]
         for line in (*arm.remarks, *lost, *(("missing:", text) for text in _unread(arm))):
             lines.setdefault(line, []).append(arm.name)
     ordered = sorted(lines.items(), key=lambda entry: PLACES.get(entry[0][0], 1))
@@ -354,16 +382,33 @@ def _unread(arm: MeasuredAlgorithm) -> list[str]:
 
 
 def _legend(side: PowerSide) -> list[tuple[str, str]]:
-    """What the columns mean."""
-    tasks = f"those that {side.baseline} has too, for +%; >1.02 cap and held are of all that an arm ran."
-    return [
-        ("n", "blocks; an arm and its copy in one block are one value. [ ] 95 %, by Student's t over blocks."),
+    """Explain the columns that are there."""
+    arms = [*side.together, *(arm for group in side.groups for arm in group.arms)]
+    shown = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.means}
+    least = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.unread}
+    compared = f"in images/s from {side.baseline}, on log ratios of blocks. p: Holm's, of {side.family}"
+    lines = [
+        ("n", "blocks; an arm and its copy in one block count once. [ ] 95 %, by Student's t over blocks."),
         ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” are of these."),
-        ("+%", f"images/s more than {side.baseline}, block by block, on log ratios. p: Holm's, of {side.family}."),
-        ("held", f"{HOLDS_MEANS}; not where a block lacks readings. n=: it is of so many blocks only. ≥: a reading is missing."),
-        *([("tasks", tasks)] if side.together else []),
-        ("verdict", f"on images/s: more, less, alike (90 % interval within ±{unsigned(side.margin)}), not shown."),
-        ("front", f"no other arm has as many images/s from as little {drawn_from(side)}. worst: the highest reading less the cap."),
-        ("predicted", "÷ measured - 1: median of steady iterations that ran as asked, and of its size. Power is the largest reading."),
-        ("p95", "of an iteration's slowest process, median over iterations. SLO: part of images in batches over the SLO."),
+        ("difference", f"{compared}. same: the 90 % interval lies within ±{unsigned(side.margin)}."),
+        ("held", f"{HOLDS_MEANS}; not where a block lacks readings."),
     ]
+    if any(arm.lacking for arm in arms):
+        lines.append(("n=", "the share is of so many blocks only."))
+    if {LONGEST, WORST} & least:
+        lines.append(("≥", "a reading is missing, so that the figure may be larger."))
+    if side.together:
+        tasks = f"those that {side.baseline} has too, for the difference"
+        lines.append(("tasks", f"{tasks}; >1.02 cap and held are of all that an arm ran."))
+    if POWER in shown:
+        front = f"no other arm has as many images/s from as little {drawn_from(side)}"
+        lines.append(("front", f"{front}. worst: the highest reading less the cap."))
+    if P95 in shown:
+        lines.append(("p95", "of an iteration's slowest process, median over iterations."))
+    if OVER_SLO in shown:
+        lines.append((">SLO", "part of the images that were in batches over the SLO."))
+    remarks = {head for arm in arms if isinstance(arm, MeasuredAlgorithm) for head, _ in arm.remarks}
+    if "predicted:" in remarks:
+        of_all = "÷ measured - 1: the median of steady iterations that ran as asked"
+        lines.append(("predicted", f"{of_all}; off by: the median of its size."))
+    return lines

@@ -39,6 +39,7 @@ Holds = Literal["yes", "no", "not shown", "no sensor"]
 BASELINE = "powercap"
 # The share of steady time above 1.02 times the cap, up to which a cap counts as held.
 LIMIT = 0.05
+APART = 0.05  # percentage points, in which a figure of one decimal differs
 COMFORTABLE = 5  # blocks; with fewer one odd block can decide
 LOGS = [name for name, scale in SCALES.items() if scale == "log"]
 BLOCK = ["task", "arm", "block"]
@@ -383,8 +384,9 @@ def prediction_words(rows: pd.DataFrame) -> str:
     for what, (predicted, measured) in PREDICTED.items():
         errors = (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
         if len(errors):
-            off = f"off by {100 * errors.abs().median():.1f} %"
-            words.append(f"{what} {100 * errors.median():+.1f} % ({off})")
+            median, size = 100 * errors.median(), 100 * errors.abs().median()
+            scatter = "" if size - abs(median) < APART else f" (off by {size:.1f} %)"
+            words.append(f"{what} {median:+.1f} %{scatter}")
             most = max(most, len(errors))
     return f"{', '.join(words)}; {most} iterations." if words else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pytest
 from analysis.load import from_json
 from analysis.stats.estimate import Mean
 from analysis.studies.power.figures import ABOVE_102, P95, SENSED, THROUGHPUT
-from analysis.studies.power.report import of_group, of_side
+from analysis.studies.power.report import answer, of_group, of_side
 from analysis.studies.power.study import is_held, sides
 from analysis.terms import TweakSet, UnknownName
 from tests.analysis.studies.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
@@ -199,7 +199,7 @@ def test_predictions_are_held_against_what_ran_as_asked() -> None:
     for name, saved in {"as asked": capped_run(made), "slower": alter(capped_run(made), "=steady", rows=slice(8), **slower)}.items():
         (group,) = judged(saved)[0].groups
         remarks[name] = [arm(group, one).remarks for one in ("steady", "pctodl")]
-    off = "predicted:", "images/s +3.0 % (off by 3.0 %), largest reading +0.0 % (off by 0.0 %); {} iterations."
+    off = "predicted:", "images/s +3.0 %, largest reading +0.0 %; {} iterations."
     refused = "refused:", "120 iterations: sm_mhz: refused."
     assert remarks["as asked"] == [((off[0], off[1].format(2 * 5 * 6)),), (refused,)]
     astray = "clocks:", f"other than asked for in {2 * 5 * 8} iterations, and not refused."
@@ -303,6 +303,31 @@ def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_base
     assert found.above is not None
     assert found.above.value == pytest.approx(0.5, abs=0.02)
     assert (found.tasks, found.held) == (1, (1, 2))
+
+
+def broken(*algorithms: Algorithm, blocks: Iterable[int]) -> list[Algorithm]:
+    """Let algorithms fail in some blocks."""
+    why = dict.fromkeys(blocks, ("failed", "out of memory"))
+    return [replace(one, broken=why) for one in algorithms]
+
+
+def test_blocks_that_failed_are_counted_at_the_top() -> None:
+    algorithms = [*broken(STEADY, blocks=(1, 2)), POWERCAP]
+    assert any("steady 4 of 10" in line for line in words(only(replace(TWO, algorithms=algorithms))))
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "said"),
+    [
+        ((STEADY, *broken(MORAK, POWERCAP, blocks=range(1, 6))), "Only steady has figures"),
+        (broken(STEADY, POWERCAP, blocks=range(2, 6)), "could be compared"),
+        ((STEADY,), "Only steady was run"),
+    ],
+    ids=["one has figures", "too few blocks", "one was run"],
+)
+def test_what_was_not_compared_is_said_by_why(algorithms: Sequence[Algorithm], said: str) -> None:
+    run = from_json(capped_run(replace(SMALL, algorithms=algorithms)), "made.json")
+    assert said in answer(run, sides(run, [])).title
 
 
 def test_answers(snapshot: SnapshotAssertion) -> None:
