@@ -182,7 +182,7 @@ def courses(grid: KernelGrid, metric: str = SMACT) -> Iterator[Course]:
 class Misled:
     """How many cells look busy by utilisation and are not: counts, and the cell that looks busiest for the least.
 
-    `table` says which figures were counted; `least_utilization` and `mean_utilization` are over the cells that have it.
+    `table` says which figures were counted.
     """
 
     table: str
@@ -190,9 +190,6 @@ class Misled:
     busy: int
     busy_low_smact: int
     busy_low_smocc: int
-    least_utilization: float
-    mean_utilization: float
-    least_gract: float | None
     example: Size
     example_values: Mapping[str, float]
 
@@ -205,16 +202,12 @@ def misled(grid: KernelGrid) -> Misled | None:
         return None
     busy = rows[rows[UTILIZATION] >= HIGH_UTILIZATION]
     blocks, threads = min((busy if len(busy) else rows).index, key=lambda size: rows[SMACT][size])
-    gract = rows[GRACT].min()
     return Misled(
         table=grid.label(MAX),
         cells=len(rows),
         busy=len(busy),
         busy_low_smact=int((busy[SMACT] < LOW_SMACT).sum()),
         busy_low_smocc=int((busy[SMOCC] < LOW_SMOCC).sum()),
-        least_utilization=float(rows[UTILIZATION].min()),
-        mean_utilization=float(rows[UTILIZATION].mean()),
-        least_gract=None if np.isnan(gract) else float(gract),
         example=(int(blocks), int(threads)),
         example_values={metric: float(rows[metric][blocks, threads]) for metric in LABELS if rows[metric].notna()[blocks, threads]},
     )

@@ -109,7 +109,7 @@ def faster(times: Contrast | None, name: str) -> str:
         return f"before {name} by {why}"
     value, low, high = (100 * (1 / end - 1) for end in (times.value, times.high, times.low))
     gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(times.p_adjusted)}"
-    return f"faster than {name}, {gain}" if verdict(times) is FASTER else f"can't tell it from {name} ({gain})"
+    return f"{'' if verdict(times) is FASTER else 'not shown to be '}faster than {name}, {gain}"
 
 
 def called(row: Mapping[str, object], alike: Sequence[Mapping[str, object]]) -> list[str]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from analysis.answer import Answer, Column, Columns, Section, Word, bullets, table_of
 from analysis.terms import Refused
 
-from .claims import CANT_TELL, Contrast, claimed, claims_first, column, contrasts_of, faster, names_of, rows_of, verdict
-from .estimates import Figure, figure, middle, over_runs
+from .claims import CANT_TELL, FASTER, Contrast, claims_first, column, contrasts_of, faster, names_of, rows_of, verdict
+from .estimates import Figure, figure, middle, over_runs, plural
 from .records import USED, Times
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ MEASURES = ("time_s", "response_s", "work_per_s", "cpu", "memory")
 AT_WORK = "at work"  # the last three together, where CPU time is not known
 NOTED = 0.05  # a share of waiting that somebody will ask about
 LEGEND = (
-    ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
-    ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
-    ("CPU", "CPU time over what the limit gives, or the machine has where there is none."),
-    ("memory", "the peak of what counts against the limit, files in memory too, over it."),
+    ("time s", "how long a job holds its slots; mean over runs, with a 95 % interval from three runs on."),
+    ("%", "of the response time; other: neither waiting, start-up, computing nor held back by the CPU limit."),
+    ("CPU", "CPU time over that of the job's limit, or of the machine where it has none."),
+    ("memory", "peak over limit; cached files count."),
 )
 
 
@@ -180,14 +180,27 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     names = names_of(streams)
     classes = [[row for row in rows if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in rows)]
     classes = claims_first(classes, lambda own: _word(own, times))
-    first = [(_word(own, times), f"{own[0].class_ or 'jobs'} on {names[own[0].system]}") for own in classes]
     return Answer(
-        title=claimed(first, "on the next best system") if len(names) > 1 else f"One system alone: {first[0][1]}.",
+        title=_title(classes, names, times),
         sections=[_class(own, names, times.get(own[0].class_)) for own in classes],
         legend=LEGEND,
         data={"profile": rows, "times": times},
         refused=refused,
     )
+
+
+def _title(classes: Sequence[Sequence[ClassProfile]], names: Mapping[str, str], times: Mapping[str, Contrast]) -> str:
+    """Name the classes of which one system is shown to be the fastest, and those of which none is."""
+    if len(names) == 1:
+        return f"One system alone: {next(iter(names.values()))}."
+    parts: dict[str, list[str]] = {}
+    for own in classes:
+        name = own[0].class_ or "jobs"
+        if _word(own, times) is FASTER:
+            parts.setdefault("Faster than on the next best system", []).append(f"{name} on {names[own[0].system]}")
+        else:
+            parts.setdefault("No system is shown to be the fastest", []).append(name)
+    return " ".join(f"{what}: {'; '.join(listed)}." for what, listed in parts.items())
 
 
 def _word(rows: Sequence[ClassProfile], times: Mapping[str, Contrast]) -> Word:
@@ -206,7 +219,7 @@ def _class(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contra
         *((Column(f"{name}\n%", name, _percent, spare=SPARE[name]), partial(_part, name=name)) for name in PARTS),
     ]
     jobs, runs = sum(row.jobs for row in rows), max(row.runs for row in rows)
-    title = f"{rows[0].class_ or 'jobs'}: {jobs} jobs in {runs} runs"
+    title = f"{rows[0].class_ or 'jobs'}: {plural(jobs, 'job')} in {plural(runs, 'run')}"
     return Section(title, [table_of(columns, rows), *bullets(_lines(rows, names, times))])
 
 
@@ -224,7 +237,7 @@ def _lines(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contra
         others = "jobs wait for others of the stream, which are as many as its slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if rows[1:]:
-        yield f"Soonest on {names[rows[0].system]}; {faster(times, names[rows[1].system])}."
+        yield f"{names[rows[0].system]}: {faster(times, names[rows[1].system])}."
     yield from (
         f"{names[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}." for row in rows if row.lost
     )
