@@ -12,6 +12,8 @@ import csv
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +30,7 @@ MOST_LEVELS = 50
 MOST_ROWS = 10_000
 LARGEST = 1e100  # its square, and sums of that, are still numbers
 MOST_COPIES = 3  # named one by one
+PASTED = 3  # rows in a row that equal earlier ones in a row
 RAN = "run"  # Y: yes, or
 NOT_RUN = {"F": "failed", "N": "not yet run"}
 Line = dict[str, str]  # the fields of a row by column
@@ -91,19 +94,30 @@ def read_table(path: Path, columns: Columns) -> Observed:
         tuple(LostPoint(point, reason, tuple(blocks)) for (point, reason), blocks in lost.items()),
         better=columns.better,
         scale="log" if columns.log else "raw",
-        notes=tuple(_copies(lines)),
+        notes=tuple(_copies(path, lines)),
     )
 
 
-def _copies(lines: Lines) -> Iterator[str]:
+def _copies(path: Path, lines: Lines) -> Iterator[str]:
+    """Say which rows equal earlier ones. Raises: Refused, where they follow each other as those do: a paste."""
     first: dict[tuple[str, ...], int] = {}
     copies = []
     for number, line in lines.items():
         original = first.setdefault(tuple(line.values()), number)
         if original != number:
-            copies.append(f"line {number} as line {original}")
+            copies.append((number, original))
+    places = ((number - at, original - at) for at, (number, original) in enumerate(copies))
+    for _, pairs in groupby(zip(copies, places, strict=True), key=itemgetter(1)):
+        (number, original), *others = [copy for copy, _ in pairs]
+        if len(others) + 1 >= PASTED:
+            last, last_original = others[-1]
+            raise Refused(
+                f"{path}: lines {number} to {last} equal lines {original} to {last_original} in every"
+                " column: pasted twice? Remove the copy; if they are runs of their own, number the"
+                " runs in a column."
+            )
     if copies:
-        shown = first_few(copies, MOST_COPIES)
+        shown = first_few([f"line {number} as line {original}" for number, original in copies], MOST_COPIES)
         yield f"equal in every column: {shown}. If that is a copy and no run of its own, the error is too small."
 
 

@@ -95,6 +95,15 @@ def test_odd_tables_are_analysed_and_say_what_is_odd(capsys: pytest.CaptureFixtu
     assert pages == snapshot
 
 
+@pytest.mark.parametrize(("first", "count"), [(3, 12), (7, 3)], ids=["all", "three of them"])
+def test_pasted_rows_are_refused_with_their_lines(first: int, count: int) -> None:
+    lines = STORAGE.splitlines()
+    path = Path("pasted.csv")
+    path.write_text("\n".join([*lines, *lines[first - 1 : first - 1 + count]]))
+    with pytest.raises(Refused, match=f"lines 15 to {14 + count} equal lines {first} to {first + count - 1}"):
+        read_table(path, Columns("au", ("format", "workers"), "day"))
+
+
 def test_json_has_every_term_and_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = json.loads(printed(capsys, *ablated(tmp_path), "--json"))
     assert answer["run"]["design"] == "ablation"
