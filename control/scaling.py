@@ -54,8 +54,10 @@ class TimedJob:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A law fitted to points. `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not there.
+    """A law fitted to points.
 
+    `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not there. None
+    where there are no more configurations (replicas and size) than parameters, or no point scatters.
     `aicc` is Akaike's criterion for few points, on log times: the smaller law is better by. `held_out` is the mean absolute error, as a
     fraction of the time, of points whose replicas and size were left out of the fit; None where that was not asked, or leaves too few.
     """
@@ -65,7 +67,7 @@ class Fit:
     points: int
     spread: float
     aicc: float
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
     held_out: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -89,9 +91,8 @@ def fits(points: Sequence[TimedJob]) -> list[Fit]:
         if _enough(points, names):
             result.append(_fitted(points, name, names))
     if not result:
-        raise Refused(
-            f"{len(points)} jobs are too few for a law of three parameters; 5 are needed, of two sizes and three numbers of replicas."
-        )
+        needed = 4 + (len({point.work for point in points}) > 1)
+        raise Refused(f"{len(points)} jobs are too few to fit a law; {needed} are needed.")
     return sorted(result, key=lambda fit: fit.aicc)
 
 
@@ -142,16 +143,18 @@ def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fi
     squares = float(2 * result.cost)
     spread = math.sqrt(squares / (n - k))
     law = Law(**dict(zip(names, (float(one) for one in result.x), strict=True)))
-    return Fit(
-        name,
-        law,
-        n,
-        spread,
-        _aicc(squares, n, k),
-        _intervals(result.jac, law, names, spread, n - k),
-        None,
-        _notes(law, dict(zip(names, scale.tolist(), strict=True))),
-    )
+    notes = _notes(law, dict(zip(names, scale.tolist(), strict=True)))
+    none = _no_interval(len({(point.replicas, point.work) for point in points}), k, spread)
+    intervals = dict.fromkeys(names) if none else _intervals(result.jac, law, names, spread, n - k)
+    return Fit(name, law, n, spread, _aicc(squares, n, k), intervals, None, (*none, *notes))
+
+
+def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
+    """Say why no interval can be claimed, if so: a law goes through as many points as it has parameters."""
+    if configurations <= parameters:
+        told = f"{configurations} configurations of replicas and size determine {parameters} parameters"
+        return (f"no interval: {told}, and nothing is left over to tell how far off the law is",)
+    return ("no interval: all points lie on the law, so that no scatter was measured",) if spread < _NEAR else ()
 
 
 def _aicc(squares: float, n: int, k: int) -> float:
@@ -160,7 +163,7 @@ def _aicc(squares: float, n: int, k: int) -> float:
     return n * math.log(max(squares, _SMALL) / n) + 2 * k + (2 * k * (k + 1) / (n - k - 1) if n > k + 1 else math.inf)
 
 
-def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int) -> dict[str, tuple[float, float]]:
+def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int) -> dict[str, tuple[float, float] | None]:
     """By the curvature at the best fit, cut at the bounds; for a parameter on its bound only a one-sided guess."""
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
     half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))

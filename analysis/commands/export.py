@@ -40,7 +40,10 @@ NS = 1e9
 
 
 class ExportedFigure(NamedTuple):
-    """A workload under a tweak set: mean over blocks of its primary metric, and its interval, None with fewer than three blocks."""
+    """A workload under a tweak set: mean over blocks of its primary metric, and its interval.
+
+    None of fewer than three blocks, or of equal values.
+    """
 
     name: str
     metric: Metric
@@ -85,8 +88,11 @@ def figures(run: Run) -> Iterator[ExportedFigure]:
         if cell.outcome == "measured" and metric.name in cell.metrics:
             values.setdefault((cell.study, cell.workload, cell.tweakset), []).append(cell.metrics[metric.name])
     for (study, workload, tweakset), own in values.items():
-        ends = interval(own)[1:] if len(own) >= FEWEST else None
-        name = workload if tweakset == "as-run" else f"{workload} {tweakset}"
+        # Equal values scatter by nothing: an interval of no width would claim that the next run has the same.
+        ends = interval(own)[1:] if len(own) >= FEWEST and max(own) > min(own) else None
+        alike = sum(key[1:] == (workload, tweakset) for key in values) > 1
+        place = f"{study} {workload}" if alike else workload
+        name = place if tweakset == "as-run" else f"{place} {tweakset}"
         yield ExportedFigure(name, _metric(run, study, workload), fmean(own), ends, len(own))
 
 

@@ -39,8 +39,8 @@ def fit(
     """Fit Amdahl's law and Gunther's to measured times: what a unit of work costs, what no replica shortens, what they cost each other.
 
     Reads saved runs of streams of jobs (those that were done, with their size), and CSV with the columns replicas, time_s and, where sizes
-    differ, work. The better law, by AICc, comes first. The error is that of jobs whose number of replicas and size were left out of the
-    fit.
+    differ, work. Jobs of stock-again count too, as for `predict`. The better law, by AICc, comes first. The error is
+    that of jobs whose number of replicas and size were left out of the fit.
     """
     from analysis.studies.jobs.scaling import fitted
 

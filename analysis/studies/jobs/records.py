@@ -246,10 +246,12 @@ def loses_packets(run: Run) -> bool:
     return any(LOSS in workload.params for workload in run.workloads.values())
 
 
-def streams(run: Run, refused: list[str]) -> list[Stream]:
+def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Stream]:
     """Read every stream of a run, one per cell; each that cannot be used adds a line to `refused`.
 
-    A block's seed draws its stream, so that a cell of `stock-again` has the jobs of `stock`: it is read only where stock was not measured.
+    A block's seed draws its stream, so that a cell of `stock-again` has the jobs of `stock`. Their waits
+    follow from the same arrivals, so that it is read only where stock was not measured; `copies` are read
+    for what each job tells by itself.
 
     Raises: Refused, for a run without jobs.
     """
@@ -258,6 +260,8 @@ def streams(run: Run, refused: list[str]) -> list[Stream]:
     studies = {cell.study for cell in run.cells if _tells(cell)}
     cells = [cell for cell in run.cells if _tells(cell) or (cell.outcome != "measured" and cell.study in studies)]
     every = [*read_cells(run, cells, _stream, refused)]
+    if copies:
+        return every
     stock = {(stream.workload, stream.unit) for stream in every if stream.tweakset == STOCK}
     return [stream for stream in every if stream.tweakset != AGAIN or (stream.workload, stream.unit) not in stock]
 

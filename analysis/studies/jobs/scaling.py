@@ -322,15 +322,19 @@ def fitted(names: Sequence[str]) -> Answer:
     columns: Columns = [
         (Column("", "parameter", left=True), lambda row: row[0]),
         (Column("value", write=digits), lambda row: row[1]),
-        (Column("95 %", "interval"), lambda row: f"{digits(row[2][0], 3)} to {digits(row[2][1], 3)}"),
+        (Column("95 %", "interval"), lambda row: row[2] and " to ".join(digits(end, 3) for end in row[2])),
     ]
     for fit in fits:
         error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
         rows = [(name, value, fit.intervals[name]) for name, value in asdict(fit.law).items() if name in fit.intervals]
-        title = f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}"
+        criterion = f"AICc {fit.aicc:.1f}, " if math.isfinite(fit.aicc) else ""
+        title = f"{NAMES[fit.name]}: {criterion}points {fit.spread:.1%} off (sd){error}"
         sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
     formula = [Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")]
-    return Answer(f"{NAMES[best.name]} fits {best.points} jobs best, {off}.", formula, sections, data={"fits": fits})
+    name, jobs_fitted = NAMES[best.name], f"{best.points} jobs"
+    only = f"{name} is the only law that {jobs_fitted} can tell"
+    first = f"{name} fits {jobs_fitted} best" if len(fits) > 1 else only
+    return Answer(f"{first}, {off}.", formula, sections, data={"fits": fits})
 
 
 def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:

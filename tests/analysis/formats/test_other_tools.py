@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +312,13 @@ def test_bencher_gets_nanoseconds_with_an_interval_over_blocks() -> None:
     values = [c.metrics["step_time_round_adjusted_s"] for c in run.cells if (c.workload, c.tweakset) == ("cnn_train", "malloc-keep-memory")]
     assert told["value"] == pytest.approx(1e9 * sum(values) / len(values))
     assert told["lower_value"] < told["value"] < told["upper_value"]
+
+
+def test_equal_values_have_no_interval() -> None:
+    run = load(TURNS)
+    equal = [replace(cell, metrics=dict.fromkeys(cell.metrics, 0.5)) for cell in run.cells]
+    found = [*export.figures(replace(run, cells=tuple(equal)))]
+    assert all("lower_value" not in measure for one in export.bmf(found).values() for measure in one.values())
 
 
 def test_github_action_benchmark_gets_a_list_of_names_units_and_values() -> None:

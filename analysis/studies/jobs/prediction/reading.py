@@ -161,7 +161,11 @@ def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[Source]]:
     for run in of_one_machine(load_each(names, notes), notes):
         sources = [Source(run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells])]
         if tells_of_jobs(run):
-            rows = [row for stream in streams(run, notes) for row in _of_stream(run, stream)]
+            # A copy's jobs were measured on their own, and are left out together with those of its original.
+            first: dict[object, str] = {}
+            every = streams(run, notes, copies=True)
+            names = [first.setdefault((one.condition_without(), one.unit), one.name) for one in every]
+            rows = [row for one, name in zip(every, names, strict=True) for row in _of_stream(run, one, name)]
             sources.insert(0, Source(run.origin, "jobs", SERVICE, rows))
         yield sources
 
@@ -216,7 +220,7 @@ def _number(value: object) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type] # a number, as was looked at
 
 
-def _of_stream(run: Run, stream: Stream) -> Iterator[Row]:
+def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[Row]:
     of_stream = _factors(run, next(cell for cell in run.cells if cell.id == stream.name))
     classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
     for job in stream.jobs:
@@ -226,7 +230,7 @@ def _of_stream(run: Run, stream: Stream) -> Iterator[Row]:
         factors |= {name: value for name, value in of_stream.items() if name not in factors}
         results = {f"result.{name}": value for name, value in job.result.items()}
         yield Row(
-            f"{run.run_id} {stream.name}",
+            f"{run.run_id} {name}",
             factors,
             times_of(row) | _known(job.used) | _known(results) if job.done else {},
             configuration=named(factors, NO_CONFIGURATION),

@@ -112,6 +112,20 @@ def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_jo
     assert len({row.configuration for row in rows_of([str(path)], "service_s")[0]}) == 2
 
 
+def test_jobs_of_a_copy_count_and_share_the_run_of_their_original(tmp_path: Path) -> None:
+    """Two arms in three blocks, a job each: six times of three runs, of one configuration."""
+
+    def tell(told: JSON) -> None:
+        for at, benchmark in enumerate(told["benchmarks"]):
+            job = {"job": 0, "work": 1.0, "start_s": 1.0, "end_s": 2.0 + at / 10, "outcome": "done"}
+            report = {"job": [job], "stream": [{"engine": "pool", "slots": 2}]}
+            benchmark["extra_info"]["report"] = report
+
+    rows, _, _ = rows_of([saved(tmp_path, Made(arms=(STOCK, AGAIN), blocks=3), tell)], None)
+    assert sorted(row.value for row in rows) == pytest.approx([1.0, 1.1, 1.2, 1.3, 1.4, 1.5])
+    assert (len({row.configuration for row in rows}), len({row.run for row in rows})) == (1, 3)
+
+
 def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
     assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
 

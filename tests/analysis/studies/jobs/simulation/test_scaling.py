@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,9 +58,22 @@ def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
     inside = dict.fromkeys(("cost_s", "serial", "crosstalk", "startup_s"), 0)
     for seed in range(40):
         found = next(one for one in fits(profile(law, 0.03, seed=seed)) if one.name == "usl")
-        for name, (low, high) in found.intervals.items():
-            inside[name] += low <= getattr(law, name) <= high
+        for name, ends in found.intervals.items():
+            inside[name] += known(ends)[0] <= getattr(law, name) <= known(ends)[1]
     assert min(inside.values()) >= 33
+
+
+@pytest.mark.parametrize(
+    "times_s",
+    [(10, 10.1, 3, 3.1), (10, 10, 3, 3), (10, 6, 4, 3)],
+    ids=["two configurations", "and equal times", "all on the law"],
+)
+def test_no_interval_is_claimed_where_nothing_is_left_over(times_s: Sequence[float]) -> None:
+    """Amdahl has two parameters for jobs of one size: (2, 4) + 8/n goes through 10, 6, 4 and 3 at 1, 2, 4 and 8."""
+    replicas = (1, 1, 4, 4) if times_s[1] > 6 else (1, 2, 4, 8)
+    (found,) = fits([TimedJob(n, 1.0, time_s) for n, time_s in zip(replicas, times_s, strict=True)])
+    assert set(found.intervals.values()) == {None}
+    assert "no interval" in found.notes[0]
 
 
 def test_the_law_with_less_is_preferred_where_more_says_nothing() -> None:
@@ -248,8 +262,8 @@ def test_intervals_are_students_by_the_curvature() -> None:
 
     jacobian = np.column_stack([slope(name) for name in found.intervals])
     errors = found.spread * np.sqrt(np.diag(np.linalg.inv(jacobian.T @ jacobian)))
-    for (name, (_, high)), error in zip(found.intervals.items(), errors.tolist(), strict=True):
-        assert high - getattr(found.law, name) == pytest.approx(2.0345 * error, rel=1e-3)
+    for (name, ends), error in zip(found.intervals.items(), errors.tolist(), strict=True):
+        assert known(ends)[1] - getattr(found.law, name) == pytest.approx(2.0345 * error, rel=1e-3)
 
 
 def test_an_error_held_out_is_of_configurations_that_no_fit_saw() -> None:
