@@ -135,7 +135,7 @@ def together(answers: Sequence[Answer]) -> Answer:
     first, *others = answers
     if not others:
         return first
-    later = [section for answer in others for section in (Section(answer.title, answer.findings), *answer.sections)]
+    later = [section for answer in others for section in (_head(answer), *answer.sections)]
     return replace(
         first,
         sections=[*first.sections, *later],
@@ -144,6 +144,11 @@ def together(answers: Sequence[Answer]) -> Answer:
         refused=list(dict.fromkeys(line for answer in answers for line in answer.refused)),
         next=(),
     )
+
+
+def _head(answer: Answer) -> Section:
+    """Put an answer's title above its findings; without any it is a line, for nothing would stand below a heading."""
+    return Section(answer.title, answer.findings) if answer.findings else Section("", [Line(answer.title, tone="strong")])
 
 
 def command(*words: str) -> tuple[str, ...]:

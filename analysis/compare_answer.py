@@ -108,7 +108,11 @@ def answer_of(
     disturbed = [disturbance.sentence for run in runs for disturbance in disturbances(run)]
     warnings = list(dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons)))
     if not comparisons:
-        none = "no cell of a tweak set was measured" if runs and runs[0].interrupted else "there is no tweak set beside the baseline"
+        none = "there is no tweak set beside the baseline"
+        if runs and not any(cell.outcome == "measured" for cell in runs[0].cells):
+            none = "no cell was measured"
+        elif runs and runs[0].interrupted:
+            none = "no cell of a tweak set was measured"
         title, *more = [f"Nothing to compare: {none}."]
     else:
         title, *more = [nothing.sentence] if nothing else _findings(contrasts)

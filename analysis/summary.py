@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
-from .answer import Answer, Column, Section, Table, table_of
+from .answer import Answer, Column, Line, Section, Table, table_of
 from .labels import TOLD_RATE, amount, own_names
 from .machine import machine_of
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
@@ -195,7 +195,7 @@ COLUMNS = (
     Column("cells", "cells"),
     Column("rate", "rate"),
     Column("samples\n1/s", "throughput_samples_per_s", digits),
-    Column("step\ns", "step_time_mean_s", digits),
+    Column("mean\nstep s", "step_time_mean_s", digits),
     Column("GPU\n%", "gpu_util_percent", _tenths),
     Column("GPU\nW", "gpu_power_w", _tenths),
     Column("energy\nJ/sample", "energy_j_per_sample", digits),
@@ -214,9 +214,11 @@ def answer(rows: Sequence[Row]) -> Answer:
         places[f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"].append(row)
     columns = [(column, itemgetter(column.name)) for column in COLUMNS]
     fields = dict.fromkeys(name for row in rows for name in row)
+    none = "No cell was measured."
+    measured = {place for place, own in places.items() if any(row["cells"] for row in own)}
     return Answer(
-        "Summary",
-        sections=[Section(place, [table_of(columns, own)]) for place, own in places.items()],
+        "Summary" if measured else none,
+        sections=[Section(place, [table_of(columns, own) if place in measured else Line(none)]) for place, own in places.items()],
         legend=[("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps.")],
         rows=Table([Column(name) for name in fields], [[row.get(name) for name in fields] for row in rows]),
     )

@@ -334,7 +334,8 @@ def _strips(
     ticks(axes, "y", written, written)
     for row, (arm, cells) in enumerate(arms.items()):
         axes.axhline(row + 0.5, color=FAINT, linewidth=0.7)
-        axes.fill_between([0, max(cell.warmup for cell in cells) + 0.5], row - 0.4, row + 0.5, color=WARM_UP, linewidth=0, zorder=0)
+        if warmup := max(cell.warmup for cell in cells):
+            axes.fill_between([0, warmup + 0.5], row - 0.4, row + 0.5, color=WARM_UP, linewidth=0, zorder=0)
         walls = [np.asarray(cell.wall_s) for cell in cells]
         long = max(map(len, walls)) > LONG
         at = np.concatenate([np.arange(1, len(wall) + 1) for wall in walls])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import rc_context
+from PIL import Image
 
 from analysis.files import write_whole
 from analysis.terms import Refused
@@ -186,7 +188,56 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
     escaped = [escape(UNSEEN.sub("\ufffd", text), quote=False) for text in (title, description)]
     texts = f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
     view = f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" aria-labelledby="{name}-title {name}-desc"'
-    return f"<svg {view} {look}>{texts}{heading.sub('', body)}"
+    return f"<svg {view} {look}>{texts}{_compact(heading.sub('', body), name)}"
+
+
+def _compact(markup: str, name: str) -> str:
+    """Write a picture of a page in fewer bytes: shorter paths and ids, pixels of 64 colours, classes for styles."""
+    classes: dict[str, str] = {}
+    ids: dict[str, str] = {}
+
+    def tag(match: re.Match[str]) -> str:
+        shorter = re.sub(r' d="([^"]*)"', lambda path: f' d="{_short(path[1])}"', match[0])
+        shorter = re.sub(r'base64,([^"]*)', lambda data: f"base64,{_in_few_colours(data[1])}", shorter)
+        shorter = re.sub(r'(?<=["#])(?:[mp]|image)[0-9a-f]{10}(?=["\)])', known, shorter)
+        return re.sub(r' style="([^"]*)"', styled, shorter)
+
+    def known(match: re.Match[str]) -> str:
+        return ids.setdefault(match[0], f"{name}i{len(ids)}")
+
+    def styled(match: re.Match[str]) -> str:
+        return f' class="{classes.setdefault(match[1], f"{name}s{len(classes)}")}"'
+
+    body = re.sub(r"<\w[^<>]*>", tag, markup)  # never in a text, which may hold what looks like a style
+    body = re.sub(r"<g>(<(?:path|use) [^<>]*/>|<text [^<>]*>[^<>]*</text>)</g>", r"\1", body)
+    rules = "".join(f".{one}{{{style}}}" for style, one in classes.items())
+    return f"<style>{rules}</style>{body}"
+
+
+def _short(path: str) -> str:
+    """Write a path of straight lines to tenths of a point, without points on the way; any other as it is."""
+    kept: list[tuple[str, float, float]] = []  # how a point is reached, and the point
+    for command, *numbers in re.findall(r"([A-Za-z])(?: (\S+) ([^\sA-Za-z]+))?", path):
+        if command not in "MLz":
+            return path
+        x, y = (round(float(number or 0), 1) for number in numbers)
+        before, last_x, last_y = kept[-1] if kept else ("", x, y)
+        way = command if command != "L" else "V" if x == last_x else "H" if y == last_y else "L"
+        if command == "L" and (x, y) == (last_x, last_y):
+            continue
+        if way == before and way in "HV" and (x - last_x) * (last_x - kept[-2][1]) + (y - last_y) * (last_y - kept[-2][2]) > 0:
+            kept.pop()
+        kept.append((way, x, y))
+    words = {"V": "V{2:g}", "H": "H{1:g}", "z": "z"}
+    return "".join(words.get(way, "{0}{1:g} {2:g}").format(way, x, y) for way, x, y in kept)
+
+
+def _in_few_colours(encoded: str) -> str:
+    """Return a PNG picture with a palette, base64 as it came."""
+    out = BytesIO()
+    with Image.open(BytesIO(b64decode(encoded))) as pixels:
+        pixels.quantize(64, method=Image.Quantize.FASTOCTREE).save(out, "PNG", optimize=True)
+    return b64encode(out.getvalue()).decode()
 
 
 def _with_tooltips(group: str) -> str:

@@ -58,8 +58,8 @@ def _list(lines: Iterable[Line], name: str) -> Iterator[Markup]:
 
 
 def table(shown: Table) -> Markup:
-    """Write a table that scrolls by itself where the page is narrow."""
-    sides = ["" if column.left else ' class="number"' for column in shown.columns]
+    """Write a table that scrolls by itself where the page is narrow; HTML ends its cells by itself."""
+    sides = ["" if column.left else " class=number" for column in shown.columns]
     heads = ["<br>".join(map(escape, column.head.strip().splitlines())) for column in shown.columns]
     head = "".join(f'<th scope="col"{side}>{text}</th>' for side, text in zip(sides, heads, strict=True))
     writers = [column.write for column in shown.columns]
@@ -73,11 +73,11 @@ def table(shown: Table) -> Markup:
 
 def _cell(value: object, write: Callable[[object], str], side: str) -> str:
     if value is None:
-        return f"<td{side}></td>"
+        return f"<td{side}>"
     if isinstance(value, Word):
         text = f"<span{_tone(value.tone)}>{escape(spoken(clean(value.text)))}</span>"
-        return f"<td{side}>{_linked(text, value.href)}</td>"
-    return f"<td{side}>{escape(clean(write(value)))}</td>"
+        return f"<td{side}>{_linked(text, value.href)}"
+    return f"<td{side}>{escape(clean(write(value)))}"
 
 
 def _linked(markup: str, href: str) -> str:

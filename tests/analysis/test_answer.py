@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from analysis import render as pages
 from analysis.__main__ import main
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped, together
 from analysis.plain import one_line
 from analysis.render import csv as as_csv
 from analysis.render import data, html, markdown, text
@@ -71,6 +71,13 @@ def test_a_terminal_has_the_finding_before_the_table_and_ends_with_a_command() -
         "• one block is missing",
         "next: python -m analysis show r1.json",
     ]
+
+
+def test_no_heading_stands_over_nothing() -> None:
+    """An answer without findings has its title as a line where it stands behind another."""
+    both = together([Answer("one"), Answer("other", sections=[Section("a part", [Line("text")])])])
+    assert all(section.parts for section in both.sections)
+    assert any(part == Line("other", tone="strong") for section in both.sections for part in section.parts)
 
 
 def test_words_are_explained_where_it_is_asked_for() -> None:
@@ -137,7 +144,7 @@ def test_foreign_text_does_no_harm_in_any_format() -> None:
 def test_html_says_what_the_terminal_says() -> None:
     page = html.render(answer())
     assert '<span class="bad">slower</span>' in page
-    assert '<th scope="col" class="number">CPU<br>+% [95 %]</th>' in page
+    assert '<th scope="col" class=number>CPU<br>+% [95 %]</th>' in page
     assert "<h3>cnn_train</h3>" in page
 
 

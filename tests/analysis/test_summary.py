@@ -152,6 +152,13 @@ def test_an_arm_without_a_measured_cell_is_there_and_empty() -> None:
     assert record["step_time_p10_s_geomean"] == record["step_time_mean_s"] == ""
 
 
+def test_a_run_without_a_measured_cell_says_so() -> None:
+    saved = saved_run(Made(arms=(STOCK,), blocks=1))
+    saved["benchmarks"] = []
+    saved["deeptweak"]["cells"] = []
+    assert answer(rows_of([from_json(saved, "made.json")])).title == "No cell was measured."
+
+
 def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
     names = ("=cmd|x!A1", "+1", "-1", "@SUM(A1)")
     made = from_json(saved_run(replace(MADE, workloads=names)), "run")

@@ -122,6 +122,11 @@ def test_steps_are_those_of_the_cells_with_warm_up_apart(drawings: dict[str, Fig
     assert at_dot == pytest.approx(first + share * (second - first))
 
 
+def test_without_a_warm_up_no_strip_is_shaded() -> None:
+    run = from_json(saved_run(Made(arms=(STOCK,), blocks=3, warmup=0)), "made.json")
+    assert not steps.draw(scene_of([run])).axes[0].collections
+
+
 def test_all_strips_of_a_workload_have_one_scale(drawings: dict[str, Figure]) -> None:
     axes = drawings["steps"].axes[0]
     written = [text.get_text() for text in axes.get_yticklabels()]

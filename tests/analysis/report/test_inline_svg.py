@@ -68,6 +68,19 @@ def test_any_name_can_stand_in_a_picture() -> None:
         assert parsed(markup).tag == "svg"
 
 
+def test_a_part_of_a_page_is_shorter_than_a_file_and_a_text_in_it_stays() -> None:
+    """A staircase of 300 steps of two heights, and dots as pixels."""
+    figure = Figure(figsize=(7.2, 2))
+    axes = figure.add_subplot()
+    heights = [float(at // 10 % 2) for at in range(300)]
+    axes.fill_between(range(300), heights, step="mid")
+    axes.plot([at * 37 % 101 for at in range(101)], "o", alpha=0.3, rasterized=True)
+    axes.set_title(' style="evil" d="M 0 0"', color="#1a1a1a")
+    part, whole = svg(figure, "p0"), svg(figure)
+    assert len(part) < len(whole) / 2
+    assert ' style="evil" d="M 0 0"' in "".join(parsed(part).itertext())
+
+
 @pytest.mark.usefixtures("few_pictures")
 def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAssertion) -> None:
     points, other = pictures_of(Scene((read(),)))

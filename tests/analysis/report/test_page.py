@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from analysis.report.page import Page
 
 EVIL = "<script>alert('x')</script>"
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"meta", "link", "br", "img", "input", "hr", "td"}  # and what HTML ends by itself
 TUNED = Arm("tuned", 0.1, SWAPPINESS)
 
 
