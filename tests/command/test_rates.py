@@ -87,9 +87,9 @@ def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Pat
 
 def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(saved: tuple[str, Path]) -> None:
     page = page_of([load(saved[1])], "deeptweak report")
-    assert '<td class=number>104 MB/s<' in page.html  # the baseline
+    assert "<td class=number>104 MB/s<" in page.html  # the baseline
     assert "Faster: fast" in page.html
-    assert page.html.count('<td class=number>208 MB/s<') >= 3  # cells of the list
+    assert page.html.count("<td class=number>208 MB/s<") >= 3  # cells of the list
     assert "rate, MB/s" in page.html  # an axis
     assert " ns" not in page.html
 
