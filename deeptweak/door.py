@@ -32,29 +32,30 @@ class Runs:
     """Saved runs that `load` has read.
 
     paths: as they were given, each text
-    saved: the runs as the commands read them (`analysis.terms.Run`)
+    arm: the runs as the commands read them, with the tweak set that was named (`analysis.arms.Arm`)
     refused: files that were left out, a sentence each
     warnings: these, and what casts doubt on a run, a sentence each with the run's file
     """
 
-    def __init__(self, paths: Iterable[str], saved: Iterable[Any], refused: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], arm: Any, refused: Iterable[str]) -> None:
         """Hold runs; `load` makes this object."""
         with house_first():
             from analysis.checks import warnings_of
 
         self.paths = tuple(paths)
-        self.saved = tuple(saved)
+        self.arm = arm
         self.refused = tuple(refused)
-        doubts = [f"{run.origin}: {line}" for run in self.saved for line in warnings_of(run, ())]
+        doubts = [f"{run.origin}: {line}" for run in arm.runs for line in warnings_of(run, ())]
         self.warnings = (*self.refused, *doubts)
 
     def __len__(self) -> int:
         """Return the number of runs; a copy or an earlier part of one is none."""
-        return len(self.saved)
+        return len(self.arm.runs)
 
     def __repr__(self) -> str:
         """Name the runs with their cells."""
-        return f"Runs({', '.join(f'{run.run_id}: {len(run.cells)} cells' for run in self.saved)})"
+        named = [f"{run.run_id}: {len(run.cells)} cells" for run in self.arm.runs]
+        return f"Runs({', '.join(named)}{f'; {self.arm.tweakset} alone' if self.arm.tweakset else ''})"
 
     def cells(self) -> pd.DataFrame:
         """Lay out the cells, a row per cell, in the order in which they ran.
@@ -79,7 +80,18 @@ class Runs:
         with house_first():
             from analysis.cells import cells
 
-        return cells(self.saved)
+        frame = cells(self.arm.runs)
+        tweakset: str | None = self.arm.tweakset
+        return frame if tweakset is None else frame.loc[frame["tweakset"] == tweakset].reset_index(drop=True)
+
+    def whole(self) -> tuple[Any, ...]:
+        """Return the runs. Raises: Refused, where a tweak set was named: what is asked for is said of whole runs."""
+        if self.arm.tweakset is None:
+            return tuple(self.arm.runs)
+        with house_first():
+            from control.errors import Refused
+
+        raise Refused(f"{self.arm.label}: is one tweak set of a run; load the run without `:{self.arm.tweakset}`.")
 
 
 class Judgement:
@@ -159,11 +171,12 @@ class Judgement:
 def load(path: StrPath, *paths: StrPath) -> Runs:
     """Read saved runs: files, folders, or globs such as `nightly/*.json`.
 
-    Of the files of one run, the one with most cells is read. What casts doubt on a run, such as that it was interrupted,
-    and each file that is left out, is a warning.
+    One path may name a tweak set, `run.json:thp-always`: these cells alone, as one side of a comparison. Of the files of
+    one run, the one with most cells is read. What casts doubt on a run, such as that it was interrupted, and each file that
+    is left out, is a warning.
 
-    Raises: Refused, where nothing can be read, or one run is a copy of another under a new name. ImportError, where other
-    modules have the names of this program's packages.
+    Raises: Refused, where nothing can be read, a run lacks the tweak set, or one run is a copy of another under a new
+    name. ImportError, where other modules have the names of this program's packages.
 
     Example:
         >>> runs = deeptweak.load(".benchmarks")
@@ -172,14 +185,17 @@ def load(path: StrPath, *paths: StrPath) -> Runs:
 
     """
     with house_first():
-        from analysis.arms import distinct, no_copies
+        from analysis import arms
         from analysis.load import load_some
 
     names = [os.fspath(name) for name in (path, *paths)]
     refused: list[str] = []
-    read = distinct(load_some(names, refused), refused)
-    no_copies(read)
-    runs = Runs(names, read, refused)
+    if not paths:
+        runs = Runs(names, arms.read_arm(names[0], refused), refused)
+    else:
+        saved = arms.distinct(load_some(names, refused), refused)
+        runs = Runs(names, arms.Arm(", ".join(names), saved), refused)
+    arms.no_copies(runs.arm.runs)
     for line in runs.warnings:
         warnings.warn(line, stacklevel=2)
     return runs
@@ -199,7 +215,7 @@ def compare(
     """Compare the arms inside one run, or runs with others: `deeptweak compare`.
 
     runs: one run whose tweak sets, or levels of `arm`, are compared; or the baseline's runs
-    candidates: runs that are compared with these, tweak set by tweak set
+    candidates: runs that are compared with these, tweak set by tweak set, or the tweak set that was named
     arm: the column that is compared: `tweakset`, `workload`, `node`, `monitor`, or a parameter such as `policy`
     baseline: the tweak set to compare with (default: as declared before the run), or the level of `arm`
     metric: of another arm than tweak sets, the name of the metric that decides (default: as declared)
@@ -214,17 +230,17 @@ def compare(
     Example:
         >>> deeptweak.compare(runs, arm="policy", baseline="fifo", metric="mean_wait_s").table()
         >>> deeptweak.compare(deeptweak.load("before.json"), deeptweak.load("after.json"))
+        >>> deeptweak.compare(deeptweak.load("run.json:stock"), deeptweak.load("run.json:thp-always"))
 
     """
     _must_be_runs(runs, *candidates)
     with house_first():
-        from analysis.arms import Arm
         from analysis.commands.compare import answer
         from analysis.compare import Options
 
-    arms = [Arm(", ".join(one.paths), one.saved) for one in (runs, *candidates)]
+    others = [candidate.arm for candidate in candidates]
     options = Options(adjust, (), relative_to, _names(tweaks), _names(workloads))
-    return _judged(answer(arms[0], arms[1:], arm, baseline, metric, options, every=False), (runs, *candidates))
+    return _judged(answer(runs.arm, others, arm, baseline, metric, options, every=False), (runs, *candidates))
 
 
 def evidence(runs: Runs, *, tweaksets: Iterable[str] = (), workloads: Iterable[str] = (), by: str = "") -> Judgement:
@@ -244,7 +260,7 @@ def evidence(runs: Runs, *, tweaksets: Iterable[str] = (), workloads: Iterable[s
         from analysis.commands.evidence import gathered_of
         from analysis.studies.evidence.answer import answer
 
-    gathered = gathered_of(runs.saved, _names(tweaksets), _names(workloads), by)
+    gathered = gathered_of(runs.whole(), _names(tweaksets), _names(workloads), by)
     return _judged(answer(gathered), (runs,))
 
 
@@ -268,7 +284,7 @@ def report(runs: Runs, path: StrPath = "report.html") -> Path:
         from analysis.commands.report import write
 
     output = Path(path)
-    write(runs.saved, runs.paths, output, list(runs.refused))
+    write(runs.whole(), runs.paths, output, list(runs.refused))
     gc.unfreeze()  # what the page froze in a process that was to end
     return output
 

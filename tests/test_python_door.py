@@ -110,6 +110,18 @@ def test_runs_are_compared_with_runs(tmp_path: Path) -> None:
     assert set(table["run"]) == {str(tmp_path / "2.json")}
 
 
+def test_a_path_may_name_a_tweak_set(capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [f"{GATE}:{name}" for name in ("stock", "tcp-buffers-tiny")]
+    base, candidate = map(deeptweak.load, paths)
+    assert set(candidate.cells()["tweakset"]) == {"tcp-buffers-tiny"}
+    assert main(["compare", *paths, "--json"]) == 0
+    assert deeptweak.compare(base, candidate).to_dict() == json.loads(capsys.readouterr().out)
+    with pytest.raises(deeptweak.Refused, match="load the run without `:stock`"):
+        deeptweak.evidence(base)
+    with pytest.raises(deeptweak.Refused, match="no tweak set 'stok'"):
+        deeptweak.load(f"{GATE}:stok")
+
+
 def test_what_was_not_compared_is_missing_and_its_columns_are_there(tmp_path: Path) -> None:
     broken = Arm("exp1", broken=dict.fromkeys(range(1, 7), ("failed", "out of memory")))
     table = deeptweak.compare(deeptweak.load(saved_file(tmp_path, Made(arms=(STOCK, broken))))).table()
