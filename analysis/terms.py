@@ -104,7 +104,8 @@ class Steps:
 class Applied:
     """What the kernel answered for one cell, by key: what was asked, found before, found in force, and found afterwards.
 
-    `side_effects`: tunables that changed unasked (by scripts), by path. `left_alone`: values of somebody else's, not put back, by path.
+    `side_effects`: tunables that changed unasked, by path; `by_scripts` those of them that scripts wrote, None where that is not kept.
+    `left_alone`: values of somebody else's, not put back, by path.
     """
 
     requested: Mapping[str, object]
@@ -113,6 +114,7 @@ class Applied:
     restored: Mapping[str, object]
     already_in_force: frozenset[str] = frozenset()
     side_effects: Mapping[str, object] = field(default_factory=dict)
+    by_scripts: tuple[str, ...] | None = None
     left_alone: Mapping[str, object] = field(default_factory=dict)
 
 

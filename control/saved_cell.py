@@ -61,6 +61,7 @@ class Tweak(TypedDict):
         "as the kernel's: path → [before, after] of tunables that changed without being asked for by name: what scripts did, what the "
         "kernel adjusted",
     ]
+    by_scripts: Annotated[NotRequired[list[str]], "paths of side_effects that the set's scripts name: written, not moved along"]
     already_in_force: Annotated[list[str], "keys: asked for, but found so before"]
     left_alone: Annotated[
         NotRequired[dict[str, Change]],

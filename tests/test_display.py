@@ -218,10 +218,9 @@ def test_what_is_in_force_is_said_in_a_few_words(
 def test_what_a_script_wrote_itself_is_in_force_before_what_moved_along(run: Session, cells: list[Cell]) -> None:
     """With the device's name, where several have such a file."""
     (cell,) = {cell.tweakset: cell for cell in cells if cell.tweakset == "thp-never"}.values()
-    changed = {"/proc/sys/vm/min_free_kbytes": ["1", "2"], "/sys/kernel/mm/transparent_hugepage/enabled": ["madvise", "never"]}
-    text = "echo never > /sys/kernel/mm/transparent_hugepage/enabled"
-    run.plans["thp-never"] = Plan(scripts=(Script("thp", "apply", text),))
-    run.records[cell.id] = {"tweak": {"side_effects": changed}}
+    thp = "/sys/kernel/mm/transparent_hugepage/enabled"
+    changed = {"/proc/sys/vm/min_free_kbytes": ["1", "2"], thp: ["madvise", "never"]}
+    run.records[cell.id] = {"tweak": {"side_effects": changed, "by_scripts": [thp]}}
     assert in_force(run, cell) == "transparent_hugepage/enabled=never and 1 more"
     run.records[cell.id] = {"tweak": {"side_effects": {"/sys/block/vda/queue/nr_requests": ["1", "2"]}}}
     assert in_force(run, cell) == "vda/queue/nr_requests=2"

@@ -141,6 +141,7 @@ def test_what_a_script_changed_was_seen_and_put_back(saved: dict[str, Any]) -> N
     now = Path(DIRTY).read_text().strip()
     for record in records(saved, "scripted"):
         assert record["tweak"]["side_effects"] == {DIRTY: [now, str(int(now) + 1)]}
+        assert record["tweak"]["by_scripts"] == [DIRTY]
 
 
 def test_limits_are_the_workload_processs_own(saved: dict[str, Any]) -> None:

@@ -142,7 +142,9 @@ def _applied(tweak: Mapping[str, Any] | None) -> Applied:
     if tweak is None:
         return UNTOUCHED
     values = {name: tweak.get(name, {}) for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")}
-    return Applied(**values, already_in_force=frozenset(tweak["already_in_force"]))
+    scripts = tweak.get("by_scripts")
+    by_scripts = None if scripts is None else tuple(scripts)
+    return Applied(**values, already_in_force=frozenset(tweak["already_in_force"]), by_scripts=by_scripts)
 
 
 class Segment(NamedTuple):

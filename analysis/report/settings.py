@@ -154,13 +154,15 @@ def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Setting
             changes.setdefault(path, []).append(list(change) if isinstance(change, list | tuple) else [None, change])
             if cell.applied and cell.outcome == "measured" and path not in cell.applied.left_alone:
                 back.setdefault(path, []).append(changes[path][-1][0])
-    who = "changed by its script" if tweakset.scripts else "not asked for by name: changed along"
+    known = [cell.applied.by_scripts for cell in cells if cell.applied and cell.applied.by_scripts is not None]
+    written = {path for paths in known for path in paths} if known else changes.keys() if tweakset.scripts else set()
     for path, seen in changes.items():
         before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
         restored = back.get(path, [])
         ended = "and put back" if len(restored) == len(seen) else f"and known to be put back in {len(restored)}"
+        who = "changed by its script" if path in written else "not asked for by name: changed along"
         says = f"{who}, in {len(seen)} of {len(cells)} cells, {ended}."
-        kind = "by its script" if tweakset.scripts else "side effect"
+        kind = "by its script" if path in written else "side effect"
         yield SettingRow(kind, path, "", before, after, _distinct([GONE if one is None else one for one in restored]), "held", says)
 
 

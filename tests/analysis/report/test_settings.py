@@ -77,6 +77,20 @@ def tables(run: Run) -> list[list[object]]:
     return [list(row) for section in settings(run) for part in section.parts if isinstance(part, Table) for row in part.rows]
 
 
+def test_what_a_script_does_not_name_moved_along() -> None:
+    """Two files changed under a set of one script, which names the first of them."""
+
+    def known(saved: JSON) -> None:
+        for one in saved["benchmarks"]:
+            tweak = one["extra_info"]["tweak"]
+            tweak["by_scripts"] = [HUGE] if tweak["side_effects"] else []
+
+    changes = {HUGE: ["madvise", "always"], DEPTH: ["256", "128"]}
+    run = read(Made(arms=(STOCK, Arm("tuned", scripts=1, side_effects=changes)), blocks=3), known)
+    found = rows_of(run, run.tweaksets["tuned"], [one for one in run.cells if one.tweakset == "tuned"])
+    assert [(row.key, row.kind) for row in found] == [(HUGE, "by its script"), (DEPTH, "side effect")]
+
+
 def test_a_row_says_what_came_of_a_setting(snapshot: SnapshotAssertion) -> None:
     found = {case: rows(case)[-1] for case in CASES}
     assert {case: row.state for case, row in found.items()} == {case: state for case, (_, _, state) in CASES.items()}
