@@ -45,6 +45,15 @@ def tried(script: str, **how: object) -> tuple[command.Spec, str]:
     return trial.tried(spec, argparse.Namespace(**{**vars(ASKED), **how}))[0], ""
 
 
+@pytest.mark.parametrize(("runs", "what"), [(True, "its end"), (False, "steps or its end")])
+def test_a_line_of_a_long_trial_says_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str, *, runs: bool
+) -> None:
+    monkeypatch.setattr("fixtures.ticker.EVERY_S", 0.05)
+    tried("import time; time.sleep(0.4)", runs=runs)
+    assert f", waiting for {what}; it printed nothing" in capsys.readouterr().out
+
+
 # -- which steps
 
 
