@@ -25,6 +25,7 @@ from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
 from control import saved, saved_cell
+from control.called import NAME
 from control.known_keys import KNOWN, Known
 from control.saved_cell import CellRecord, File
 from fixtures import catalogue, designs, targets
@@ -114,7 +115,7 @@ def tweaks() -> Iterator[str]:
 def named() -> Iterator[str]:
     """Workloads with their parameters, designs, and what studies have."""
     yield "# Catalogue of workloads, designs, monitors and jobs"
-    yield "`python -m fixtures list` prints the same, `list NAME` the rest. Tweak sets have [a page of their own](tweaks.md)."
+    yield f"`{NAME} list` prints the same, `list NAME` the rest. Tweak sets have [a page of their own](tweaks.md)."
     for head, entries in catalogue.sections():
         if head == catalogue.TWEAKS:
             continue
@@ -177,16 +178,16 @@ def arguments(actions: Iterable[argparse.Action]) -> list[tuple[str, str]]:
 
 
 def commands() -> Iterator[str]:
-    """The commands of `python -m analysis` with their options, and the examples of `python -m fixtures`."""
+    """The commands that read runs, with their options, and examples of those that measure."""
     yield "# Commands"
-    yield "`python -m analysis COMMAND --help` has an example of each."
+    yield f"`{NAME} COMMAND --help` has an example of each. In a checkout `python3 -m deeptweak` is `{NAME}`."
     for group, head in GROUPS.items():
-        yield f"## `python -m analysis`: {head}"
+        yield f"## {head[0].upper()}{head[1:]}"
         for name in COMMANDS:
             command = cast("Command", import_module(f"analysis.commands.{name}"))
             if group == command.GROUP:
                 yield from command_section(name.strip("_").replace("_", "-"), command)
-    yield "## `python -m fixtures`"
+    yield "## Measure"
     yield f"```text\n{examples().rstrip()}\n```"
 
 
@@ -459,9 +460,10 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
 
 
 def page(name: str) -> str:
-    """The text of a reference page."""
+    """The text of a reference page, with commands as a user types them."""
     head, *parts = PAGES[name]()
-    return "\n\n".join([head, "<!-- Written by `python -m docs.generate`. -->", *parts]) + "\n"
+    text = "\n\n".join([head, "<!-- Written by `python -m docs.generate`. -->", *parts]) + "\n"
+    return re.sub("python -m (?:analysis|fixtures)", NAME, text)
 
 
 def schema_text() -> str:
