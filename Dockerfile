@@ -13,9 +13,9 @@ WORKDIR /opt/deeptweak
 ENV PYTHONPATH=/opt/deeptweak PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore HOME=/tmp
 
 # First what changes rarely: the versions are those of requirements.lock, as on every machine.
-COPY pyproject.toml requirements.lock conftest.py README.md LICENSE ./
+COPY pyproject.toml hatch_build.py requirements.lock conftest.py README.md LICENSE ./
 RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep -x 'torch==[0-9.]*' requirements.lock)" \
-    && pip install -c requirements.lock '.[run,kubernetes,studies,workloads]'
+    && pip install -c requirements.lock '.[kubernetes,studies,workloads]'
 
 COPY control control
 COPY deeptweak deeptweak

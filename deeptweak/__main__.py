@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import webbrowser
-from importlib.util import find_spec
 from pathlib import Path
 
 from deeptweak.house import HOUSE
-from deeptweak.project import WrongTable, options
+from deeptweak.project import WrongTable, options, version
 
 MEASURE = {
     "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
@@ -23,14 +22,7 @@ DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 DEMO_REPORT = "deeptweak-demo.html"
 USAGE, INTERRUPTED = 2, 130
 STARTED_AS = "DEEPTWEAK_STARTED_AS"  # control/called.py reads it
-EXTRAS = {
-    "kubernetes": "kubernetes",
-    "pynvml": "run",
-    "pytest": "run",
-    "pytest_benchmark": "run",
-    "xdist": "run",
-    "torch": "workloads",
-}
+EXTRAS = {"kubernetes": "kubernetes", "pyDOE3": "studies", "sklearn": "studies", "torch": "workloads"}
 
 
 def main() -> int:
@@ -49,8 +41,9 @@ def main() -> int:
         missing = (error.name or "").partition(".")[0]
         if error.name is None or (HOUSE / missing).exists():
             raise
-        extra = EXTRAS.get(missing, "studies")
-        print(f"error: {missing} is not installed: in the clone, pip install '.[{extra}]'.", file=sys.stderr)
+        from control.called import install
+
+        print(f"error: {missing} is not installed: {install(EXTRAS.get(missing, ''))}.", file=sys.stderr)
         return USAGE
 
 
@@ -59,6 +52,9 @@ def _run(words: list[str]) -> int:
     if name in {"", "-h", "--help"}:
         _print_help()
         return 0 if name else USAGE
+    if name in {"-V", "--version"}:
+        print(f"deeptweak {version(HOUSE)}")
+        return 0
     if name == DEMO[0]:
         return _demo(words[1:])
     words = _with_project(words)
@@ -107,7 +103,7 @@ def _help() -> str:
         f"start here:\n  {DEMO[0]:<{width}} {DEMO[1]}",
         "\n".join(["measure:", *own]),
         listed(),
-        "`deeptweak COMMAND --help` says the rest. With a saved run alone, `deeptweak RUN.json`: `show`.",
+        "`deeptweak COMMAND --help` says the rest. With a saved run alone, `deeptweak RUN.json`: `show`. `deeptweak --version`.",
     ]
     return "\n\n".join(parts)
 
@@ -126,9 +122,8 @@ def _demo(words: list[str]) -> int:
         return code
     if sys.stdout.isatty():
         webbrowser.open(Path(DEMO_REPORT).resolve().as_uri())
-    install = "" if find_spec("pytest_benchmark") else "  pip install '.[run]'      # in the clone\n"
     own = "  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1"
-    print(f"\nNow your own command, under two settings, as root:\n{install}{own}")
+    print(f"\nNow your own command, under two settings, as root:\n{own}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Options that a project sets once: the tables `[tool.deeptweak.COMMAND]` of its pyproject.toml."""
+"""What pyproject.toml files say: a project's own `[tool.deeptweak.COMMAND]`, and the version in this repository's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 FILE = "pyproject.toml"
+
+
+def version(house: Path) -> str:
+    """Read the version of DeepTweak, also where it is not installed: a wheel has the house's pyproject.toml, too."""
+    text = (house / FILE).read_text(encoding="utf-8")
+    return str(tomllib.loads(text)["project"]["version"])
 
 
 class WrongTable(Exception):

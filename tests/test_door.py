@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import analysis.__main__ as judging
 import control.called as house
 import fixtures.__main__ as measuring
 from deeptweak import __main__ as door
+from tests.sessions import Place
 
 HOUSE = Path(__file__).parents[1]
 
@@ -42,6 +45,15 @@ def test_the_help_ends_quietly_for_a_reader_that_has_seen_enough() -> None:
 
 def test_without_a_command_it_says_what_there_is_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert called(monkeypatch=monkeypatch) == 2
+
+
+def test_the_version_is_that_of_pyproject(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one place that has it; CHANGELOG.md begins with the same."""
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert called("--version", monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out == f"deeptweak {project['version']}\n"
+    heads = [line for line in (HOUSE / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
+    assert heads[0].split()[1] == project["version"]
 
 
 def test_a_command_that_does_not_exist_is_answered_with_one_that_does(
@@ -135,7 +147,7 @@ def test_what_a_project_sets_wrongly_is_named_with_its_file(
     assert named in message
 
 
-@pytest.mark.parametrize(("missing", "extra"), [("pytest_benchmark", "run"), ("kubernetes", "kubernetes"), ("pyDOE3", "studies")])
+@pytest.mark.parametrize(("missing", "extra"), [("kubernetes", "kubernetes"), ("pyDOE3", "studies")])
 def test_a_part_that_is_not_installed_says_how_it_is(
     missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +156,7 @@ def test_a_part_that_is_not_installed_says_how_it_is(
 
     monkeypatch.setattr(measuring, "main", without)
     assert called("doctor", monkeypatch=monkeypatch) == 2
-    assert f"in the clone, pip install '.[{extra}]'." in capsys.readouterr().err
+    assert f"{missing} is not installed: in the clone, pip install '.[{extra}]'." in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -188,13 +200,28 @@ def test_the_demo_judges_a_saved_run_and_writes_its_report(
     assert (tmp_path / door.DEMO_REPORT).read_text().startswith("<!DOCTYPE html>")
 
 
+REPOSITORY = "https://git.example.org/team/deeptweak"
+
+
+def built_wheel(folder: Path) -> Path:
+    """Build the wheel as a release job does, without a network."""
+    pytest.importorskip("hatchling", reason="hatchling is not installed: pip install -e '.[dev]'")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(HOUSE)]
+    subprocess.run(build, check=True, env={**os.environ, "DEEPTWEAK_REPOSITORY_URL": REPOSITORY})
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+def metadata_of(archive: zipfile.ZipFile) -> str:
+    [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    return archive.read(name).decode()
+
+
 @pytest.mark.slow
 def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from_there(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: pip install -e '.[dev]'")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(HOUSE)]
-    subprocess.run(build, check=True)
-    [wheel] = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(built_wheel(tmp_path)) as archive:
+        assert "deeptweak/py.typed" in archive.namelist()
+        assert f"Project-URL: Issues, {REPOSITORY}/issues" in metadata_of(archive).splitlines()
         tops = {name.split("/")[0] for name in archive.namelist()}
         archive.extractall(tmp_path / "site")
     assert {name for name in tops if not name.endswith(".dist-info")} == {"deeptweak"}
@@ -218,3 +245,30 @@ print(len(runs.cells()), sum(deeptweak.compare(runs).verdicts() == "improved"), 
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "336 5 True\n"), done.stderr
+
+
+TRAIN = "import os, time\nfor step in range(40):\n    time.sleep(0.01)\n    print(f'step {step + 1}', flush=True)\n"
+
+
+@pytest.mark.usefixtures("kernel_unchanged")
+@pytest.mark.needs("session")
+def test_an_installed_wheel_measures_a_script_where_there_is_no_repository(tmp_path: Path) -> None:
+    """What the dependencies install is lent from this environment, so that no network is needed; the wheel itself is not."""
+    environment = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = environment / "bin/python"
+    wheel = built_wheel(tmp_path)
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    [site] = environment.glob("lib/python*/site-packages")
+    (site / "lent.pth").write_text(sysconfig.get_path("purelib"))  # of which `.pth` files, that of this repository too, are not read
+    (tmp_path / "train.py").write_text(TRAIN)
+    place = Place(tmp_path)
+    deeptweak = str(environment / "bin/deeptweak")
+    words = ["run", "--tweaks=malloc-keep-memory", "--blocks=2", f"--storage={place.storage}", "--", str(python), "train.py"]
+    environ = {name: value for name, value in place.env().items() if name not in {"PYTHONPATH", door.STARTED_AS}}
+    done = subprocess.run([deeptweak, *words], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {cell["extra_info"]["tweakset"] for cell in place.saved()["benchmarks"]} >= {"stock", "malloc-keep-memory"}
+    assert str(HOUSE) not in done.stdout + done.stderr
+    answer = [deeptweak, "compare", str(place.files()[-1])]
+    assert subprocess.run(answer, cwd=tmp_path, env=environ, check=False).returncode == 0

@@ -200,4 +200,4 @@ def test_facts_of_a_machine_whose_driver_is_not_loaded_are_the_reason(driver: Pa
 
 def test_a_python_without_nvidia_ml_py_has_a_reason_and_no_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert nvml.gpu_facts() == "nvidia-ml-py is not installed: pip install '.[run]'"
+    assert nvml.gpu_facts() == "nvidia-ml-py is not installed: pip install nvidia-ml-py"
