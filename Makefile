@@ -5,6 +5,8 @@ PYTHON ?= python3
 TORCH = $(shell grep -x 'torch==[0-9.]*' requirements.lock)
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 ACTIONLINT = github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+LOWEST = $(VENV)-lowest
+RELEASE = $(VENV)-release
 NAME ?= exp1
 export DEBIAN_FRONTEND = noninteractive
 # Where the environment forbids bytecode, each of a thousand sessions would compile the house anew.
@@ -19,7 +21,7 @@ SESSIONS = $(PYTEST) -n $$(( $$(nproc) < 6 ? $$(nproc) + 2 : 8 )) --dist=loadsco
 INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -qq && apt-get install -y -qq --no-install-recommends
 
-.PHONY: bench lint test test-machine test-cluster test-all gpu-kit for-machine for-cluster setup help clean
+.PHONY: bench lint test test-lowest test-machine test-cluster test-all gpu-kit release-check for-machine for-cluster setup help clean
 
 bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
 	@echo "Measuring: about ten minutes on 2 idle cores, longer on a busy machine. Until the first cell begins, frameworks are imported."
@@ -37,6 +39,9 @@ lint: $(VENV)/lint  ## a minute: ruff, its format, strict mypy, and actionlint w
 	elif command -v go >/dev/null; then go run $(ACTIONLINT) || failed=1; \
 	else echo "actionlint did not run: Go is not installed (https://go.dev/dl)."; test -z "$$CI" || failed=1; fi; \
 	test -z "$$failed"
+
+test-lowest: $(LOWEST)/test  ## `make test` in an environment of its own with the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python -m pytest -n auto --maxprocesses=8 --dist=worksteal --tier=quick $(ARGS)
 
 test-machine: for-machine  ## as root, on a machine you can spare: this kernel, whole sessions, torch, a browser, a thousand kills
 	$(SESSIONS) --tier=machine $(ARGS)
@@ -61,6 +66,16 @@ for-cluster: $(VENV)/dev
 	    containerd runc containernetworking-plugins busybox-static iptables iproute2 openssl; fi; fi
 	@if [ -n "$$KUBECONFIG" ]; then exit 0; fi; $(VENV)/bin/python -m tests.cluster.rig build --if-possible
 
+# TAG is what a release job was started by. Nothing here reads the clone but the build: the wheel runs where there is none.
+release-check:  ## build wheel and sdist into dist/, and try the wheel in a fresh environment (TAG=v0.1.0: must be the version)
+	rm -rf dist $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)/build
+	$(RELEASE)/build/bin/pip install --quiet build
+	$(RELEASE)/build/bin/python -m build --outdir dist
+	$(PYTHON) -m venv $(RELEASE)/fresh
+	$(RELEASE)/fresh/bin/pip install --quiet dist/*.whl
+	sh .github/release_check.sh $(RELEASE)/fresh $(TAG)
+
 # Versions are this project's: what tests/gpu/day.sh runs there is then what is run here. All of it is pure Python.
 gpu-kit: $(VENV)/bin/python  ## wheels in .gpu-kit/ for a GPU machine without a network (tests/gpu/day.sh)
 	$(PIP) download --quiet --no-deps --only-binary=:all: --dest .gpu-kit pluggy iniconfig execnet py-cpuinfo \
@@ -79,6 +94,13 @@ $(VENV)/test: pyproject.toml requirements.lock | $(VENV)/bin/python
 	$(PIP) install --quiet --no-compile -c requirements.lock --editable '.[test]'
 	touch $@
 
+# pip always takes the newest version that a range allows.
+$(LOWEST)/test: pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
+	touch $@
+
 $(VENV)/lint: pyproject.toml requirements.lock | $(VENV)/bin/python
 	$(PIP) install --quiet --no-compile -c requirements.lock --editable '.[test,lint]'
 	touch $@
@@ -90,7 +112,7 @@ $(VENV)/bench: pyproject.toml requirements.lock | $(VENV)/bin/python
 	    $(PYTHON) -c 'import urllib.request as u; u.urlopen("$(TORCH_CPU_INDEX)/torch/", timeout=10)' 2>/dev/null; \
 	then $(PIP) install --quiet --index-url $(TORCH_CPU_INDEX) $(TORCH); fi
 	@echo "torch is in place; now the rest."
-	$(PIP) install --quiet -c requirements.lock --editable '.[run,studies,kubernetes,workloads,monitors]'
+	$(PIP) install --quiet -c requirements.lock --editable '.[studies,kubernetes,workloads,monitors]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/bench
@@ -101,4 +123,4 @@ help:  ## this
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 clean:  ## remove the environment; saved runs stay
-	rm -rf $(VENV) .benchmarks/scratch
+	rm -rf $(VENV) $(LOWEST) $(RELEASE) dist .benchmarks/scratch
