@@ -13,7 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 "$bin/deeptweak" demo
 test -s deeptweak-demo.html
-run=$("$bin/python" -c 'import deeptweak; print(*deeptweak.HOUSE.glob("data/runs/turns_*.json"))')
+run=$("$bin/python" -c 'from deeptweak.house import HOUSE; print(*HOUSE.glob("data/runs/turns_*.json"))')
 "$bin/deeptweak" compare "$run"
 printf 'import time\nfor step in range(40):\n    time.sleep(0.01)\n    print(f"step {step + 1}", flush=True)\n' >train.py
 "$bin/deeptweak" run --tweaks=malloc-keep-memory --blocks=3 --wait=10m -- "$bin/python" train.py
