@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Protocol, cast
 
-from control.called import JUDGE, install
+from control.called import INSTALL, JUDGE
 
 from . import render
 from .answer import Answer
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in {"analysis", "control"}:
             raise
-        extra = "studies" if error.name.partition(".")[0] in OF_STUDIES else ""
-        code = _failed(f"{error.name} is not installed: {install(extra)}.")
+        extra = "[studies]" if error.name.partition(".")[0] in OF_STUDIES else ""
+        code = _failed(f"{error.name} is not installed: {INSTALL.format(extra)}.")
     except OSError as error:
         what = one_line(error.filename) if error.filename else "the answer cannot be written"
         code = _failed(f"{what}: {reason_of(error)}.")

@@ -14,10 +14,5 @@ _INSTALLED = Path(__file__).parents[1].name == "_house"  # there the modules lie
 _BY_NAME = _INSTALLED or os.environ.get(VARIABLE) == NAME
 JUDGE = NAME if _BY_NAME else "python -m analysis"
 MEASURE = NAME if _BY_NAME else "python -m fixtures"
-
-
-def install(extra: str = "") -> str:
-    """Return the command that installs what is missing: an extra, or the base. Beside an installed wheel there is no clone."""
-    if _INSTALLED:
-        return f"pip install '{NAME}[{extra}]'" if extra else f"pip install {NAME}"
-    return f"in the clone, pip install '.[{extra}]'" if extra else "in the clone, pip install ."
+# With an extra in the braces, or nothing.
+INSTALL = f"pip install '{NAME}{{}}'" if _INSTALLED else "in the clone, pip install '.{}'"

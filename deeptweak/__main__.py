@@ -22,7 +22,7 @@ DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 DEMO_REPORT = "deeptweak-demo.html"
 USAGE, INTERRUPTED = 2, 130
 STARTED_AS = "DEEPTWEAK_STARTED_AS"  # control/called.py reads it
-EXTRAS = {"kubernetes": "kubernetes", "pyDOE3": "studies", "sklearn": "studies", "torch": "workloads"}
+EXTRAS = {"kubernetes": "[kubernetes]", "pyDOE3": "[studies]", "sklearn": "[studies]", "torch": "[workloads]"}
 
 
 def main() -> int:
@@ -41,9 +41,9 @@ def main() -> int:
         missing = (error.name or "").partition(".")[0]
         if error.name is None or (HOUSE / missing).exists():
             raise
-        from control.called import install
+        from control.called import INSTALL
 
-        print(f"error: {missing} is not installed: {install(EXTRAS.get(missing, ''))}.", file=sys.stderr)
+        print(f"error: {missing} is not installed: {INSTALL.format(EXTRAS.get(missing, ''))}.", file=sys.stderr)
         return USAGE
 
 
