@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
 OURS = {"vm.swappiness": "10", "vm.dirty_ratio": "40"}
 SOMEBODY_ELSE = (
-    "vm.swappiness was '33' {}, not '60' as when the run began, and this cell leaves it as found: something else writes it "
-    "(`python -m fixtures doctor` names who may). End that, put '60' back, and measure this cell again."
+    "vm.swappiness was '33' {}, but '60' when the run began, and this cell leaves it as found: something else writes it "
+    "(`python -m fixtures doctor` names who may). Stop that, put '60' back, and measure this cell again."
 )
 
 
@@ -145,7 +145,7 @@ def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Har
     session.target.as_it_runs = for_a_second
     why = session.cell(name)
     session.target.as_it_runs = lambda _: None
-    assert str(why).startswith(f"{SWAPPINESS} was '33' for a while as the workload ran, not '{found}': something else writes it")
+    assert str(why).startswith(f"{SWAPPINESS} was temporarily '33' while the workload ran, not '{found}': something else writes it")
     assert session.cell(name) is None
 
 
@@ -202,7 +202,7 @@ def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Harness) -> None
     cell = next(one for one in session.run.cells.values() if one.tweakset == "stock")
     session.run.begin(cell)
     session.target.deaf = True
-    with pytest.raises(TweakRefused, match="Whether the machine is as it was found cannot be said: nobody answers"):
+    with pytest.raises(TweakRefused, match="It could not be checked that the machine is as it was found: nobody answers"):
         session.run.apply(cell)
     session.target.deaf = False
 
@@ -245,7 +245,7 @@ def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> Non
     found = Baseline({SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None})
     assert found.left_alone() == [SWAPPINESS]  # of the other nobody knows how it was
     assert found.differs({SWAPPINESS: " 0x3c\n", RATIO: "7"}, "now") is None
-    assert "vm.swappiness was None now, not '60'" in str(found.differs({SWAPPINESS: None}, "now"))
+    assert "vm.swappiness was None now, but '60'" in str(found.differs({SWAPPINESS: None}, "now"))
 
 
 def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
@@ -257,7 +257,7 @@ def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
     later = {"outcome": "measured", "node": "a", "tweak": {"before": {"vm.swappiness": "50"}}}
     found.measured_before([other, failed, {"outcome": "skipped"}, first, later], "a")
     assert found.left_alone() == [SWAPPINESS]
-    assert "not '60' as when the run began" in str(found.differs({SWAPPINESS: "33"}, "now"))
+    assert "but '60' when the run began" in str(found.differs({SWAPPINESS: "33"}, "now"))
 
 
 def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
@@ -298,6 +298,6 @@ def test_what_is_stuck_is_not_proved_whatever_is_read() -> None:
 def test_what_a_run_cannot_show_is_said_when_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "machine_held", lock.held)
     session = Harness(tmp_path, tweaks=manifest(tmp_path, "same", {"vm.swappiness": "60"}), design="matrix")
-    assert list(session.run.without_effect()) == ["same changes nothing here: vm.swappiness=60 in force already."]
+    assert list(session.run.without_effect()) == ["same changes nothing here; already in force: vm.swappiness=60."]
     assert list(session.run.few_blocks()) == ["--blocks=1: no verdict: that takes 3 blocks."]
     session.run.close()

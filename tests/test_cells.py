@@ -35,7 +35,7 @@ def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[st
 
 
 def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
-    with pytest.raises(BadInput, match=r"--blocks=99999999999: .* a run has 20,000 at most"):
+    with pytest.raises(BadInput, match=r"--blocks=99999999999 .* a run may have at most 20,000"):
         randomized_blocks("study", every_pair(["cnn"], []), 99999999999, 1)
     assert len(randomized_blocks("study", every_pair(["cnn"], []), 10_000, 1)) == 20_000
 

@@ -99,13 +99,13 @@ def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
     """One parameter after the other would meet a variant that cannot be, and that nobody asked for."""
     study = replace(STUDY, workloads=("made:kind=zip",))
     assert names(tmp_path, study=study, vary=(("readers", ("2",)), ("kind", ("tar",)))) == ["made:kind=tar:readers=2"]
-    way_out = r"a zip has no readers\. made:kind=zip is the study's own choice: name others, --workloads=made\.$"
+    way_out = r"a zip has no readers\. made:kind=zip is the default: name workloads with --workloads=made\.$"
     with pytest.raises(BadInput, match=way_out):
         names(tmp_path, study=study, vary=(("readers", ("2",)),))
 
 
 def test_a_list_of_many_workloads_is_counted(tmp_path: Path) -> None:
-    says = r"^--vary color: no parameter 'color' of any of the 4 workloads\. There is: kind, readers, wait_s\."
+    says = r"^--vary color: no parameter 'color' in any of the 4 workloads\. Available: kind, readers, wait_s\."
     with pytest.raises(BadInput, match=says):
         names(tmp_path, workloads="made,made:kind=zip,idle,made:readers=3", vary=(("color", ("red",)),))
 
@@ -117,21 +117,21 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"vary": (("kinds", ("raw",)),)}, "--vary kinds: no parameter 'kinds' of made, made:kind=tar. Did you mean 'kind'"),
-        ({"vary": (("color", ("red",)),)}, "--vary color: no parameter 'color' of made, made:kind=tar. There is: kind, readers."),
-        ({"vary": (("swappiness", ("1",)),)}, "There is: kind, readers. A kernel setting is a tweak set's: --tweaks."),
-        ({"vary": (("kind", ("raw",)), ("kind", ("tar",)))}, "--vary kind: is there twice"),
-        ({"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"}, "made:kind=tar in --workloads has a kind already"),
+        ({"vary": (("kinds", ("raw",)),)}, "--vary kinds: no parameter 'kinds' in made, made:kind=tar. Did you mean 'kind'"),
+        ({"vary": (("color", ("red",)),)}, "--vary color: no parameter 'color' in made, made:kind=tar. Available: kind, readers."),
+        ({"vary": (("swappiness", ("1",)),)}, "Available: kind, readers. For kernel settings, use --tweaks."),
+        ({"vary": (("kind", ("raw",)), ("kind", ("tar",)))}, "--vary kind was given twice"),
+        ({"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"}, "made:kind=tar in --workloads already sets kind"),
         ({"steps": 11}, "--steps=11: made has 10 steps; for more, read them twice"),
-        ({"design": "switch"}, "--design=switch runs each step twice, and made has each once: read them twice"),
+        ({"design": "switch"}, "--design=switch runs each step twice, but made can run each step once only: read them twice"),
         ({"workloads": "idle", "data": "/x"}, "--io-data=/x: none of idle reads data sets"),
         ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and a workload's pod has none"),
         (
             {"workloads": "capped_inference", "target": "kubernetes"},
             "capped_inference: it sets and watches processes beside it.*--target=local",
         ),
-        ({"workloads": "capped_inference", "design": "switch"}, "runs each step twice, and capped_inference has each once"),
-        ({"workloads": " , "}, "names none"),
+        ({"workloads": "capped_inference", "design": "switch"}, "runs each step twice, but capped_inference can run each step once only"),
+        ({"workloads": " , "}, "no workload is named"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, given: dict[str, Any], says: str) -> None:
@@ -229,7 +229,7 @@ def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(tmp_pa
     run.choose(run.declare(STUDY))
     lines = list(plan_lines(run, list(run.cells.values())))
     assert [line for line in lines if line.endswith("is to be made")] == ["raw is to be made"]
-    assert lines[-1] == "Expected: about 4 s on 2 cores, and the making of the data sets. Nothing was touched."
+    assert lines[-1] == "Expected: about 4 s on 2 cores, plus the time to make the data sets. Nothing was touched."
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_workload_of_a_target_is_no_variant(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(workloads, "_BROUGHT", {})
     workloads.bring("phi-4", Workload({"steps": 1, "warmup_steps": 0}))
     assert names(tmp_path, target="kubernetes") == ["phi-4"]
-    with pytest.raises(BadInput, match=r"--vary kind: no parameter 'kind' of phi-4. There is: nothing"):
+    with pytest.raises(BadInput, match=r"--vary kind: no parameter 'kind' in phi-4. Available: none"):
         names(tmp_path, vary=(("kind", ("raw",)),))
 
 

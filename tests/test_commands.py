@@ -120,7 +120,7 @@ def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], o
     """A variable that is not set: it would have restored another cluster, or this machine."""
     done = call("restore", f"--target={target}", option)
     assert done.code == 2
-    assert done.lines(f"error: {option.partition('=')[0]}: is empty. ")
+    assert done.lines(f"error: {option.partition('=')[0]} is empty: ")
 
 
 def test_a_word_too_much_is_answered_with_the_usage_of_its_command(call: Callable[..., Done]) -> None:
@@ -140,7 +140,7 @@ def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[...,
 def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
     done = call("--help")
     assert done.code == 0
-    for line in ("restore    put back what a killed run left changed", "doctor     root, GPU", "list       tweak sets"):
+    for line in ("restore    restore what a killed run left changed", "doctor     check root, GPU", "list       list tweak sets"):
         assert done.lines(line)
 
 

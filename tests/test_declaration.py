@@ -115,8 +115,8 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
     ("options", "says"),
     [
         ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, factorial"),
-        ({"design": "ablation", "resolution": 4}, "--resolution=4 is for --design=fractional"),
-        ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set is named that could be taken apart"),
+        ({"design": "ablation", "resolution": 4}, "--resolution=4 needs --design=fractional"),
+        ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set was named that could be split"),
         ({"design": "ablation", "tweaks": "thp-never"}, "thp-never has one part that can be varied.*--design=matrix"),
         ({"design_file": Path("/nowhere/x.csv"), "resume": True}, "--resume: /nowhere/x.csv does not exist"),
     ],
@@ -206,10 +206,10 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ("1,1,idle:wait_s=0.0060,stock,,,,N,\n", "line 2: workload idle:wait_s=0.0060 is called idle:wait_s=0.006: write it so"),
+        ("1,1,idle:wait_s=0.0060,stock,,,,N,\n", "line 2: workload idle:wait_s=0.0060 must be spelled idle:wait_s=0.006"),
         ("1,1,idel,stock,,,,N,\n", "line 2: No workload 'idel'. Did you mean 'idle'"),
         ("1,1,cnn_train,stock,,,,N,\n", "line 2: workload cnn_train is not one of --workloads=idle"),
-        ("1,1,idle,stock,,,,Y,\n2,1,idle,knobs,+,+,+,N,\n", r"line 2: is marked Y \(done\): --resume goes on"),
+        ("1,1,idle,stock,,,,Y,\n2,1,idle,knobs,+,+,+,N,\n", r"line 2: is marked Y \(done\): resume that run"),
         ("1,1,idle,stock,1,,,N,\n", "line 2: stock is the untouched machine and has no levels"),
         ("1,1,idle,knobs,,+,+,N,\n", "line 2: knobs is not as its manifest has it: give it another name"),
         ("1,1,idle,knobs.x,+,+,+,N,\n", "line 2: knobs.x is knobs as its manifest has it: give it that name"),
@@ -244,7 +244,7 @@ def test_a_column_that_cannot_be_is_refused(tmp_path: Path, header: str, rows: s
 
 
 def test_other_blocks_than_the_file_has_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"--blocks=8: .*design\.csv has 2\. Leave --blocks out"):
+    with pytest.raises(BadInput, match=r"--blocks=8: .*design\.csv has 2\. Omit --blocks"):
         by_file(tmp_path, "1,2,idle,x,1,,,N,\n", blocks=8)
     assert by_file(tmp_path, "1,2,idle,x,1,,,N,\n", blocks=2).cells
 
@@ -287,7 +287,7 @@ def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> 
     found = {"vm.swappiness": "60\n", "vm.dirty_ratio": "0x28"}
     said = "\n".join(planned(tmp_path, design="ablation", tweaks=manifest(tmp_path, "k", KEYS)).layout.lines(found))
     assert re.search(r"vm.swappiness +as found \(60\), 10\n", said)
-    assert re.search(r"vm.dirty_ratio +as found \(0x28\), 40 \(in force already: no effect here\)\n", said)
+    assert re.search(r"vm.dirty_ratio +as found \(0x28\), 40 \(already in force: no effect here\)\n", said)
 
 
 @pytest.mark.parametrize("line", ["    a.p01  " + "key=1, " * 40, "word " * 60, "  " + "x" * 130, "short", ""])
@@ -304,11 +304,11 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"design": "factorial"}, "not what --design=factorial would lay out. Leave --design out"),
-        ({"design": "matrix"}, "not what --design=matrix would lay out"),
+        ({"design": "factorial"}, "not the one that --design=factorial makes. Omit --design,"),
+        ({"design": "matrix"}, "not the one that --design=matrix makes"),
         (
             {"design": "fractional", "resolution": 4},
-            "would lay out. Leave --design and --resolution out",
+            "makes. Omit --design and --resolution,",
         ),
     ],
 )

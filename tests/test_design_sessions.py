@@ -137,14 +137,14 @@ def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_
     cells = saved["deeptweak"]["cells"]
     first = next(number for number, cell in enumerate(cells) if cell["outcome"] == "failed")
     assert (cells[first]["tweakset"], cells[first]["block"]) == ("stock", 2)
-    assert cells[first]["reason"].startswith("vm.swappiness was '33' when the workload ended, not '60' as when the run began")
+    assert cells[first]["reason"].startswith("vm.swappiness was '33' when the workload ended, but '60' when the run began")
     later = cells[first + 1 :]
     assert sets & {cell["tweakset"] for cell in later}
     assert {cell["outcome"] for cell in later if cell["tweakset"] in sets} == {"measured"}
     failed = [cell for cell in later if cell["tweakset"] not in sets]
     assert {cell["outcome"] for cell in failed} == {"failed"}
-    assert all(cell["reason"].startswith("vm.swappiness was '33' when the cell began, not '60' as when the run began") for cell in failed)
-    assert done.lines("differs from when the run began: /proc/sys/vm/swappiness: 60 -> 33; not by this run, and left so")
+    assert all(cell["reason"].startswith("vm.swappiness was '33' when the cell began, but '60' when the run began") for cell in failed)
+    assert done.lines("changed since the run began: /proc/sys/vm/swappiness: 60 -> 33; not changed by this run, and left as it is")
     assert not done.lines("NOT PUT BACK")
     assert saved["deeptweak"]["machine_check"] == {"changed": {"/proc/sys/vm/swappiness": ["60", "33"]}, "restored": True}
 
@@ -212,7 +212,7 @@ def test_a_file_by_hand_is_the_design(place: Place) -> None:
         "3,1,idle,knobs,+,+,+,F,it rained\n"
     )
     asked = [one for one in options(place, "ablation", f"--design-file={file_of(place)}") if not one.startswith("--design=")]
-    assert "not what --design=ablation would lay out. Leave --design out" in refused(place.run("--design=ablation", *asked))
+    assert "not the one that --design=ablation makes. Omit --design," in refused(place.run("--design=ablation", *asked))
     done = place.run(*asked)
     assert done.code == 0, done.out
     saved = place.saved()
@@ -279,9 +279,9 @@ def test_what_failed_is_tried_again_with_resume_and_nothing_else(place: Place, m
 def test_rows_that_are_done_need_the_run_that_did_them(place: Place) -> None:
     asked = options(place, "ablation", "--blocks=1", f"--design-file={file_of(place)}")
     assert place.run(*asked).code == 0
-    assert "nothing is left to run, each of its 9 rows is marked Y (done)." in refused(place.run(*asked))
+    assert "no rows are left to run: all 9 are marked Y (done)." in refused(place.run(*asked))
     planned = place.run(*asked, "--resume", "--plan")
-    assert planned.lines(f"Nothing is left to run: each of the 9 rows of {file_of(place)} is marked Y (done).")
+    assert planned.lines(f"No rows are left to run: all 9 in {file_of(place)} are marked Y (done).")
     assert planned.lines("block 1") == []
     assert "To measure again what its rows mark Y, put N there." in refused(place.run(*asked, "--resume"))
     assert set(letters(place).values()) == {"Y"}

@@ -66,7 +66,7 @@ def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
 @pytest.mark.parametrize(
     ("workload", "report", "said"),
     [
-        ("idle", {}, "20.0 ms a step (median)"),
+        ("idle", {}, "20.0 ms per step (median)"),
         ("checkpoint_train", {}, "123.5 samples/s"),
         ("io_train", {"epochs": [{"resident_before": 0.004}, {}]}, "123.5 samples/s, 0 % cached before"),
         ("io_train", {"epochs": [{"resident_before": 1.0}, {"resident_before": 0.09}]}, "123.5 samples/s, 9 % to 100 % cached before"),
@@ -166,10 +166,10 @@ def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Sessi
     cells = [cell for block in blocks for cell in block]
     lines = list(plan_lines(run, cells))
     assert lines[:4] == [
-        "119 cells in this order (seed 3); -v has all of them:",
+        "119 cells in this order (seed 3); -v lists all of them:",
         "    1  block 1  idle x stock",
         "    2  block 1  idle x stock-again",
-        "    3  block 2  the same 2 in another order",
+        "    3  block 2  the same 2 cells in another order",
     ]
     assert "  119  block 60  idle x stock" in lines  # it is not the same
     assert "    3  block 2  idle x stock-again" in list(plan_lines(run, cells, every=True))
@@ -243,7 +243,7 @@ def test_everything_a_restore_did_is_said() -> None:
     assert list(restored_lines(result)) == [
         "An earlier run ended inside tweak set 'one' without putting this machine back; done now:",
         "  /sys/kernel/mm/transparent_hugepage/enabled: always -> madvise",
-        "  /proc/sys/vm/swappiness: is 33, we had left 10: somebody else changed it since; left alone",
+        "  /proc/sys/vm/swappiness: is 33, the run had set 10: changed by another program since; left alone",
         "  /proc/sys/vm/dirty_ratio: NOT put back: Invalid argument",
         "  the machine was rebooted meanwhile",
     ]

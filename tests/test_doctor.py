@@ -135,7 +135,7 @@ def test_a_clock_governor_that_follows_the_load_is_worth_a_look(tmp_path: Path) 
     governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     write(tmp_path, governor, "powersave\n")
     assert [f.detail for f in doctor._noise(tmp_path) if f.subject == "CPU governor"] == [
-        "powersave: clocks follow the load; `performance` is steadier"
+        "powersave: clocks follow load; `performance` is steadier"
     ]
     write(tmp_path, governor, "performance\n")
     assert [f for f in doctor._noise(tmp_path) if f.subject == "CPU governor"] == []

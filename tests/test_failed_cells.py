@@ -78,7 +78,7 @@ def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: P
     done = on_a_small_disk(place, free_kib=24)
     (line,) = done.lines("NOT SAVED: ")
     assert re.search(r"/(0001_one\.json|record-\w+-\w+\.jsonl\.xz|telemetry-\w+\.jsonl\.xz): No space left on device\.$", line)
-    assert done.lines("--resume saves them without measuring again")
+    assert done.lines("run the same command with --resume to save them without measuring again")
     assert "idle x" not in (place.folder / "output").read_text()
 
 

@@ -63,7 +63,7 @@ def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_w
     assert "Traceback" not in done.out
     assert swappiness() == found
     assert not (place.state / "journal.jsonl").exists()
-    assert done.lines("Interrupted. To go on: the same command with --resume.")
+    assert done.lines("Interrupted. To continue, run the same command with --resume.")
     part = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(part)
     assert part["deeptweak"]["interrupted"] is True
@@ -98,7 +98,7 @@ def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> 
     assert "Traceback" not in done.out
     assert done.lines("Machine: as it was found")
     assert done.lines("Saved: ")
-    assert (done.code == 2) == bool(done.lines("No verdict: it was cut off"))
+    assert (done.code == 2) == bool(done.lines("No verdict: it was interrupted"))
     jsonschema.Draft202012Validator(SCHEMA).validate(place.saved())
     assert place.saved()["deeptweak"]["interrupted"] is False
 
@@ -130,7 +130,7 @@ def test_after_a_kill_restore_puts_the_machine_back_and_says_what_it_did(place: 
     assert (done.code, swappiness()) == (0, found)
     assert "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:" in done.out
     assert f"/proc/sys/vm/swappiness: {value} -> {found}" in done.out
-    assert place.restore() == Done(0, "Nothing to restore: no run has left this machine changed.\n")
+    assert place.restore() == Done(0, "Nothing to restore: no run left this machine changed.\n")
 
 
 def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> None:
@@ -142,9 +142,7 @@ def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> N
     still = swappiness()
     assert place.restore().code == 0
     assert doctor.code == 2
-    assert [
-        line for line in doctor.lines("journal") if "a run left this machine changed; `python -m fixtures restore` puts it back" in line
-    ]
+    assert [line for line in doctor.lines("journal") if "a run left this machine changed; `python -m fixtures restore` restores it" in line]
     assert (plan.code, still) == (0, value)
 
 
@@ -173,7 +171,7 @@ def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(
     stayed = swappiness()
     place.call("sysctl", "-q", f"vm.swappiness={found}")
     assert (done.code, stayed) == (0, theirs)
-    assert f"/proc/sys/vm/swappiness: is {theirs}, we had left {value}: somebody else changed it since; left alone" in done.out
+    assert f"/proc/sys/vm/swappiness: is {theirs}, the run had set {value}: changed by another program since; left alone" in done.out
 
 
 def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Place) -> None:

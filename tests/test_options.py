@@ -23,7 +23,7 @@ def test_values_of_a_parameter_are_read_in_their_order() -> None:
 )
 def test_values_that_are_empty_twice_there_or_on_two_lines_are_refused(text: str) -> None:
     with pytest.raises(
-        argparse.ArgumentTypeError, match="write NAME=A,B: a parameter and its values, each once and none of them empty"
+        argparse.ArgumentTypeError, match="write NAME=A,B: a parameter and its values, without empty or repeated values"
     ) as why:
         _values(text)
     assert "\n" not in str(why.value)

@@ -20,7 +20,7 @@ def unsaved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> Plac
     place.manifest("one", ulimit="nofile=512")
     done = place.run(*options(place))
     assert done.code == 0, done.out
-    assert done.lines("Not saved. To save this run without measuring again: the same command with --resume --benchmark-save=NAME.")
+    assert done.lines("Not saved. To save this run without measuring again, run the same command with --resume --benchmark-save=NAME.")
     assert place.files() == []
     return place
 

@@ -261,8 +261,8 @@ def test_one_worker_is_a_serial_run(place: Place) -> None:
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        (("-n", "2", "--dist=loadgroup"), "--dist, --tx: -n N is all it takes"),
-        (("--dist=load", "--tx=2*popen"), "--dist, --tx: -n N is all it takes"),
+        (("-n", "2", "--dist=loadgroup"), "--dist, --tx: use -n N alone"),
+        (("--dist=load", "--tx=2*popen"), "--dist, --tx: use -n N alone"),
         (("-n", "2", "--tweaks=nosuch"), "no tweak set is called 'nosuch'"),
         (("-n", "2", "--resume"), "--resume: there is no interrupted run of this plan"),
         (("-n", "2", "--benchmark-compare=0007"), "--benchmark-compare: "),
@@ -378,7 +378,7 @@ def test_a_signal_lets_every_worker_put_its_node_back_and_saves_what_was_finishe
     assert "Traceback" not in done.out
     assert values(place) == ["60"] * 3
     assert done.lines("Machine: as it was found (54 settings compared).")
-    assert done.lines("Interrupted. To go on: the same command with --resume.")
+    assert done.lines("Interrupted. To continue, run the same command with --resume.")
     part = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(part)
     assert part["deeptweak"]["interrupted"] is True
@@ -397,7 +397,7 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
     assert done.code == 2, done.out
     assert done.lines("gw1 died, and with it the block that it had begun.")
     assert done.lines("THE MACHINE WAS NOT PUT BACK: gw1 on node-1 died. Run `")
-    assert done.lines("Interrupted. To go on: the same command with --resume.")
+    assert done.lines("Interrupted. To continue, run the same command with --resume.")
     assert not done.lines("replacing crashed worker")
     part = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(part)

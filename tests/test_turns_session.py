@@ -40,7 +40,7 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
     limited = place.manifest("limited", ulimit="nofile=512")
     options = ("--design=turns", f"--tweaks={typed},{limited}", "--blocks=3", "--steps=8", "--benchmark-save=one")
     plan = place.run(*options, "--plan")
-    assert plan.lines("12 cells. Those of a block take turns, slice by slice in random order (seed 1):")
+    assert plan.lines("12 cells. The cells of a block take turns, slice by slice in random order (seed 1):")
     assert plan.lines("idle: 3 blocks of 4 tweak sets: limited, stock, stock-again, typed")
     done = place.run(*options)
     assert done.code == 0, done.out

@@ -131,7 +131,7 @@ def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(place
     assert done.code == 2
     reason = "sh ended with exit code 5; its last line: 'the lock is held'."
     assert [line.partition(": ")[2] for line in done.lines("block 1: FAILED")] == [f"FAILED: {reason}", *["FAILED: the same"] * 2]
-    (message,) = done.lines("Nothing was measured: every cell failed. The run ends after its first block.")
+    (message,) = done.lines("Nothing was measured: every cell failed. The run ended after block 1.")
     text = done.out.partition(message)[2].split()
     assert " ".join(text[3:]).startswith(f"{reason} If the trial run succeeded, look for what a run leaves behind for the next one")
     assert {word.rstrip(",:") for word in text[:3]} == {"stock", "stock-again", "slow"}
@@ -167,7 +167,7 @@ def test_a_run_with_a_budget_that_was_interrupted_goes_on_without_another_trial(
         until(lambda: bool(place.finished()))
         process.send_signal(signal.SIGTERM)
         first = process.communicate()[0]
-    assert (process.returncode, first.splitlines()[-1]) == (2, "Interrupted. To go on: the same command with --resume.")
+    assert (process.returncode, first.splitlines()[-1]) == (2, "Interrupted. To continue, run the same command with --resume.")
     assert "!!" not in first
     assert "KeyboardInterrupt" not in first
     done = place.call(*words[:4], "--resume", *words[4:])
@@ -237,7 +237,7 @@ def test_what_a_command_changes_after_its_trial_is_named_with_the_way_back(place
     script = f"echo x >> {count}; [ $(wc -l < {count}) -lt 6 ] || [ -e {count}.done ] || {{ {OTHER}; touch {count}.done; }}; sleep 0.2"
     try:
         done = place.call(*typed(place, "--blocks=3", "--steps=2", "--warmup=0", "--", "sh", "-c", script))
-        (line,) = done.lines(f"differs from when the run began: {CLUSTER}: {found} -> {1 - int(found) % 2}; by the command or by another")
+        (line,) = done.lines(f"changed since the run began: {CLUSTER}: {found} -> {1 - int(found) % 2}; changed by the command or another")
         assert f"To put it back: `echo {found} > {CLUSTER}`." in " ".join(done.out.split()), line
         assert not done.lines("Machine: as it was found")
     finally:

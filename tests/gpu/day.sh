@@ -18,7 +18,7 @@ part() {  # NAME LIMIT_S COMMAND…: run it once, with its words in NAME.log
     shift 2
     [[ " ${PARTS:-$name} " == *" $name "* ]] || return 0
     [ -e "$dir/$name.done" ] && { echo "$name: done before"; return 0; }
-    grep -qs 'To go on: the same command with --resume' "$dir/$name.log" && set -- "$@" --resume
+    grep -qs 'To continue, run the same command with --resume' "$dir/$name.log" && set -- "$@" --resume
     timeout --signal=INT --kill-after=20 "$limit_s" "$@" >"$dir/$name.log" 2>&1
     code=$?
     [ $code = 0 ] && touch "$dir/$name.done"

@@ -70,13 +70,13 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
 @pytest.mark.parametrize(
     ("given", "target", "why"),
     [
-        ({"tweaks": "thp-never"}, "local", "a monitor or a tweak set, never both"),
+        ({"tweaks": "thp-never"}, "local", "either a monitor or a tweak set"),
         ({"design": "switch"}, "local", "placebo, psutil_thread: in the workload's own process.* can be switched"),
         ({"design": "switch", "monitors": "sampler,perf_stat,nsys"}, "local", "perf_stat: the kernel goes on .*; nsys: it started the wor"),
-        ({"design": "factorial"}, "local", "takes a tweak set apart"),
+        ({"design": "factorial"}, "local", "splits a tweak set into its keys"),
         ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
         ({}, "kubernetes", "in a pod nobody does that yet. Use --target=local"),
-        ({"monitors": " , "}, "local", "names none. There are: cprofile"),
+        ({"monitors": " , "}, "local", "no monitor is named. Available: cprofile"),
         ({"monitors": "psutil_thred"}, "local", "Did you mean 'psutil_thread'"),
         ({"monitors": "psutil_thread:interval_s=0"}, "local", "from 0.001 to 60"),
         ({"monitors": "psutil_thread:hz=1"}, "local", "There are: interval_s"),

@@ -22,11 +22,17 @@ def crossed(**vary: tuple[str, ...]) -> list[str]:
 @pytest.mark.parametrize(
     ("vary", "says"),
     [
-        ({"batch_size": ("4", "4.0")}, "--vary: batch_size=4 and batch_size=4.0 are the same (io_train:batch_size=4); give it once."),
-        ({"model": ("unet3d", "unet3d_h100")}, "--vary: model=unet3d and model=unet3d_h100 are the same (io_train); give it once."),
+        (
+            {"batch_size": ("4", "4.0")},
+            "--vary: batch_size=4 and batch_size=4.0 mean the same variant (io_train:batch_size=4); give it once.",
+        ),
+        (
+            {"model": ("unet3d", "unet3d_h100")},
+            "--vary: model=unet3d and model=unet3d_h100 mean the same variant (io_train); give it once.",
+        ),
         (
             {"cache": ("cold", "warm"), "record_length_bytes": ("1Mi", "1048576"), "record_length_bytes_stdev": ("0",)},
-            "record_length_bytes=1Mi and record_length_bytes=1048576 are the same (io_train:",
+            "record_length_bytes=1Mi and record_length_bytes=1048576 mean the same variant (io_train:",
         ),
     ],
 )
