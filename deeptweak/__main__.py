@@ -12,6 +12,7 @@ from deeptweak.project import WrongTable, options, version
 
 MEASURE = {
     "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
+    "tune": "which settings to keep for it: deeptweak tune --tweaks=X -- CMD",
     "doctor": "what this machine can do: root, GPU, each tweak set",
     "restore": "put back what a killed run left changed",
     "list": "tweak sets, workloads, designs, monitors",

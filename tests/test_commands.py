@@ -134,7 +134,7 @@ def test_a_word_too_much_is_answered_with_the_usage_of_its_command(call: Callabl
 def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[..., Done], words: tuple[str, ...]) -> None:
     done = call(*words)
     assert done.code == 2
-    assert "{restore,doctor,list,run,arrivals}" in done.out
+    assert "{restore,doctor,list,run,tune,arrivals}" in done.out
 
 
 def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:

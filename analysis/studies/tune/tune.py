@@ -1,0 +1,121 @@
+"""A `tune` as it was written down, and its confirmation judged by `compare`: only fresh blocks say what the choice gains."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.compare import Options, compare
+from analysis.files import read_whole
+from analysis.formats.checked import Part
+from analysis.load import load
+from analysis.terms import Comparison, Run, Unreadable
+from control.t_test import t_interval
+from control.tuned import SCHEMA_VERSION, WHOLE, Judged, Tuned
+from control.tuning import Rules
+
+ORIGIN = "deeptweak tune writes it; name the file tune/NAME.json beside the saved runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the race says of one setting: gain and interval as fractions; the interval holds over all looks and settings."""
+
+    name: str
+    word: str
+    look: int
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What fresh blocks say.
+
+    run: the saved run
+    chosen, whole: against the untouched arms; whole is None where all settings were chosen
+    beside: chosen against whole
+    """
+
+    run: Run
+    chosen: Comparison
+    whole: Comparison | None
+    beside: Comparison | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """A `tune` and its confirmation, None where there is none."""
+
+    record: Tuned
+    path: Path
+    settings: tuple[Setting, ...]
+    confirmed: Confirmed | None
+
+    @property
+    def selection_gain(self) -> float | None:
+        """Return what the choice seemed to gain while it was made, as a fraction; settings together."""
+        chosen = self.record["chosen"]
+        return math.expm1(math.fsum(chosen.values())) if chosen else None
+
+
+def read(path: Path) -> Tuning:
+    """Read a `tune` and the run that confirms it. Raises: Unreadable, where either cannot be read."""
+    try:
+        content = json.loads(read_whole(path))
+    except ValueError as error:
+        raise Unreadable(f"{path}: is no JSON ({error}); {ORIGIN}.") from None
+    if not isinstance(content, dict) or "looks" not in content:
+        raise Unreadable(f"{path}: is no record of a tune; {ORIGIN}.")
+    if content.get("schema_version") != SCHEMA_VERSION:
+        raise Unreadable(
+            f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}."
+        )
+    record = Part(content, str(path), remedy=ORIGIN).read(Tuned)
+    return Tuning(record, path, tuple(_settings(record)), _confirmed(record, path))
+
+
+def _settings(record: Tuned) -> list[Setting]:
+    rules = Rules(**record["rules"])
+    last: dict[str, tuple[int, Judged]] = {}
+    for one in record["looks"]:
+        for name, judged in one["settings"].items():
+            last[name] = one["look"], judged
+    alpha = rules.alpha / (rules.looks * len(record["settings"]))
+    result = []
+    for name, (look, judged) in last.items():
+        interval = t_interval(judged["gain"], judged["error"], judged["df"], alpha)
+        gain, low, high = (math.expm1(end) for end in interval[:3])
+        word = "does nothing" if -rules.margin < low and high < rules.margin else judged["word"]
+        result.append(
+            Setting(
+                name,
+                judged["word"] if judged["word"] in ("helps", "harms") else word,
+                look,
+                gain,
+                low,
+                high,
+            )
+        )
+    return sorted(result, key=lambda setting: -setting.gain)
+
+
+def _confirmed(record: Tuned, path: Path) -> Confirmed | None:
+    heats = [heat for heat in record["heats"] if heat["phase"] == "confirm"]
+    if not heats:
+        return None
+    arm = record["arm"]
+    run = load(path.parent / heats[-1]["run"])
+    contrasts = {
+        comparison.tweakset: comparison for comparison in compare(run) if not comparison.guard
+    }
+    if arm not in contrasts:
+        return None
+    whole = contrasts.get(WHOLE)
+    beside = compare(run, WHOLE, Options(tweaksets=(arm,))) if whole else []
+    return Confirmed(
+        run, contrasts[arm], whole, next((one for one in beside if one.tweakset == arm), None)
+    )

@@ -1,0 +1,76 @@
+"""What `deeptweak tune` writes down and `deeptweak tuned` judges: `tune/NAME.json` beside the saved runs."""
+
+from typing import Any, NotRequired, TypedDict
+
+SCHEMA_VERSION = 1
+WHOLE = "all-settings"  # the name of an arm
+
+
+class Heat(TypedDict):
+    """One session: `run` is its file, from the folder of the record; `arms` has the settings of each by its name."""
+
+    number: int
+    phase: str
+    label: str
+    run: str
+    interrupted: bool
+    took_s: float
+    arms: dict[str, list[str]]
+
+
+class Judged(TypedDict):
+    """What a look knew of a setting: gain and error are of the log of its speed."""
+
+    gain: float
+    error: float
+    df: int
+    word: str
+
+
+class Look(TypedDict):
+    """What was known after so many pairs of heats; `failed` are settings under which no cell could be measured."""
+
+    look: int
+    settings: dict[str, Judged]
+    failed: list[str]
+
+
+class Rules(TypedDict):
+    """What was declared before the first block; fractions."""
+
+    looks: int
+    min_gain: float
+    margin: float
+    alpha: float
+
+
+class Tuned(TypedDict):
+    """One `tune`.
+
+    settings: by the name of a candidate the settings that it is made of
+    chosen: by the name of a candidate the log gain that it seemed to have; None before the choice
+    interactions: by the name of a candidate its log gain in the race, and beside the other chosen ones
+    arm: what the chosen settings are called in the run that confirms them: the name of the manifest's file
+    words, cell_s: of pytest, that name the benchmark and its workload; how long a cell takes
+    again: the words of the command that measures the manifest on another day
+    """
+
+    schema_version: int
+    name: str
+    started_utc: str
+    tweaks: str
+    settings: dict[str, list[str]]
+    left_out: dict[str, str]
+    rules: Rules
+    budget_s: float
+    seed: int
+    heats: list[Heat]
+    looks: list[Look]
+    chosen: dict[str, float] | None
+    interactions: dict[str, Any]
+    arm: str
+    manifest: str | None
+    again: list[str]
+    words: list[str]
+    cell_s: float
+    interrupted: NotRequired[bool]

@@ -1,0 +1,96 @@
+"""What `tune` chooses among: settings of sets, files and the command line, coupled ones together, others named with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fixtures.kernel.tunables import Tunables
+from fixtures.studies.command.tune_candidates import read
+from fixtures.terms import BadInput
+from fixtures.tweaks import manifest
+
+SWAPPINESS, DIRTY, BACKGROUND = "vm.swappiness", "vm.dirty_ratio", "vm.dirty_background_ratio"
+
+
+def _other(key: str) -> str:
+    """A value that this machine does not have."""
+    now = Tunables().read(f"/proc/sys/{key.replace('.', '/')}")
+    return "7" if now != "7" else "8"
+
+
+@pytest.fixture
+def vendor(tmp_path: Path) -> Path:
+    """A sysctl.conf as a vendor's guide has it: two coupled settings, one that this kernel has not, one line that is none."""
+    path = tmp_path / "99-vendor.conf"
+    path.write_text(
+        f"{SWAPPINESS} = {_other(SWAPPINESS)}\n{DIRTY} = {_other(DIRTY)}\n{BACKGROUND} = {_other(BACKGROUND)}\n"
+        "kernel.no_such_setting = 4\nthis is no setting\n"
+    )
+    return path
+
+
+def test_each_setting_of_a_bare_file_is_a_candidate_and_coupled_ones_stay_together(
+    vendor: Path,
+) -> None:
+    candidates = read(str(vendor))
+    assert set(candidates.settings.values()) == {(SWAPPINESS,), (DIRTY, BACKGROUND)}
+    assert len(candidates.together) == 1
+
+
+def test_what_cannot_be_carried_is_named_with_its_line(vendor: Path) -> None:
+    left_out = read(str(vendor)).left_out
+    assert "kernel.no_such_setting" in left_out
+    assert [name for name in left_out if "line 5" in name]
+
+
+def test_a_setting_that_is_in_force_already_is_no_candidate() -> None:
+    now = Tunables().read("/proc/sys/vm/swappiness")
+    candidates = read(f"{SWAPPINESS}={now}+vm.page-cluster={_other('vm.page-cluster')}")
+    assert list(candidates.settings) == ["vm.page-cluster"]
+    assert candidates.left_out[SWAPPINESS].startswith("in force already")
+
+
+def test_settings_that_are_all_in_force_already_are_refused() -> None:
+    now = Tunables().read("/proc/sys/vm/swappiness")
+    with pytest.raises(BadInput, match="in force already"):
+        read(f"{SWAPPINESS}={now}")
+
+
+@pytest.mark.parametrize("selector", ["stock", "stock,stock-again"])
+def test_the_untouched_machine_alone_is_refused(selector: str) -> None:
+    with pytest.raises(BadInput, match="untouched machine alone"):
+        read(selector)
+
+
+def test_two_sets_that_disagree_on_a_setting_are_refused() -> None:
+    with pytest.raises(BadInput, match="not among values"):
+        read(f"one:{SWAPPINESS}=7,other:{SWAPPINESS}=8")
+
+
+def test_settings_of_several_sets_are_candidates_together() -> None:
+    candidates = read(
+        f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}"
+    )
+    assert set(candidates.settings) == {SWAPPINESS, "vm.page-cluster"}
+
+
+@pytest.mark.parametrize("chosen", [[SWAPPINESS], [f"{DIRTY} + {BACKGROUND}"]])
+def test_the_manifest_of_a_choice_asks_for_it_and_for_nothing_else(
+    vendor: Path, chosen: list[str]
+) -> None:
+    candidates = read(str(vendor))
+    text = candidates.manifest(chosen, "chosen")
+    wanted = {part for name in chosen for part in candidates.settings[name]}
+    assert {tweak.key for tweak in manifest.parse(text, "chosen", "chosen").tweaks} == wanted
+
+
+def test_a_choice_keeps_the_settings_of_a_process() -> None:
+    """They are no operator's business, and the workload's process needs them all the same."""
+    candidates = read("malloc-keep-memory,malloc-one-arena")
+    text = candidates.manifest(["GLIBC_TUNABLES"], "chosen")
+    (tweak,) = manifest.parse(text, "chosen", "chosen").tweaks
+    assert (tweak.kind, tweak.key) == ("environment", "GLIBC_TUNABLES")
+    assert [one["metadata"]["name"] for one in yaml.safe_load_all(text)] == ["malloc-keep-memory"]

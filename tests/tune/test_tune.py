@@ -1,0 +1,151 @@
+"""`deeptweak tune` from its command line to the answer, on a command that one setting makes slow and another one fast."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sessions import HOUSE, Done, Place
+from tests.waiting import until
+
+pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
+PROGRAM = (
+    "import os, time; from deeptweak.steps import step\n"
+    "while True: time.sleep(float(os.environ.get('FAST_S', '0.01')) + float(os.environ.get('SLOW_S', '0'))); step()"
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def typed(place: Place, *words: str, budget: str = "90s") -> list[str]:
+    """The command line that chooses among a setting that helps, one that harms and one that does nothing."""
+    sets = [
+        place.manifest("fast", variables="FAST_S=0.005"),
+        place.manifest("slow", variables="SLOW_S=0.01"),
+        place.manifest("idle", variables="IDLE=1"),
+    ]
+    tweaks = ",".join(map(str, sets))
+    program = ["--", sys.executable, "-c", PROGRAM]
+    fixed = [f"--tweaks={tweaks}", f"--storage={place.storage}", "--steps=8", "--warmup=1"]
+    return [
+        sys.executable,
+        "-m",
+        "deeptweak",
+        "tune",
+        *fixed,
+        f"--budget={budget}",
+        *words,
+        *program,
+    ]
+
+
+def record(place: Place) -> dict[str, Any]:
+    (path,) = (place.storage / "tune").glob("*.json")
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> None:
+    done = place.call(*typed(place))
+    assert done.code == 0, done.out
+    result = record(place)
+    assert list(result["chosen"]) == ["FAST_S"]
+    words = {
+        name: judged["word"]
+        for look in result["looks"]
+        for name, judged in look["settings"].items()
+    }
+    assert (words["FAST_S"], words["SLOW_S"]) == ("helps", "harms")
+    assert [heat["phase"] for heat in result["heats"]][-1] == "confirm"
+    assert "FAST_S=0.005" in Path(result["manifest"]).read_text()
+    assert done.lines("Keep 1 of 3 settings: +")
+
+
+def test_a_plan_measures_nothing(place: Place) -> None:
+    done = place.call(*typed(place, "--plan"))
+    assert done.code == 0, done.out
+    assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == [
+        "FAST_S",
+        "SLOW_S",
+        "IDLE",
+    ]
+    assert not (place.storage / "tune").exists()
+
+
+def test_an_interrupted_tune_answers_with_what_was_measured_and_goes_on(place: Place) -> None:
+    words = typed(place)
+    with subprocess.Popen(
+        words,
+        cwd=HOUSE,
+        env=place.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        until(
+            lambda: (
+                any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 2
+            )
+        )
+        process.send_signal(signal.SIGINT)
+        first = process.communicate()[0]
+    assert process.returncode == 130, first
+    heats = record(place)["heats"]
+    done = place.call(*words[:4], "--resume", *words[4:])
+    assert done.code == 0, done.out
+    assert record(place)["heats"][: len(heats)] == heats
+    assert list(record(place)["chosen"]) == ["FAST_S"]
+
+
+def test_a_tune_that_is_killed_leaves_the_machine_to_its_session_which_stops(place: Place) -> None:
+    """The session hears of it by a signal, and puts the machine back as after Ctrl-C."""
+    words = typed(place)
+    with subprocess.Popen(
+        words,
+        cwd=HOUSE,
+        env=place.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        until(
+            lambda: (
+                any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 1
+            )
+        )
+        process.kill()
+        process.communicate()
+    done = place.call(sys.executable, "-m", "deeptweak", "restore", "--wait=60s")
+    assert done.code == 0, done.out
+    assert done.lines("Nothing to restore")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--min-gain=0",), "--min-gain=0: a percentage above 0"),
+        (("--workload=cnn_train",), "one of the two"),
+        (("--save-manifest=stock.yaml",), "--save-manifest=stock.yaml"),
+        (("--resume",), "--resume: no such run was begun here"),
+    ],
+)
+def test_bad_words_are_refused(place: Place, words: tuple[str, ...], why: str) -> None:
+    done: Done = place.call(*typed(place, *words))
+    assert done.code == 2, done.out
+    assert why in done.out
+
+
+def test_a_budget_that_is_too_short_is_refused_with_one_that_would_do(place: Place) -> None:
+    done = place.call(*typed(place, budget="2s"))
+    assert done.code == 2, done.out
+    assert "too short" in done.out
+    assert "use --budget=" in done.out

@@ -1,0 +1,212 @@
+"""The choice among settings: what is measured together, what each gains, what leaves, and how often the answer is right."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from statistics import fmean
+
+import pytest
+
+from control.tuning import (
+    Cell,
+    Gain,
+    Rules,
+    beside_others,
+    choose,
+    draw_arms,
+    each_left_out,
+    estimate,
+    judge,
+    mirrored,
+    stay,
+)
+from tests.made_tunes import GAINS, NOISY, PAIR, QUIET, SETTINGS, Command, tune
+
+RULES = Rules(looks=4)
+HARMFUL = "setting-02"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 11, 15, 16, 19, 23])
+def test_each_setting_is_on_in_half_of_the_arms(count: int) -> None:
+    names = (
+        SETTINGS[:count] if count <= len(SETTINGS) else [f"s{number}" for number in range(count)]
+    )
+    arms = draw_arms(names, random.Random(1))
+    assert len(arms) == 4 * (max(3, count) // 4 + 1)
+    assert {sum(name in arm for arm in arms) for name in names} == {len(arms) // 2}
+
+
+def test_two_settings_are_on_together_in_a_quarter_of_the_arms() -> None:
+    arms = draw_arms(SETTINGS, random.Random(1))
+    together = {
+        sum({one, other} <= arm for arm in arms)
+        for one, other in itertools.combinations(SETTINGS, 2)
+    }
+    assert together == {len(arms) // 4}
+
+
+def test_a_single_setting_is_on_and_off() -> None:
+    assert draw_arms(["a"], random.Random(1)) == [frozenset(), frozenset({"a"})]
+
+
+def test_heats_of_one_seed_are_drawn_alike_and_of_another_otherwise() -> None:
+    assert draw_arms(SETTINGS, random.Random(1)) == draw_arms(SETTINGS, random.Random(1))
+    assert draw_arms(SETTINGS, random.Random(1)) != draw_arms(SETTINGS, random.Random(2))
+
+
+def _cells(gains: dict[str, float], pair: float = 0.0, names: list[str] = SETTINGS) -> list[Cell]:
+    """Two heats without noise, the second turned round; blocks differ by their level."""
+    drawn = draw_arms(names, random.Random(3))
+    rng = random.Random(4)
+    cells = []
+    for heat, arms in enumerate((drawn, mirrored(drawn, names)), 1):
+        for block in (1, 2):
+            level = rng.gauss(0, 1)
+            for arm in arms:
+                gain = math.fsum(gains.get(name, 0) for name in arm) + pair * (arm >= PAIR)
+                cells.append(Cell(heat, block, arm, level - gain))
+    return cells
+
+
+def test_gains_without_noise_are_found_exactly() -> None:
+    gains = {name: estimate(_cells(GAINS))[name].gain for name in SETTINGS}
+    assert gains == pytest.approx({name: GAINS.get(name, 0.0) for name in SETTINGS}, abs=1e-12)
+
+
+def test_what_a_pair_does_together_is_shared_by_the_two_and_falls_on_no_third_setting() -> None:
+    gains = estimate(_cells({}, pair=0.04))
+    assert {name: gain.gain for name, gain in gains.items()} == pytest.approx(
+        {name: 0.02 if name in PAIR else 0.0 for name in SETTINGS}, abs=1e-12
+    )
+
+
+def test_a_setting_that_was_on_in_all_cells_has_no_estimate() -> None:
+    cells = [cell._replace(settings=cell.settings | {"always"}) for cell in _cells(GAINS)]
+    assert "always" not in estimate(cells)
+    assert estimate(cells)["setting-00"].gain == pytest.approx(0.04)
+
+
+def test_the_error_of_a_gain_is_that_of_least_squares() -> None:
+    """Held to statsmodels, with a constant for each block."""
+    api = pytest.importorskip("statsmodels.api")
+    np = pytest.importorskip("numpy")
+    cells = Command(random.Random(5), QUIET).measure(draw_arms(SETTINGS, random.Random(6)), 600)
+    blocks = sorted({cell.block for cell in cells})
+    rows = [
+        [*(cell.block == block for block in blocks), *(name in cell.settings for name in SETTINGS)]
+        for cell in cells
+    ]
+    fitted = api.OLS([cell.log_time for cell in cells], np.array(rows, dtype=float)).fit()
+    gains = estimate(cells)
+    assert [gains[name].gain for name in SETTINGS] == pytest.approx(
+        list(-fitted.params[len(blocks) :])
+    )
+    assert [gains[name].error for name in SETTINGS] == pytest.approx(
+        list(fitted.bse[len(blocks) :])
+    )
+    assert gains[SETTINGS[0]].df == fitted.df_resid
+
+
+@pytest.mark.parametrize(
+    ("gain", "word"),
+    [
+        (0.05, "helps"),
+        (-0.05, "harms"),
+        (0.0, "no gain in sight"),
+        (0.02, "not decided"),
+        (-0.02, "no gain in sight"),
+    ],
+)
+def test_a_setting_is_judged_by_an_interval_over_all_looks_and_settings(
+    gain: float, word: str
+) -> None:
+    assert judge(Gain("a", gain, 0.007, 200), RULES, 15) == word
+
+
+def test_a_setting_that_gains_less_than_asked_is_not_chosen_however_sure() -> None:
+    gains = [
+        Gain("small", 0.005, 0.0001, 200),
+        Gain("sure", 0.02, 0.005, 200),
+        Gain("unsure", 0.03, 0.03, 200),
+        Gain("large", 0.05, 0.01, 200),
+    ]
+    assert [gain.name for gain in choose(gains, RULES)] == ["large", "sure"]
+
+
+def test_a_setting_that_adds_nothing_beside_the_others_leaves_and_is_named() -> None:
+    """Both gain 4 % alone; either does the work of the other."""
+    race = {name: Gain(name, 0.04, 0.003, 100) for name in ("a", "b")}
+    beside = {"a": Gain("a", 0.042, 0.004, 20), "b": Gain("b", 0.001, 0.004, 20)}
+    kept, interactions = stay(race, beside, RULES)
+    assert list(kept) == ["a"]
+    assert interactions == {"b": (0.04, 0.001)}
+
+
+def test_what_the_race_and_the_joint_set_say_alike_counts_by_its_certainty() -> None:
+    kept, interactions = stay(
+        {"a": Gain("a", 0.03, 0.001, 100)}, {"a": Gain("a", 0.034, 0.002, 20)}, RULES
+    )
+    assert kept == {"a": pytest.approx(0.0308)}
+    assert not interactions
+
+
+def test_what_a_setting_gains_beside_the_others_is_paired_by_block() -> None:
+    joint = frozenset({"a", "b"})
+    cells = [Cell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3)]
+    cells += [Cell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4)]
+    gain = beside_others(cells, joint)["a"]
+    assert gain.gain == pytest.approx(0.0495)
+    assert gain.df == 1
+    assert "b" not in beside_others(cells, joint)
+
+
+def test_each_setting_is_left_out_once() -> None:
+    assert each_left_out(["a", "b"]) == {"a": frozenset({"b"}), "b": frozenset({"a"})}
+
+
+@pytest.mark.parametrize(
+    ("draws", "cell_sd"),
+    [
+        pytest.param(20, QUIET, id="quiet"),
+        pytest.param(20, NOISY, id="noisy"),
+        pytest.param(300, QUIET, id="quiet-300", marks=pytest.mark.slow),
+        pytest.param(300, NOISY, id="noisy-300", marks=pytest.mark.slow),
+    ],
+)
+def test_the_gain_of_what_is_chosen_is_true(draws: int, cell_sd: float) -> None:
+    """Two settings help, one harms, one pair helps only together: the harmful one is never chosen, and fresh blocks are unbiased."""
+    tunes = [tune(Command(random.Random(draw), cell_sd), draw) for draw in range(draws)]
+    assert not any(HARMFUL in one.chosen for one in tunes)
+    assert fmean("setting-00" in one.chosen for one in tunes) >= 0.95
+    confirmed = [(one.confirmed, one.true) for one in tunes if one.confirmed]
+    assert len(confirmed) == draws
+    assert abs(fmean(interval.value - true for interval, true in confirmed)) <= 0.002
+    covered = fmean(interval.low <= true <= interval.high for interval, true in confirmed)
+    assert covered >= _low(0.95, draws)
+    assert fmean(one.chosen >= PAIR for one in tunes) >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("draws", "cell_sd"),
+    [
+        pytest.param(20, QUIET, id="quiet"),
+        pytest.param(300, QUIET, id="quiet-300", marks=pytest.mark.slow),
+        pytest.param(300, NOISY, id="noisy-300", marks=pytest.mark.slow),
+    ],
+)
+def test_a_set_that_does_nothing_is_left_at_stock(draws: int, cell_sd: float) -> None:
+    tunes = [
+        tune(Command(random.Random(draw), cell_sd, {}, pair_gain=0.0), draw)
+        for draw in range(draws)
+    ]
+    kept = [one for one in tunes if one.confirmed and one.confirmed.low > 0]
+    assert len(kept) <= (1 - _low(0.95, draws)) * draws
+    claimed = [one for one in tunes if {"helps", "harms"} & set(one.words.values())]
+    assert len(claimed) <= (1 - _low(0.95, draws)) * draws
+
+
+def _low(share: float, draws: int) -> float:
+    """The share that so many draws do not fall below, 99 times in 100."""
+    return share - 2.33 * math.sqrt(share * (1 - share) / draws)
