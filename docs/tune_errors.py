@@ -18,16 +18,7 @@ from tests.made_tunes import CELL_S, GAINS, NOISY, PAIR, QUIET, SETTINGS, Comman
 DRAWS = 300
 HELPFUL, HARMFUL = frozenset({"setting-00", "setting-01"}), "setting-02"
 MOST_BLOCKS = 2_000
-HEADS = (
-    "day",
-    "harmful one chosen",
-    "right choice",
-    "the pair",
-    "error of the gain",
-    "its interval holds",
-    "nothing helps: stock kept",
-    "time",
-)
+HEADS = ("in %", "harmful", "right", "pair", "error", "covered", "stock kept", "time")
 
 
 def tuned(cell_sd: float, gains: dict[str, float], pair_gain: float) -> list[Tuned]:
@@ -82,22 +73,22 @@ def row(name: str, cell_sd: float) -> list[str]:
         _percent(HARMFUL in one.chosen for one in tunes),
         _percent(is_right(one.chosen) for one in tunes),
         _percent(one.chosen >= PAIR for one in tunes),
-        f"{100 * fmean(interval.value - true for interval, true in confirmed):+.2f} %",
+        f"{100 * fmean(interval.value - true for interval, true in confirmed):+.2f}",
         _percent(interval.low <= true <= interval.high for interval, true in confirmed),
         _percent(one not in kept for one in idle),
-        f"{ratio:.2f}",
+        f"{100 * ratio:.0f}",
     ]
 
 
 def _percent(shares: Sequence[bool] | object) -> str:
-    return f"{100 * fmean(shares):.1f} %"  # type: ignore[arg-type] # any iterable of booleans
+    return f"{100 * fmean(shares):.1f}"  # type: ignore[arg-type] # any iterable of booleans
 
 
 def main() -> None:
     """Print the table."""
     print(f"| {' | '.join(HEADS)} |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, cell_sd in (("quiet (cells scatter by 2 %)", QUIET), ("noisy (6 %)", NOISY)):
+    for name, cell_sd in (("quiet", QUIET), ("noisy", NOISY)):
         print(f"| {' | '.join(row(name, cell_sd))} |", flush=True)
 
 

@@ -75,8 +75,8 @@ def test_a_plan_measures_nothing(place: Place) -> None:
     assert done.code == 0, done.out
     assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == [
         "FAST_S",
-        "SLOW_S",
         "IDLE",
+        "SLOW_S",
     ]
     assert not (place.storage / "tune").exists()
 
