@@ -93,9 +93,7 @@ class Choice(NamedTuple):
     interactions: dict[str, tuple[float, float]]
 
 
-def course(
-    names: Sequence[str], rules: Rules, rng: random.Random
-) -> Generator[Heat | Look, list[Cell] | None, Choice]:
+def course(names: Sequence[str], rules: Rules, rng: random.Random) -> Generator[Heat | Look, list[Cell] | None, Choice]:
     """Go through a tune: yield what is to be measured next, and be sent the cells; yield what each look found.
 
     Whoever measures decides how many blocks a heat has; cells of a heat that was not measured are none.
@@ -146,14 +144,7 @@ def draw_arms(names: Sequence[str], rng: random.Random) -> list[frozenset[str]]:
     table = pyDOE3.pbdesign(max(3, len(names))) > 0
     columns = rng.sample(range(table.shape[1]), len(names))
     turned = [rng.random() < 1 / 2 for _ in names]
-    return [
-        frozenset(
-            name
-            for name, column, turn in zip(names, columns, turned, strict=True)
-            if row[column] != turn
-        )
-        for row in table
-    ]
+    return [frozenset(name for name, column, turn in zip(names, columns, turned, strict=True) if row[column] != turn) for row in table]
 
 
 def mirrored(arms: Sequence[frozenset[str]], names: Collection[str]) -> list[frozenset[str]]:
@@ -195,10 +186,7 @@ def _estimable(on: np.ndarray, inverse: np.ndarray) -> list[bool]:
     import numpy as np
 
     projected = inverse @ on.T @ on
-    return [
-        bool(np.allclose(projected[at], np.eye(len(projected))[at], atol=1e-6))
-        for at in range(len(projected))
-    ]
+    return [bool(np.allclose(projected[at], np.eye(len(projected))[at], atol=1e-6)) for at in range(len(projected))]
 
 
 def judge(gain: Gain, rules: Rules, settings: int) -> Word:
@@ -216,10 +204,7 @@ def judge(gain: Gain, rules: Rules, settings: int) -> Word:
 def choose(gains: Iterable[Gain], rules: Rules) -> list[Gain]:
     """Choose the settings that are worth keeping by what is known of each; the largest gain first."""
     worth = [
-        gain
-        for gain in gains
-        if gain.gain >= math.log1p(rules.min_gain)
-        and gain.gain > t_quantile(1 - CHOSEN_P, gain.df) * gain.error
+        gain for gain in gains if gain.gain >= math.log1p(rules.min_gain) and gain.gain > t_quantile(1 - CHOSEN_P, gain.df) * gain.error
     ]
     return sorted(worth, key=lambda gain: -gain.gain)
 
@@ -237,20 +222,14 @@ def beside_others(cells: Sequence[Cell], joint: Collection[str]) -> dict[str, Ga
     result = {}
     whole = frozenset(joint)
     for name, rest in each_left_out(joint).items():
-        pairs = [
-            times[rest] - times[whole]
-            for times in by_block.values()
-            if {rest, whole} <= times.keys()
-        ]
+        pairs = [times[rest] - times[whole] for times in by_block.values() if {rest, whole} <= times.keys()]
         if len(pairs) > 1 and (spread := _sd(pairs)):
             mean = math.fsum(pairs) / len(pairs)
             result[name] = Gain(name, mean, spread / math.sqrt(len(pairs)), len(pairs) - 1)
     return result
 
 
-def stay(
-    race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+def stay(race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     """Choose which settings of a joint set stay in it.
 
     race, beside: what each gains over balanced combinations, and beside the others; independent of each other

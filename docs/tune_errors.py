@@ -23,9 +23,7 @@ HEADS = ("in %", "harmful", "right", "pair", "error", "covered", "stock kept", "
 
 def tuned(cell_sd: float, gains: dict[str, float], pair_gain: float) -> list[Tuned]:
     """Return so many tunes of a command."""
-    return [
-        tune(Command(random.Random(draw), cell_sd, gains, pair_gain), draw) for draw in range(DRAWS)
-    ]
+    return [tune(Command(random.Random(draw), cell_sd, gains, pair_gain), draw) for draw in range(DRAWS)]
 
 
 def is_right(chosen: frozenset[str]) -> bool:

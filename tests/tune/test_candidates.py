@@ -71,16 +71,12 @@ def test_two_sets_that_disagree_on_a_setting_are_refused() -> None:
 
 
 def test_settings_of_several_sets_are_candidates_together() -> None:
-    candidates = read(
-        f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}"
-    )
+    candidates = read(f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}")
     assert set(candidates.settings) == {SWAPPINESS, "vm.page-cluster"}
 
 
 @pytest.mark.parametrize("chosen", [[SWAPPINESS], [f"{DIRTY} + {BACKGROUND}"]])
-def test_the_manifest_of_a_choice_asks_for_it_and_for_nothing_else(
-    vendor: Path, chosen: list[str]
-) -> None:
+def test_the_manifest_of_a_choice_asks_for_it_and_for_nothing_else(vendor: Path, chosen: list[str]) -> None:
     candidates = read(str(vendor))
     text = candidates.manifest(chosen, "chosen")
     wanted = {part for name in chosen for part in candidates.settings[name]}

@@ -59,11 +59,7 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
     assert done.code == 0, done.out
     result = record(place)
     assert list(result["chosen"]) == ["FAST_S"]
-    words = {
-        name: judged["word"]
-        for look in result["looks"]
-        for name, judged in look["settings"].items()
-    }
+    words = {name: judged["word"] for look in result["looks"] for name, judged in look["settings"].items()}
     assert (words["FAST_S"], words["SLOW_S"]) == ("helps", "harms")
     assert [heat["phase"] for heat in result["heats"]][-1] == "confirm"
     assert "FAST_S=0.005" in Path(result["manifest"]).read_text()
@@ -91,11 +87,7 @@ def test_an_interrupted_tune_answers_with_what_was_measured_and_goes_on(place: P
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        until(
-            lambda: (
-                any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 2
-            )
-        )
+        until(lambda: any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 2)
         process.send_signal(signal.SIGINT)
         first = process.communicate()[0]
     assert process.returncode == 130, first
@@ -117,11 +109,7 @@ def test_a_tune_that_is_killed_leaves_the_machine_to_its_session_which_stops(pla
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        until(
-            lambda: (
-                any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 1
-            )
-        )
+        until(lambda: any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 1)
         process.kill()
         process.communicate()
     done = place.call(sys.executable, "-m", "deeptweak", "restore", "--wait=60s")

@@ -84,10 +84,7 @@ def _findings(tuning: Tuning) -> Iterator[Line]:
     if chosen:
         yield Line(f"Chosen: {', '.join(chosen)}.", tone="strong")
     if chosen and confirmed and confirmed.chosen.primary and tuning.selection_gain is not None:
-        yield Line(
-            f"While choosing it looked like {number(tuning.selection_gain)} %. "
-            "The fresh blocks were not used to choose."
-        )
+        yield Line(f"While choosing it looked like {number(tuning.selection_gain)} %. The fresh blocks were not used to choose.")
     if confirmed and confirmed.whole and confirmed.whole.primary and confirmed.beside:
         yield Line(_beside(confirmed.whole, confirmed.beside, len(tuning.record["settings"])))
 
@@ -99,15 +96,9 @@ def _beside(whole: Comparison, beside: Comparison, count: int) -> str:
         return f"{figures}."
     difference = f"chosen against all {_figures(beside.primary)}"
     if beside.verdict == "equivalent":
-        return (
-            f"{figures}; the chosen ones do all that all {count} do, "
-            f"within {unsigned(beside.margin)} ({difference})."
-        )
+        return f"{figures}; the chosen ones do all that all {count} do, within {unsigned(beside.margin)} ({difference})."
     if beside.verdict == "regressed":
-        return (
-            f"{figures}; the others still add something ({difference}): "
-            "keep all, or tune for longer."
-        )
+        return f"{figures}; the others still add something ({difference}): keep all, or tune for longer."
     if beside.verdict == "improved":
         return f"{figures}; the others take something away ({difference})."
     return f"{figures}; whether the others add anything is not shown ({difference})."
@@ -150,21 +141,14 @@ def _notes(tuning: Tuning) -> Iterator[str]:
         yield f"the chosen settings are a Skyhook manifest: {record['manifest']}"
         yield "what they gain on another day: the next command, then `evidence` over both runs"
     if undecided := [
-        setting.name
-        for setting in tuning.settings
-        if setting.word == "not decided" and setting.name not in (record["chosen"] or {})
+        setting.name for setting in tuning.settings if setting.word == "not decided" and setting.name not in (record["chosen"] or {})
     ]:
         yield f"not decided in this time: {', '.join(undecided)}; a larger --budget decides more"
 
 
 def _warnings(tuning: Tuning) -> list[str]:
     if tuning.record.get("interrupted"):
-        return [
-            (
-                "interrupted: what was measured by then is judged; "
-                "the same command with --resume goes on"
-            )
-        ]
+        return ["interrupted: what was measured by then is judged; the same command with --resume goes on"]
     return []
 
 
@@ -176,19 +160,13 @@ def _legend(tuning: Tuning) -> Iterator[tuple[str, str]]:
     )
     yield (
         "95 % interval",
-        (
-            f"holds for all {len(tuning.record['settings'])} settings and {rules['looks']} looks "
-            "together (Bonferroni)"
-        ),
+        f"holds for all {len(tuning.record['settings'])} settings and {rules['looks']} looks together (Bonferroni)",
     )
     yield "helps, harms", "the interval lies above, or below, 0"
     yield "does nothing", f"the interval lies within {unsigned(rules['margin'])}"
     yield (
         "no gain in sight",
-        (
-            f"the chance that it gains {unsigned(rules['min_gain'])} is below 10 %: "
-            "it left the race at this look"
-        ),
+        f"the chance that it gains {unsigned(rules['min_gain'])} is below 10 %: it left the race at this look",
     )
     yield "kept", "chosen; what the choice gains is said by fresh blocks alone"
 

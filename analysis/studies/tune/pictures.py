@@ -56,8 +56,7 @@ def draw(tuning: Tuning) -> Figure:
     if tuning.confirmed:
         sections.append(_confirmation(tuning))
     lead = (
-        "Right of 0 is faster. The race chooses: each setting over balanced combinations of the "
-        "others. Only fresh blocks judge the choice."
+        "Right of 0 is faster. The race chooses: each setting over balanced combinations of the others. Only fresh blocks judge the choice."
     )
     legend = [
         dot("helps", VERDICTS["improved"]["color"], marker="^", size=6),
@@ -79,9 +78,7 @@ def _race(settings: list[Setting], tuning: Tuning) -> Section:
         )
         for setting in settings
     ]
-    reach = reach_of(
-        [mark.ends for row in rows for mark in row.marks], 150 * tuning.record["rules"]["margin"]
-    )
+    reach = reach_of([mark.ends for row in rows for mark in row.marks], 150 * tuning.record["rules"]["margin"])
     band = margin_band(tuning.record["rules"]["margin"])
     return forest_section(
         "The race",
@@ -110,14 +107,8 @@ def _confirmation(tuning: Tuning) -> Section:
     assert tuning.confirmed is not None  # noqa: S101 it is drawn because it is there
     confirmed = tuning.confirmed
     contrasts = {"chosen": confirmed.chosen, "all settings": confirmed.whole}
-    rows = [
-        MarkRow(name, [_mark(one)], bold=name == "chosen")
-        for name, one in contrasts.items()
-        if one and one.primary
-    ]
-    reach = reach_of(
-        [mark.ends for row in rows for mark in row.marks], 150 * confirmed.chosen.margin
-    )
+    rows = [MarkRow(name, [_mark(one)], bold=name == "chosen") for name, one in contrasts.items() if one and one.primary]
+    reach = reach_of([mark.ends for row in rows for mark in row.marks], 150 * confirmed.chosen.margin)
     heads = [("gain, % [95 %]", 0.12), ("fresh blocks", 0)]
     band = margin_band(confirmed.chosen.margin)
     return forest_section(

@@ -71,9 +71,7 @@ def read(path: Path) -> Tuning:
     if not isinstance(content, dict) or "looks" not in content:
         raise Unreadable(f"{path}: is no record of a tune; {ORIGIN}.")
     if content.get("schema_version") != SCHEMA_VERSION:
-        raise Unreadable(
-            f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}."
-        )
+        raise Unreadable(f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}.")
     record = Part(content, str(path), remedy=ORIGIN).read(Tuned)
     return Tuning(record, path, tuple(_settings(record)), _confirmed(record, path))
 
@@ -109,13 +107,9 @@ def _confirmed(record: Tuned, path: Path) -> Confirmed | None:
         return None
     arm = record["arm"]
     run = load(path.parent / heats[-1]["run"])
-    contrasts = {
-        comparison.tweakset: comparison for comparison in compare(run) if not comparison.guard
-    }
+    contrasts = {comparison.tweakset: comparison for comparison in compare(run) if not comparison.guard}
     if arm not in contrasts:
         return None
     whole = contrasts.get(WHOLE)
     beside = compare(run, WHOLE, Options(tweaksets=(arm,))) if whole else []
-    return Confirmed(
-        run, contrasts[arm], whole, next((one for one in beside if one.tweakset == arm), None)
-    )
+    return Confirmed(run, contrasts[arm], whole, next((one for one in beside if one.tweakset == arm), None))
