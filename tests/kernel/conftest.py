@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from fixtures.kernel.machine import Machine, Write
+from fixtures.kernel.reach import Reach
 from tests import fake_root
 
 
@@ -13,3 +16,27 @@ from tests import fake_root
 def fake(tmp_path: Path) -> fake_root.FakeRoot:
     """A small machine made of files, and a folder for its journal."""
     return fake_root.make(tmp_path)
+
+
+@pytest.fixture(scope="module", params=["first", "later"])
+def application(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a module twice: machines read all that can be tuned, or as at a later application what typed writes can touch."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "later":
+            patch.setattr(fake_root.FakeRoot, "machine", _knowing)
+        yield request.param
+
+
+def _knowing(fake: fake_root.FakeRoot) -> Machine:
+    machine = Machine(fake.root, fake.state)
+    machine._reach = _Knowing()
+    machine._left = machine.tunables.snapshot()
+    return machine
+
+
+class _Knowing(Reach):
+    """It has carried out any writes before, and nothing moved then that the table of known keys does not have."""
+
+    def of(self, writes: Sequence[Write], settings: Sequence[str]) -> frozenset[str] | None:
+        self.learn(writes, ())
+        return super().of(writes, settings)

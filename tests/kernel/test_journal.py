@@ -149,8 +149,8 @@ def without(name: str) -> dict[str, Any]:
     ("begin", "what"),
     [
         *[(without(name), name) for name in BEGIN if name != "version"],
-        (without("version"), "version None, while this program knows 1"),
-        (BEGIN | {"version": 2}, "version 2, while this program knows 1"),
+        (without("version"), "version None, while this program knows 1 and 2"),
+        (BEGIN | {"version": 3}, "version 3, while this program knows 1 and 2"),
         (BEGIN | {"record": "started"}, "`record` is none of begin, wrote"),
         (BEGIN | {"before": ["/proc/sys/a"]}, "`before` gives no text for each path"),
         (BEGIN | {"before": {"/proc/sys/a": 5}}, "`before` gives no text for each path"),

@@ -1,0 +1,203 @@
+"""What typed settings can touch is read; of all else it is said who changed it, and it is left as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.kernel import config_files
+from fixtures.kernel.journal import PARTIAL, WHOLE
+from fixtures.kernel.reach import touched
+from fixtures.kernel.tunables import Tunables
+from tests.fake_root import CONFIG, SETTINGS, FakeRoot, writes
+from tests.kernel.test_journal import DAMAGE
+
+if TYPE_CHECKING:
+    from fixtures.kernel.machine import Machine
+
+SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
+THP, MIN_FREE = "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/min_free_kbytes"
+RMEM, READ_AHEAD = "/proc/sys/net/core/rmem_max", "/sys/block/vda/queue/read_ahead_kb"
+ASKED = writes([(SWAPPINESS, "10")])
+
+
+def experienced(fake: FakeRoot) -> Machine:
+    """A process that has put these settings into force and back once."""
+    machine = fake.machine()
+    machine.apply("x", ASKED)
+    machine.restore()
+    return machine
+
+
+def test_what_can_be_touched_is_the_folder_and_what_the_kernel_moves() -> None:
+    """With the files that say whose a setting is: under a scanning advisor pages_to_scan is the kernel's."""
+    ksm = "/sys/kernel/mm/ksm"
+    settings = [*SETTINGS, f"{ksm}/run", f"{ksm}/advisor_mode", f"{ksm}/pages_to_scan"]
+    vm = {path for path in SETTINGS if path.startswith("/proc/sys/vm/")}
+    assert touched([SWAPPINESS], settings) == vm
+    assert touched([THP], settings) == {THP, f"{Path(THP).parent}/defrag", MIN_FREE}
+    assert touched([f"{ksm}/pages_to_scan"], [f"{ksm}/pages_to_scan"]) >= {f"{ksm}/advisor_mode"}
+
+
+def test_the_first_application_reads_the_whole_machine_and_later_ones_what_they_touch(fake: FakeRoot) -> None:
+    machine = fake.machine()
+    first = machine.apply("x", ASKED)
+    assert (machine.journal.read()[0]["version"], set(first.before)) == (WHOLE, SETTINGS.keys() | CONFIG.keys() | _folders(fake))
+    machine.restore()
+    later = machine.apply("x", ASKED)
+    assert (machine.journal.read()[0]["version"], set(later.before)) == (PARTIAL, {*touched([SWAPPINESS], [*SETTINGS])})
+    assert later.changed == first.changed
+    assert machine.restore().back == {SWAPPINESS: ("10", "60")}
+    fake.must_be_as_found()
+
+
+def _folders(fake: FakeRoot) -> set[str]:
+    return {path for path in fake.machine().tunables.snapshot() if fake.real(path).is_dir()}
+
+
+def test_whoever_can_touch_anything_is_watched_on_the_whole_machine(fake: FakeRoot) -> None:
+    """Other writes, a script, an operator, workloads that take turns: each time."""
+    machine = experienced(fake)
+    other = writes([(SWAPPINESS, "20")])
+    script = fake.script("apply", "true")
+    for begin, arguments in [
+        (machine.begin, ("x", other)),
+        (machine.begin, ("x", ASKED, [script])),
+        (machine.begin, ("x", ())),
+        (machine.watch, ("x", ASKED)),
+    ]:
+        assert begin(*arguments)["version"] == WHOLE  # type: ignore[operator]
+        machine.restore()
+
+
+def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was seen at the first application; a killed process's journal has it, too."""
+    write = Tunables.write
+
+    def moves(self: Tunables, path: str, value: str | None) -> None:
+        write(self, path, value)
+        if path == SWAPPINESS and value == "10":
+            write(self, RMEM, "1")
+
+    monkeypatch.setattr(Tunables, "write", moves)
+    machine = experienced(fake)
+    fake.must_be_as_found()
+    assert machine.apply("x", ASKED).changed.keys() == {SWAPPINESS, RMEM}
+    assert machine.journal.read()[0]["version"] == PARTIAL
+    assert fake.machine().restore().back.keys() == {SWAPPINESS, RMEM}
+    fake.must_be_as_found()
+
+
+def test_what_others_change_elsewhere_is_said_once_and_left(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the whole machine was read: settings of the kernel, and configuration files of the same length."""
+    monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
+    machine = experienced(fake)
+    machine.apply("x", ASKED)
+    fake.put(RMEM, "1")
+    fake.put("/etc/sysctl.conf", CONFIG["/etc/sysctl.conf"].swapcase())
+    found = machine.restore()
+    assert found.elsewhere.keys() == {RMEM, "/etc/sysctl.conf"}
+    assert (found.elsewhere[RMEM], set(fake.wrong())) == (("212992", "1"), {RMEM, "/etc/sysctl.conf"})
+    machine.apply("x", ASKED)
+    assert machine.restore().elsewhere == {}
+
+
+def test_what_others_change_is_said_at_the_next_look(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cycles that follow each other within a second do not look each time; nothing is lost by that."""
+    machine = experienced(fake)
+    monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 1e9)
+    machine.apply("x", ASKED)
+    fake.put(RMEM, "1")
+    fake.put(RATIO, "1")  # beside what is written: seen each time
+    assert machine.restore().elsewhere == {RATIO: ("20", "1")}
+    monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
+    machine.apply("x", ASKED)
+    assert machine.restore().elsewhere == {RMEM: ("212992", "1")}
+
+
+@pytest.mark.parametrize("look_each_s", [0.0, 1e9])
+def test_settings_of_other_sets_are_not_taken_for_somebody_s(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, look_each_s: float) -> None:
+    """Sets take turns; how each leaves the machine is known."""
+    monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", look_each_s)
+    machine = fake.machine()
+    sets = [writes([(THP, "always"), (MIN_FREE, "1")]), writes([(READ_AHEAD, "4096")]), writes([(RATIO, "5")])]
+    for asked in sets * 3:
+        machine.apply("x", asked)
+        result = machine.restore()
+        assert (result.stuck, result.elsewhere, result.left_alone) == ({}, {}, {})
+    monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
+    machine.apply("x", sets[0])
+    assert machine.restore().elsewhere == {}
+    fake.must_be_as_found()
+
+
+def test_another_process_touches_nothing_but_what_the_run_could_touch(fake: FakeRoot) -> None:
+    """It does not know how the rest was, and changes none of it."""
+    experienced(fake).apply("x", ASKED)
+    fake.put(RMEM, "1")
+    result = fake.machine().restore()
+    assert (result.back, result.stuck, result.elsewhere) == ({SWAPPINESS: ("10", "60")}, {}, {})
+    assert (fake.wrong(), fake.journal.exists()) == ({RMEM: "1"}, False)
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_journal_of_what_can_be_touched_says_nothing_of_the_rest(fake: FakeRoot, damage: Callable[[Path], object]) -> None:
+    """Files that it does not name have not come: the configuration stays where it is."""
+    experienced(fake).apply("x", ASKED)
+    damage(fake.journal)
+    fake.put(RMEM, "1")
+    result = fake.machine().restore()
+    assert (result.back, result.stuck, "journal.jsonl, line " in result.damaged) == ({SWAPPINESS: ("10", "60")}, {}, True)
+    assert fake.wrong() == {RMEM: "1"}
+
+
+def test_what_another_process_put_right_is_not_taken_for_somebody_s(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value was stuck, and `restore` brought it back later."""
+    machine = experienced(fake)
+    machine.apply("x", ASKED)
+    write = Tunables.write
+
+    def refuses(self: Tunables, path: str, value: str | None) -> None:
+        if path == SWAPPINESS:
+            raise OSError(22, "Invalid argument")
+        write(self, path, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tunables, "write", refuses)
+        assert machine.restore().stuck.keys() == {SWAPPINESS}
+    assert fake.machine().restore().back == {SWAPPINESS: ("10", "60")}
+    machine.journal.let_go()
+    machine.apply("x", ASKED)
+    assert machine.restore().elsewhere == {}
+    fake.must_be_as_found()
+
+
+def test_configuration_files_are_read_again_when_anything_of_them_differs(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inode, size and times say so; a file changed within the last seconds is read in any case."""
+    path = "/etc/sysctl.conf"
+    tunables = fake.machine().tunables
+    reads: list[str] = []
+    read = config_files.read
+
+    def noted(real: Path) -> str | None:
+        reads.append(real.name)
+        return read(real)
+
+    monkeypatch.setattr(config_files, "read", noted)
+    tunables.snapshot()
+    del reads[:]
+    before = tunables.snapshot(reread=False)
+    assert "sysctl.conf" in reads
+    monkeypatch.setattr(config_files, "SETTLED_NS", 0)
+    tunables.snapshot()
+    del reads[:]
+    assert (tunables.snapshot(reread=False), reads) == (before, [])
+    times = fake.real(path).stat()
+    fake.put(path, CONFIG[path].swapcase())
+    os.utime(fake.real(path), ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert config_files.text(tunables.snapshot(reread=False)[path]) == CONFIG[path].swapcase()
+    assert reads == ["sysctl.conf"]
