@@ -104,7 +104,7 @@ def _help() -> str:
         f"start here:\n  {DEMO[0]:<{width}} {DEMO[1]}",
         "\n".join(["measure:", *own]),
         listed(),
-        "`deeptweak COMMAND --help` says the rest. With a saved run alone, `deeptweak RUN.json`: `show`. `deeptweak --version`.",
+        "`deeptweak COMMAND --help` has the rest. `deeptweak RUN.json` is `show`. `deeptweak --version` prints the version.",
     ]
     return "\n\n".join(parts)
 
