@@ -11,6 +11,8 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+test -s "$bin/../share/man/man1/deeptweak.1"
+"$bin/deeptweak" completion bash >completion.bash
 "$bin/deeptweak" demo
 test -s deeptweak-demo.html
 run=$("$bin/python" -c 'from deeptweak.house import HOUSE; print(*HOUSE.glob("data/runs/turns_*.json"))')

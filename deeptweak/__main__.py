@@ -19,6 +19,8 @@ MEASURE = {
     "arrivals": "draw a stream of jobs, or convert one of FLTK's",
 }
 DEMO = ("demo", "judge a saved run and write its report: no root, no GPU, 30 seconds")
+COMPLETION = ("completion", "print tab completion for bash, zsh or fish (docs/reference/shell.md)")
+SHELLS = ("bash", "zsh", "fish")
 DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 DEMO_REPORT = "deeptweak-demo.html"
 USAGE, INTERRUPTED = 2, 130
@@ -58,6 +60,8 @@ def _run(words: list[str]) -> int:
         return 0
     if name == DEMO[0]:
         return _demo(words[1:])
+    if name == COMPLETION[0]:
+        return _completion(words[1:])
     words = _with_project(words)
     if name in MEASURE:
         from fixtures.__main__ import main as measure
@@ -101,12 +105,21 @@ def _help() -> str:
     own = [f"  {name:<{width}} {what}" for name, what in MEASURE.items()]
     parts = [
         "usage: deeptweak COMMAND …\n\nAre AI workloads faster under these kernel settings? Measure, judge, and put the machine back.",
-        f"start here:\n  {DEMO[0]:<{width}} {DEMO[1]}",
+        f"start here:\n  {DEMO[0]:<{width}} {DEMO[1]}\n  {COMPLETION[0]:<{width}} {COMPLETION[1]}",
         "\n".join(["measure:", *own]),
         listed(),
         "`deeptweak COMMAND --help` has the rest. `deeptweak RUN.json` is `show`. `deeptweak --version` prints the version.",
     ]
     return "\n\n".join(parts)
+
+
+def _completion(words: list[str]) -> int:
+    """Print a script that `python -m docs.shell` wrote."""
+    if len(words) != 1 or words[0] not in SHELLS:
+        print(f"error: completion: name one shell: {', '.join(SHELLS)}.", file=sys.stderr)
+        return USAGE
+    print((HOUSE / f"data/shell/deeptweak.{words[0]}").read_text(encoding="utf-8"), end="")
+    return 0
 
 
 def _demo(words: list[str]) -> int:

@@ -19,7 +19,8 @@ import msgspec
 import yaml
 from _pytest.config.argparsing import Parser
 
-from analysis.__main__ import COMMANDS, GROUPS, Command
+from analysis import subcommands
+from analysis.__main__ import COMMANDS, GROUPS, Command, command_of
 from analysis.render import add_options as add_render_options
 from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
@@ -447,6 +448,64 @@ def formats() -> Iterator[str]:
         yield table(("--format", "what"), ((f"`{row.name}`", row.what) for row in ROWS if row.kind == kind))
 
 
+# Of commands whose help is no page of `analysis/commands`.
+EXIT_CODES: Mapping[str, Mapping[int, str]] = {
+    "demo": {0: "judged and written", 2: "bad usage, or the report cannot be written"},
+    "completion": {0: "printed", 2: "no such shell"},
+    "run": {
+        0: "every cell was measured, or skipped with a reason",
+        1: "a cell failed",
+        2: "bad usage, interrupted, or nothing could be measured, saved or put back",
+    },
+    "tune": {0: "answered, or planned", 2: "bad usage, or nothing could be measured, saved or put back"},
+    "doctor": {0: "a run can start", 2: "no run can start"},
+    "restore": {0: "all is as it was found", 2: "a setting is stuck, a journal was damaged, or a run goes on"},
+    "list": {0: "listed", 2: "no such name"},
+    "arrivals": {0: "written", 2: "bad usage, or a file cannot be used"},
+    "pytest benchmarks/…": {
+        0: "every cell was measured, or skipped with a reason",
+        1: "a cell failed, or `--gate` found a regression",
+        2: "interrupted, or nothing could be measured, saved or put back",
+        3: "`--gate` cannot tell",
+        4: "unknown option",
+    },
+}
+
+
+def shell() -> Iterator[str]:
+    """Exit codes of all commands, tab completion, and the manual page."""
+    yield "# Exit codes, tab completion, manual page"
+    yield "## Exit codes"
+    rows = {**EXIT_CODES, **{name: exit_codes(name) for name in map(command_of, COMMANDS)}}
+    yield table(
+        ("command", *map(str, range(5))),
+        ((f"`{name}`" if " " in name else f"`{NAME} {name}`", *(codes.get(code, "") for code in range(5))) for name, codes in rows.items()),
+    )
+    yield (
+        f"`{NAME}` without a command: 2. Ctrl-C: 130, except in a run, which puts the machine back and ends with 2. "
+        "A reader that has seen enough (`| head`) changes no exit code."
+    )
+    yield "## Tab completion"
+    yield (
+        "```sh\n"
+        f"{NAME} completion bash > ~/.local/share/bash-completion/completions/{NAME}\n"
+        f"{NAME} completion zsh > ~/.zfunc/_{NAME}     # a folder of $fpath\n"
+        f"{NAME} completion fish > ~/.config/fish/completions/{NAME}.fish\n"
+        "```"
+    )
+    yield "Commands, steps, options, files, and the names of tweak sets, designs and formats that ship are completed."
+    yield "## Manual page"
+    yield f"`man {NAME}`, where the wheel is installed. In a clone: `man -l data/shell/{NAME}.1`."
+
+
+def exit_codes(name: str) -> dict[int, str]:
+    """Exit codes of a command that reads runs, as its help says them; commands with steps have those of their steps."""
+    command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
+    text = command.EXAMPLE if "Exit code" in command.EXAMPLE else subcommands.EXIT_CODES
+    said = " ".join(text.partition("Exit code")[2].split("\n\n")[0].split())
+    return {int(code): meaning for code, meaning in re.findall(r"(\d): (.*?)\.(?= |$)", said)}
+
+
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "catalogue.md": named,
     "commands.md": commands,
@@ -455,6 +514,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "kernel.md": kernel,
     "options.md": options,
     "run.md": run,
+    "shell.md": shell,
     "tweaks.md": tweaks,
 }
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -122,9 +122,12 @@ NEEDS: dict[str, Need] = {
     "h5py": _module("h5py"),
     "tfrecord": _module("tfrecord"),
     "psutil": _module("psutil", "monitors"),
+    "shtab": replace(_module("shtab", "test"), tier="quick"),
     "nbclient": _module("nbclient", "dev"),
     "py-spy": _program("py-spy", "pip install -e '.[monitors]'", installable=True),
     "cc": _program("cc", "apt-get install gcc", installable=True),
+    "fish": _program("fish", "apt-get install fish"),
+    "zsh": _program("zsh", "apt-get install zsh"),
     "ip": _program("ip", "apt-get install iproute2", installable=True),
     "unshare": _program("unshare", "apt-get install util-linux", installable=True),
     "perf": _program("perf", "apt-get install linux-perf", installable=True),

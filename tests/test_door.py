@@ -16,6 +16,7 @@ import analysis.__main__ as judging
 import control.called as house
 import fixtures.__main__ as measuring
 from deeptweak import __main__ as door
+from fixtures import studies
 from tests.sessions import Place
 
 HOUSE = Path(__file__).parents[1]
@@ -31,7 +32,9 @@ def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_the_help_has_every_command_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert called("--help", monkeypatch=monkeypatch) == 0
     shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert sorted(shown) == sorted({"demo", "run", "arrivals", *measuring.COMMANDS, *map(judging.command_of, judging.COMMANDS)})
+    of_studies = [command.NAME for command in studies.commands()]
+    judged = map(judging.command_of, judging.COMMANDS)
+    assert sorted(shown) == sorted({"demo", "completion", *measuring.COMMANDS, *of_studies, *judged})
 
 
 def test_the_help_ends_quietly_for_a_reader_that_has_seen_enough() -> None:
@@ -221,10 +224,11 @@ def metadata_of(archive: zipfile.ZipFile) -> str:
 def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from_there(tmp_path: Path) -> None:
     with zipfile.ZipFile(built_wheel(tmp_path)) as archive:
         assert "deeptweak/py.typed" in archive.namelist()
+        assert [name for name in archive.namelist() if name.endswith(".data/data/share/man/man1/deeptweak.1")]
         assert f"Project-URL: Issues, {REPOSITORY}/issues" in metadata_of(archive).splitlines()
         tops = {name.split("/")[0] for name in archive.namelist()}
         archive.extractall(tmp_path / "site")
-    assert {name for name in tops if not name.endswith(".dist-info")} == {"deeptweak"}
+    assert {name for name in tops if not name.endswith((".dist-info", ".data"))} == {"deeptweak"}
     show = [sys.executable, "-P", "-m", "deeptweak", "compare", str(tmp_path / "site/deeptweak/_house" / door.DEMO_RUN)]
     done = subprocess.run(
         show, cwd=tmp_path / "site", env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, check=False
