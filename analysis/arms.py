@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,17 +78,25 @@ def read_arm(text: str, refused: list[str]) -> Arm:
 
 
 def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
-    """Leave out copies, one line each in `refused`: of the files of one run, the one with most cells is kept."""
+    """Take each run once, with a line in `refused` for each file left out.
+
+    Of the files of one run (copies, and where it was interrupted and went on), the one with the most
+    measured cells is taken, then the one with the most cells, then the first.
+    """
     known: dict[str, Run] = {}
     for run in runs:
-        other = known.get(run.run_id)
-        if other is None:
-            known[run.run_id] = run
+        name = run.run_id or run.origin
+        other = known.setdefault(name, run)
+        if other is run:
             continue
-        less, more = (run, other) if len(run.cells) <= len(other.cells) else (other, run)
-        known[run.run_id] = more
+        less, more = (run, other) if _cells_done(run) <= _cells_done(other) else (other, run)
+        known[name] = more
         refused.append(f"{less.origin}: is the same run as {more.origin} ({run.run_id}): a copy is no second measurement.")
     return tuple(known.values())
+
+
+def _cells_done(run: Run) -> tuple[int, int]:
+    return sum(cell.outcome == "measured" for cell in run.cells), len(run.cells)
 
 
 def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:
@@ -176,20 +184,28 @@ def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
     return baseline_name(arm, study) if relative_to == BASELINE and not named else relative_to
 
 
-def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
-    together = declared_baseline(arm, study)
-    if together and tweakset == baseline_name(arm, study):
-        arms = [one for name in together if (one := side(arm, study, workload, name)) is not None]
-        return _pool(arms) if len(arms) == len(together) else None
-    cells = {
-        (run.run_id, cell.block): cell
-        for run in arm.runs
-        for cell in run.cells
-        if (cell.study, cell.workload, cell.tweakset) == (study, workload, tweakset)
-    }
-    known = next((run.tweaksets[tweakset] for run in arm.runs if tweakset in run.tweaksets), None)
-    started_utc = {run.run_id: run.started_utc for run in arm.runs}
-    return Side(arm.label, known, cells, started_utc) if cells and known else None
+class Sides:
+    """The sides of one arm in one study, by workload and tweak set; its cells are gone through once."""
+
+    def __init__(self, arm: Arm, study: str) -> None:
+        self.arm = arm
+        self.together = declared_baseline(arm, study)
+        self.baseline = baseline_name(arm, study)
+        self.started_utc = {run.run_id: run.started_utc for run in arm.runs}
+        self.cells: dict[tuple[str, str], dict[Place, Cell]] = defaultdict(dict)
+        for run in arm.runs:
+            for cell in run.cells:
+                if cell.study == study:
+                    self.cells[cell.workload, cell.tweakset][run.run_id, cell.block] = cell
+
+    def side(self, workload: str, tweakset: str) -> Side | None:
+        """Return the side of a tweak set, or of the arms that are the declared baseline together; None of what was not run."""
+        if self.together and tweakset == self.baseline:
+            arms = [one for name in self.together if (one := self.side(workload, name)) is not None]
+            return _pool(arms) if len(arms) == len(self.together) else None
+        cells = self.cells.get((workload, tweakset))
+        known = next((run.tweaksets[tweakset] for run in self.arm.runs if tweakset in run.tweaksets), None)
+        return Side(self.arm.label, known, cells, self.started_utc) if cells and known else None
 
 
 def _pool(sides: Sequence[Side]) -> Side:
@@ -251,25 +267,30 @@ def no_copies(runs: Iterable[Run]) -> None:
     """
     seen: dict[object, tuple[Run, Cell]] = {}
     for run in {run.run_id: run for run in runs}.values():
-        for times, cell in times_of(run):
+        for times, cell in _every_times(run):
             first, other = seen.setdefault(times, (run, cell))
-            if other is not cell:
+            if other is not cell and not _by_chance(cell):
                 where = "" if first is run else f" in {first.origin}"
                 raise Refused(f"{run.origin}: {cell.id} has the very times of {other.id}{where}: a copy is no measurement.")
 
 
 def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
     """What each cell measured, by which it is known under any name: on a fine clock no two cells ever take the very same times."""
+    return ((times, cell) for times, cell in _every_times(run) if not _by_chance(cell))
+
+
+def _every_times(run: Run) -> Iterator[tuple[object, Cell]]:
     for cell in run.cells:
         if cell.outcome == "measured":
-            times = cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())
-            own = times if cell.steps is not None else _times_among(cell.metrics)
-            if not alike_by_chance(own):
-                yield (cell.workload, times), cell
+            yield (cell.workload, cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())), cell
 
 
-def _times_among(metrics: Mapping[str, float]) -> tuple[float, ...]:
-    return tuple(value for name, value in metrics.items() if name.startswith("step_time_")) or tuple(metrics.values())
+def _by_chance(cell: Cell) -> bool:
+    """Whether another cell may have the very times of this one by chance."""
+    if cell.steps is not None:
+        return alike_by_chance(cell.steps.wall_s)
+    values = [value for name, value in cell.metrics.items() if name.startswith("step_time_")]
+    return alike_by_chance(values or [*cell.metrics.values()])
 
 
 def alike_by_chance(times: Sequence[float]) -> bool:

@@ -77,7 +77,8 @@ def means(key: str, requested: object, observed: object) -> bool:
 
 def same_value(value: object, other: object) -> bool:
     """Whether two texts mean the same setting: blanks and the base of numbers (0x10, 020) make no difference."""
-    return [_number(word) for word in str(value).split()] == [_number(word) for word in str(other).split()]
+    text, other_text = str(value), str(other)
+    return text == other_text or [_number(word) for word in text.split()] == [_number(word) for word in other_text.split()]
 
 
 def _number(word: str) -> int | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors
 
@@ -14,6 +14,7 @@ from .arms import (
     TOGETHER,
     Arm,
     Side,
+    Sides,
     both,
     control_name,
     declared_baseline,
@@ -23,7 +24,6 @@ from .arms import (
     of_one_workload,
     parts,
     same_runs,
-    side,
     studies,
     without_candidate,
 )
@@ -53,7 +53,8 @@ class Options:
     `adjustment` is one of `stats.adjust.ADJUSTMENTS`: holm for declared contrasts, bh for a screen. `relative_to` is a tweak set that every
     run has, or `BASELINE`, what each study declared: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep
     only these; empty keeps all. `metrics` are names of further metrics to take the effect in. `doubted` has, by workload and
-    tweak set, the reason why nothing is concluded.
+    tweak set, the reason why nothing is concluded. Without `details` a contrast has no other effects than the primary, and no
+    notes: for readers of many runs.
     """
 
     adjustment: str = "holm"
@@ -62,6 +63,7 @@ class Options:
     tweaksets: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
     doubted: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    details: bool = True
 
 
 def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
@@ -117,7 +119,7 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
     drafts, shown = [], []
     for candidate in candidates:
         for draft, sides in _drafts(base, candidate, study, options):
-            contrast = _contrast(draft, sides, (base, candidate), options.metrics)
+            contrast = _contrast(draft, sides, (base, candidate), options)
             drafts.append(_judged(contrast, contrast.primary.p, 1) if contrast.guard and contrast.primary else contrast)
             # The study's other contrasts count in the adjustment all the same: picking one is no new study.
             shown.append(
@@ -158,14 +160,15 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
     together = () if named or not inside_run else declared_baseline(base, study)
     control = control_name(both(base, candidate), study, options.relative_to)
     declared = next(run for run in base.runs if study in run.studies)
-    base_sides: dict[tuple[str, str], Side | None] = {}
+    base_sides, sides = Sides(base, study), Sides(candidate, study)
+    opposite: dict[tuple[str, str], Side | None] = {}
     for workload, names in met(candidate, study).items():
         if workload not in base_met:
             continue
         for name in [candidate.tweakset] if candidate.tweakset and not inside_run else names:
             guard = name in together
             against = together[0] if guard else TOGETHER.join(together) or base.tweakset or name
-            other = side(candidate, study, workload, name)
+            other = sides.side(workload, name)
             skip = (inside_run and name == against) or name in (control or "").split(TOGETHER)
             if other is None or skip or (against not in base_met[workload] and not inside_run):
                 continue
@@ -188,25 +191,27 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 guard=guard,
                 level_of=other.tweakset.level_of,
             )
-            if (workload, against) not in base_sides:
-                base_sides[workload, against] = side(base, study, workload, against)
-            yield draft, (base_sides[workload, against], other)
+            if (workload, against) not in opposite:
+                opposite[workload, against] = base_sides.side(workload, against)
+            yield draft, (opposite[workload, against], other)
 
 
-def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], metrics: Sequence[str]) -> Comparison:
+def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], options: Options) -> Comparison:
     base, candidate = sides
     if base is None:
         return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
+    counted: dict[str, Any] = {}
     try:
         must_match(draft, arms)
         read = Reader(arms, draft)
         pairing = pair(base, candidate, controlled=draft.relative_to is not None)
-        blocks = len(base.runs | candidate.runs) if pairing.by_run else draft.blocks
-        failed = [part for own in (base, candidate) for cell in own.cells.values() for part in parts(cell) if part.outcome == "failed"]
-        draft = inside(replace(draft, pairs=pairing.units, failed=len(failed), blocks=blocks), pairing)
+        counted = {"pairs": pairing.units, "failed": _failed(base, candidate), "blocks": draft.blocks}
+        if pairing.by_run:
+            counted["blocks"] = len(base.runs | candidate.runs)
+        counted |= inside(pairing, counted["blocks"])
         if alone := _single(pairing, arms):
-            return _undecidable(draft, alone, read, arms)
-        enough(pairing, draft.blocks)
+            return _undecidable(replace(draft, **counted), alone, read, arms)
+        enough(pairing, counted["blocks"])
         for own, cells in zip((base, candidate), pairing.cells, strict=True):
             must_be_in_force(own.tweakset, cells)
             must_have_done_its_jobs(cells)
@@ -217,26 +222,38 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
             must_be_same_work(*pairing.cells)
         primary = effect_of(draft.primary_metric, pairing, draft.margin, read)
     except NotComparable as reason:
-        return replace(draft, reason=str(reason))
+        return replace(draft, reason=str(reason), **counted)
     beside = base.runs == candidate.runs and pairing.samples is None
     pairs = [(part, other) for (_, cell), (_, other) in pairing.pairs for part in parts(cell)]
-    draft = replace(
-        draft,
-        primary=primary,
-        second=_first_effect(_second_metrics(draft.primary_metric), draft, pairing, read),
-        others=tuple(effect for name in metrics if (effect := _first_effect((metric_named(name),), draft, pairing, read))),
-        untouched=beside and same_machine((base.tweakset, candidate.tweakset), pairs),
-    )
+    untouched = beside and same_machine((base.tweakset, candidate.tweakset), pairs)
+    draft = replace(draft, **counted, primary=primary, untouched=untouched)
+    return _detailed(draft, pairing, (base, candidate), arms, read, options.metrics) if options.details else draft
+
+
+def _failed(*sides: Side) -> int:
+    return sum(part.outcome == "failed" for side in sides for cell in side.cells.values() for part in parts(cell))
+
+
+def _detailed(
+    draft: Comparison, pairing: Pairing, sides: tuple[Side, Side], arms: tuple[Arm, Arm], read: Reader, metrics: Sequence[str]
+) -> Comparison:
+    """Return a contrast with its effects in other metrics, and what to know besides."""
+    candidate = sides[1].tweakset
     notes = (
         *draft.notes,
-        *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]),
+        *_in_force_notes(draft, candidate, pairing.cells[1]),
         *pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None)),
         *odd_notes(draft.primary_metric, pairing, arms, read),
-        *run_notes(draft, arms, (base, candidate), read),
+        *run_notes(draft, arms, sides, read),
         *inside_notes(draft, pairing, read),
-        *([CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []),
+        *([CONTROL.format(candidate.name, draft.baseline)] if draft.guard else []),
     )
-    return replace(draft, notes=notes)
+    return replace(
+        draft,
+        second=_first_effect(_second_metrics(draft.primary_metric), draft, pairing, read),
+        others=tuple(effect for name in metrics if (effect := _first_effect((metric_named(name),), draft, pairing, read))),
+        notes=notes,
+    )
 
 
 def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> tuple[Unit, Unit] | None:

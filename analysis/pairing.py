@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from control.names import first_few
 
-from .arms import Arm, Place, Side, both, parts, same_runs, side
+from .arms import Arm, Place, Side, Sides, both, parts, same_runs
 from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
 from .labels import label_of
 from .order import HINT
@@ -99,7 +100,7 @@ class Reader:
         self.control: Side | None = None
         if draft.relative_to is None:
             return
-        self.control = side(both(*arms), draft.study, draft.workload, draft.relative_to)
+        self.control = Sides(both(*arms), draft.study).side(draft.workload, draft.relative_to)
         if self.control is None:
             raise NotComparable(f"{draft.relative_to} was not run under {draft.workload}, so there is nothing to be relative to.")
         cells = [part for _, part in _measured(self.control)]
@@ -178,7 +179,7 @@ def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side]
     return notes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pairing:
     """The units of two arms.
 
@@ -193,19 +194,19 @@ class Pairing:
     caveat: str | None = None
     times: Times | None = None
 
-    @property
+    @cached_property
     def units(self) -> int:
         """How many independent pairs there are: blocks of one run, or runs (processes) where there are several (enough)."""
         if self.by_run:
             return len({place[0] for (place, _), _ in self.pairs})
         return len(self.processes) if len(self.processes) >= ENOUGH_PROCESSES else len(self.pairs)
 
-    @property
+    @cached_property
     def by_run(self) -> bool:
         """Whether the pairs are of several runs in which both arms ran, each of which then counts once."""
         return all(entry[0] == other[0] for (entry, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
 
-    @property
+    @cached_property
     def processes(self) -> list[list[Pair]]:
         result: dict[tuple[str, int | None], list[Pair]] = {}
         for entry in self.pairs:
@@ -213,7 +214,7 @@ class Pairing:
             result.setdefault((place[0], cell.process), []).append(entry)
         return [] if any(process is None for _, process in result) else list(result.values())
 
-    @property
+    @cached_property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         if self.samples is None:
             return [part for (_, cell), _ in self.pairs for part in parts(cell)], [cell for _, (_, cell) in self.pairs]

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
 from control.t_test import ALPHA
@@ -44,19 +44,21 @@ SETTINGS = ("settings alternated", "what a setting does at a program's start")
 MONITOR = ("at work and stopped in turns", "what a monitor does at its start and for its report")
 
 
-def inside(draft: Comparison, pairing: Pairing) -> Comparison:
-    """The contrast with how many processes it was made in, and the test for what outlasts a switch; as it is where none was made."""
+def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
+    """Return the fields of a contrast of so many `blocks` that its processes give: their number, and the test for what outlasts a switch.
+
+    Nothing where none was made inside a process.
+    """
     if not pairing.processes:
-        return draft
+        return {}
     over = carry_over([(cell, other) for (_, cell), (_, other) in pairing.pairs])
     each = max(map(len, pairing.processes))
     by_pair = not pairing.by_run and len(pairing.processes) < ENOUGH_PROCESSES
-    return replace(
-        draft,
-        processes=len(pairing.processes),
-        carry_over=None if over is None else (over.early, over.late, over.p),
-        blocks=draft.blocks * each if by_pair else draft.blocks,
-    )
+    return {
+        "processes": len(pairing.processes),
+        "carry_over": None if over is None else (over.early, over.late, over.p),
+        "blocks": blocks * each if by_pair else blocks,
+    }
 
 
 def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]:

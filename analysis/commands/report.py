@@ -13,12 +13,13 @@ from analysis.arms import distinct
 from analysis.files import damaged
 from analysis.load import load_each
 from analysis.subcommands import option, signature
-from analysis.terms import Refused, Run
+from analysis.terms import Refused
 from analysis.wording import counted
 from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.report.page import Page
+    from analysis.terms import Run
 
 ANSWERS = True
 GROUP = "run"

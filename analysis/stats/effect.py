@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.terms import Effect, Metric, NotComparable
-from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_quantile, t_tail
 
 if TYPE_CHECKING:
     Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
@@ -155,8 +155,8 @@ def _effect(
     The equivalence margin is symmetric on the log scale: from 1/(1+margin) to 1+margin, which lies inside ±margin.
     """
     sd, error, df = spread
-    (_, low, high, p), (_, low90, high90, _) = (t_interval(mean, error, df, alpha) for alpha in (ALPHA, 2 * ALPHA))
-    edge = math.log1p(margin)
+    _, low, high, p = t_interval(mean, error, df)
+    half90 = t_quantile(1 - ALPHA, df) * error
     return Effect(
         metric=metric,
         n_baseline=len(arms[0]),
@@ -165,13 +165,13 @@ def _effect(
         gain=_gain(mean),
         low=_gain(low),
         high=_gain(high),
-        low90=_gain(low90),
-        high90=_gain(high90),
+        low90=_gain(mean - half90),
+        high90=_gain(mean + half90),
         log_sd=sd,
         log_se=error,
         df=df,
         p=p,
-        p_equivalent=max(t_tail((edge - mean) / error, df), t_tail((edge + mean) / error, df)),
+        p_equivalent=t_tail((math.log1p(margin) - abs(mean)) / error, df),  # of the nearer edge: the larger of the two
         values_baseline=tuple(arms[0]),
         values_candidate=tuple(arms[1]),
         design="paired" if paired else "two-sample",

@@ -12,7 +12,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.arms import Arm as Side
-from analysis.arms import read_arm, side
+from analysis.arms import Sides, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.load import from_json
 from analysis.pairing import ONE_RUN_AN_ARM
@@ -257,7 +257,7 @@ def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
     assert len(stocks) == 8
     for one in stocks:
         assert -0.43 < (one.observed or 0) < -0.11
-        sides = [side(arm, one.study, one.workload, one.tweakset) for arm in (old, new)]
+        sides = [Sides(arm, one.study).side(one.workload, one.tweakset) for arm in (old, new)]
         before, after = ([cell.metrics[one.primary_metric.name] for cell in found.cells.values()] for found in sides if found)
         assert two_sample_effect(one.primary_metric, before, after, one.margin).p < 0.05
 

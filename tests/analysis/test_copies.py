@@ -15,7 +15,7 @@ from analysis.load import from_json
 from analysis.studies.history.history import gather
 from analysis.terms import Refused
 from tests.stock_files import benchmark, document, session, stock_file
-from tests.synthetic import JSON, saved_run
+from tests.synthetic import JSON, STOCK, Arm, Made, saved_run
 
 OTHERS = Path(__file__).parent / "formats" / "other_tools"
 
@@ -54,6 +54,15 @@ def test_of_the_files_of_one_run_the_one_with_most_cells_is_read(tmp_path: Path)
     (run,) = read_arm(str(tmp_path), refused).runs
     assert (run.origin, len(run.cells)) == (str(tmp_path / "b.json"), 12)
     assert [line.partition(":")[0] for line in refused] == [str(tmp_path / "a.json")]
+
+
+def test_of_the_files_of_one_run_the_one_with_most_measured_cells_is_read(tmp_path: Path) -> None:
+    """As where cells failed, and the run went on with them: both files list all cells."""
+    broken = Arm("fast", broken=dict.fromkeys((5, 6), ("failed", "out of memory")))
+    for name, arm in (("a", broken), ("b", Arm("fast"))):
+        stock_file(tmp_path / f"{name}.json", saved_run(Made(arms=(STOCK, arm))))
+    (run,) = read_arm(str(tmp_path), []).runs
+    assert run.origin == str(tmp_path / "b.json")
 
 
 @pytest.mark.parametrize("place", ["asv_results", "asv_results/vm", "asv_results/*/*.json"])

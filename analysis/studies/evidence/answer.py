@@ -27,7 +27,7 @@ TONES: dict[str, Tone] = {
 }
 ORDER = list(TONES)
 LISTED = ("helps everywhere measured", "helps on average", "harms everywhere measured", "harms on average", "no difference")
-BROUGHT = ("machine", "kernel", "torch")  # columns in which runs that are pooled may differ
+BROUGHT = ("machine", "device", "kernel", "torch")  # columns in which runs may differ
 
 
 def answer(gathered: Gathered, *, every: bool = False) -> Answer:

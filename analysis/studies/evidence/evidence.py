@@ -1,8 +1,9 @@
 """One effect over many runs: which runs say something of it, what they say together, and the word for that.
 
 A run is the unit. Its effect and standard error are those of `compare`. Runs are pooled where the
-tweak set's settings, the workload's parameters and the metric agree; where they do not, each kind
-is pooled by itself.
+tweak set's settings, the workload's parameters and device, and the metric agree; where they do not,
+each kind is pooled by itself. A workload on a GPU is another measurement than on a CPU: only
+`--by=device` pools them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from analysis.arms import no_copies
-from analysis.compare import compare
+from analysis.arms import distinct, no_copies
+from analysis.compare import Options, compare
 from analysis.machine import machine_of
 from analysis.stats.adjust import holm
-from analysis.terms import Applied, Comparison, Metric, Refused, Run
+from analysis.terms import Applied, Cell, Comparison, Metric, Refused, Run
 from analysis.wording import counted
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
@@ -48,6 +49,7 @@ MOST_MORE = 1_000  # runs: beyond that nobody waits
 FEWEST_TO_EXPLAIN = 10  # runs from which a difference between groups of runs is offered as a reason
 NAMED = 3
 DAY = slice(10)
+DEVICE = "device"  # of the workload: a contribution has that of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,13 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
     "cpu": lambda run: str(run.machine.get("cpu_model") or ""),
     "torch": lambda run: next((str(cell.facts["torch"]) for cell in run.cells if "torch" in cell.facts), ""),
     "place": lambda run: ", ".join(run.place.values()),
+    DEVICE: lambda run: _devices(run.cells),
 }
+
+
+def effects(run: Run) -> list[Comparison]:
+    """Compare inside a run, without what no pool needs."""
+    return compare(run, options=Options(details=False))
 
 
 def gather(
@@ -141,7 +149,7 @@ def gather(
     tweaksets: Sequence[str] = (),
     workloads: Sequence[str] = (),
     by: str = "",
-    compared: Callable[[Run], Sequence[Comparison]] = compare,
+    compared: Callable[[Run], Sequence[Comparison]] = effects,
 ) -> Gathered:
     """Compare each run inside itself, and pool what is the same; `compared` gives what is known of a run already.
 
@@ -149,12 +157,15 @@ def gather(
     and workload in common.
     """
     notes: list[str] = []
-    kept = _each_once(runs, notes)
+    kept = tuple(sorted(distinct(runs, notes), key=lambda run: run.started_utc))
     no_copies(kept)
     silent: dict[tuple[str, str], list[str]] = defaultdict(list)
-    pooled: dict[tuple[str, str], dict[tuple[object, ...], list[Contribution]]] = defaultdict(lambda: defaultdict(list))
+    pooled: dict[tuple[str, str], dict[Conditions, list[Contribution]]] = defaultdict(lambda: defaultdict(list))
     for run in kept:
         columns = {name: column(run) for name, column in COLUMNS.items()}
+        cells: dict[str, list[Cell]] = defaultdict(list)
+        for cell in run.cells:
+            cells[cell.workload].append(cell)
         for comparison in compared(run):
             named = comparison.tweakset in (tweaksets or (comparison.tweakset,)) and comparison.workload in (
                 workloads or (comparison.workload,)
@@ -166,26 +177,17 @@ def gather(
                 silent[f"{_name(run)}, {undigested(comparison.workload)}", reason].append(comparison.tweakset)
             elif comparison.primary:
                 key = comparison.workload, comparison.tweakset
-                pooled[key][_conditions(run, comparison)].append(Contribution(run, comparison, comparison.primary, columns))
+                conditions = _conditions(run, comparison, cells[comparison.workload])
+                own = {**columns, DEVICE: conditions.device}
+                if by == DEVICE:
+                    conditions = conditions._replace(device="")
+                pooled[key][conditions].append(Contribution(run, comparison, comparison.primary, own))
     notes += [f"left out of {where}: {first_few(names, NAMED)}: {reason}" for (where, reason), names in silent.items()]
     if not pooled:
         raise Refused(f"None of {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip())
-    found = [one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by, notes)]
+    notes += _pooled_apart(pooled)
+    found = [one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)]
     return Gathered(kept, tuple(judged(found)), tuple(notes))
-
-
-def _each_once(runs: Iterable[Run], notes: list[str]) -> tuple[Run, ...]:
-    """Each run once, the file with the most cells: a resumed run has several."""
-    of_id: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        of_id[run.run_id or run.origin].append(run)
-    result = []
-    for same in of_id.values():
-        first = max(same, key=lambda run: sum(cell.outcome == "measured" for cell in run.cells))
-        result.append(first)
-        others = [run.origin for run in same if run is not first]
-        notes += [f"{first_few(others, NAMED)}: the same run as {first.origin}, counted once"] if others else []
-    return tuple(sorted(result, key=lambda run: run.started_utc))
 
 
 def _name(run: Run) -> str:
@@ -199,18 +201,31 @@ def _why_silent(comparison: Comparison) -> str:
     return "its settings are in force there anyway, so it changes nothing" if comparison.untouched else ""
 
 
-def _conditions(run: Run, comparison: Comparison) -> tuple[object, ...]:
-    """What must agree where runs are pooled: settings, parameters, metric."""
+def _devices(cells: Iterable[Cell]) -> str:
+    """Where cells computed: `cpu`, or the GPU's name; empty where they do not say."""
+    return ", ".join(sorted({str(cell.facts[DEVICE]) for cell in cells if cell.facts.get(DEVICE)}))
+
+
+class Conditions(NamedTuple):
+    """What must agree where runs are pooled; settings and parameters by name."""
+
+    metric: Metric
+    settings: tuple[tuple[str, str], ...]
+    parameters: tuple[tuple[str, str], ...]
+    device: str
+
+
+def _conditions(run: Run, comparison: Comparison, of_workload: Sequence[Cell]) -> Conditions:
     tweakset = run.tweaksets[comparison.tweakset]
     settings = {setting.key: setting.value for setting in tweakset.requested}
     if tweakset.scripts:  # what they set is known by what moved, in each cell
-        cells = [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, comparison.tweakset)]
+        cells = [cell for cell in of_workload if cell.tweakset == comparison.tweakset]
         moved = [set(_moved(cell.applied)) for cell in cells if cell.applied]
         settings |= dict(set.intersection(*moved)) if moved else {}
     params = run.workloads[comparison.workload].params if comparison.workload in run.workloads else {}
     steps = frozenset({"steps", "warmup_steps"})  # how long a cell is, is how it was measured
     own = tuple(sorted((name, str(value)) for name, value in params.items() if name not in steps))
-    return comparison.primary_metric, tuple(sorted(settings.items())), own
+    return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, _devices(of_workload))
 
 
 def _moved(applied: Applied) -> Iterator[tuple[str, str]]:
@@ -220,20 +235,33 @@ def _moved(applied: Applied) -> Iterator[tuple[str, str]]:
             yield path, str(values[-1])
 
 
-def _of_kinds(
-    key: tuple[str, str], kinds: Mapping[tuple[object, ...], Sequence[Contribution]], by: str, notes: list[str]
-) -> Iterator[Evidence]:
+def _pooled_apart(pooled: Mapping[tuple[str, str], Iterable[Conditions]]) -> Iterator[str]:
+    """Say of which effects the runs are not of one kind, and in what these differ."""
+    rows: dict[str, list[str]] = defaultdict(list)
+    for (workload, tweakset), kinds in pooled.items():
+        values = zip(Conditions._fields, map(set, zip(*kinds, strict=True)), strict=True)
+        differing = {name: own for name, own in values if len(own) > 1}
+        if not differing:
+            continue
+        what = first_few([*differing], len(differing))
+        if [*differing] == [DEVICE]:
+            devices = sorted(name or "unknown" for name in differing[DEVICE])
+            what = f"{DEVICE} ({first_few(devices, NAMED)}; --by={DEVICE} pools them)"
+        rows[what].append(f"{tweakset} under {undigested(workload)}")
+    for what, names in rows.items():
+        yield f"pooled apart, since runs differ in {what}: {first_few(names, NAMED)}"
+
+
+def _of_kinds(key: tuple[str, str], kinds: Mapping[Conditions, Sequence[Contribution]], by: str) -> Iterator[Evidence]:
     workload, tweakset = key
-    if len(kinds) > 1:
-        metrics, settings, params = ({kind[at] for kind in kinds} for at in range(3))
-        differ = {"metric": metrics, "settings": settings, "parameters": params}
-        what = first_few([name for name, values in differ.items() if len(values) > 1], NAMED)
-        notes.append(f"{tweakset} under {undigested(workload)} is not the same in all runs ({what} differ): pooled apart")
-    for number, contributions in enumerate(kinds.values(), 1):
-        metric = contributions[0].comparison.primary_metric
+    for number, (conditions, contributions) in enumerate(kinds.items(), 1):
         margin = max(one.comparison.margin for one in contributions)
-        kind = f"kind {number}" if len(kinds) > 1 else ""
-        yield Evidence(workload, tweakset, kind, metric, margin, tuple(contributions), by=by)
+        kind = ""
+        if len(kinds) > 1:
+            told_by_device = len({other.device for other in kinds}) == len(kinds)
+            device = conditions.device or "unknown device"
+            kind = device if told_by_device else f"kind {number}"
+        yield Evidence(workload, tweakset, kind, conditions.metric, margin, tuple(contributions), by=by)
 
 
 def judged(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from analysis.arms import Arm, baseline_name, met, parts, side, studies
+from analysis.arms import Arm, Sides, baseline_name, met, parts, studies
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
 from analysis.pairing import metric_named, primary_of, value_of
 from analysis.switched import is_switched
@@ -97,7 +97,7 @@ def _cells(run: Run, study: str, workload: str) -> list[Cell]:
 
 def _gather(run: Run, where: tuple[str, str], metric: Metric, points: Points) -> tuple[tuple[EffectRow, ...], tuple[LostPoint, ...]]:
     cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
-    untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
+    untouched = Sides(Arm(run.origin, (run,)), where[0]).side(where[1], next(iter(points)))  # more than one arm, where these were declared
     cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
     doubts = moved(run)
     planned = max(run.design.blocks_of(*where, name) for name in points if name in run.tweaksets)

@@ -74,10 +74,10 @@ def test_an_undecided_effect_says_how_many_more_runs_would_do() -> None:
 def test_the_same_run_in_two_files_is_counted_once_by_its_longest() -> None:
     whole = [run(seed, 0.05) for seed in (1, 2, 3)]
     cut = replace(run(2, 0.05), origin="begun.json", cells=run(2, 0.05).cells[:9])
-    gathered = gather([*whole, cut, whole[0]])
+    gathered = gather([cut, *whole])
     assert len(gathered.runs) == 3
     assert len(gathered.evidence[0].contributions) == 3
-    assert any("begun.json" in note and "counted once" in note for note in gathered.notes)
+    assert [note.partition(":")[0] for note in gathered.notes] == ["begun.json"]
 
 
 def test_runs_are_pooled_where_settings_parameters_and_metric_agree() -> None:
@@ -103,6 +103,33 @@ def test_runs_are_pooled_where_settings_parameters_and_metric_agree() -> None:
             continue
         assert sorted(len(one.contributions) for one in gathered.evidence) in ([1, 3], [3])
     assert gather([run(seed, 0.05) for seed in (1, 2, 3)]).notes == ()
+
+
+def on(device: str) -> Callable[[JSON], None]:
+    def edit(saved: JSON) -> None:
+        for one in saved["benchmarks"]:
+            one["extra_info"]["workload_facts"]["device"] = device
+
+    return edit
+
+
+def test_runs_of_another_device_are_pooled_apart_unless_grouped_by_it() -> None:
+    runs = [*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.2, on("NVIDIA H200"))]
+    gathered = gather(runs)
+    assert {one.kind: len(one.contributions) for one in gathered.evidence} == {"cpu": 3, "NVIDIA H200": 1}
+    assert [one.columns["device"] for one in gathered.evidence[1].contributions] == ["NVIDIA H200"]
+    assert [note for note in gathered.notes if "device" in note and "fast under cnn_train" in note]
+    (pooled,) = gather(runs, by="device").evidence
+    assert [one.columns["device"] for one in pooled.contributions] == ["cpu", "cpu", "cpu", "NVIDIA H200"]
+
+
+def test_an_unknown_device_is_not_taken_for_a_known_one() -> None:
+    def unknown(saved: JSON) -> None:
+        for one in saved["benchmarks"]:
+            del one["extra_info"]["workload_facts"]["device"]
+
+    gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.05, unknown)])
+    assert [one.kind for one in gathered.evidence] == ["cpu", "unknown device"]
 
 
 def test_a_run_whose_untouched_arms_differ_is_left_out_by_name() -> None:
