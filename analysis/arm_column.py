@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from control.names import first_few
 
-from .arms import SHOWN_NAMES, Arm, must_have
+from .arms import NODE, SHOWN_NAMES, TWEAKSET, WORKLOAD, Arm, must_have
 from .checks import untouched_apart
 from .compare import compare, failed_guards
 from .terms import Metric, Refused, Run, TweakSet, UnknownName, Workload
@@ -20,7 +20,6 @@ from .wording import joined_names, suggestion
 if TYPE_CHECKING:
     from .terms import Cell
 
-TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"
 PREFIX = "param."
 TOGETHER = "side by side"  # the workload under which workloads are compared with each other
 FEWEST_LEVELS = 2

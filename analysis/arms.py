@@ -21,6 +21,7 @@ FEWEST_VALUES, FEW_TICKS = 2, 50
 SAME_TIME = 1e-9  # of the longest: less is rounding
 CERTAIN = 28.0  # so many natural units of order, 40 bits, come about twice in no history
 SHOWN_NAMES = 12  # in an error
+TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"  # columns of cells that arms are levels of
 TOGETHER = " + "  # between the names of arms that are the baseline together
 BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs
 DEEPTWEAK = "deeptweak-csv"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
 from control.called import JUDGE
-from control.meaning import agrees
 from control.names import first_few, undigested
 from control.t_test import ALPHA, t_interval
 
@@ -71,8 +70,12 @@ def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> 
 
 def means(key: str, requested: object, observed: object) -> bool:
     """Whether what the kernel answered means what was asked for, in its own words or rounded."""
+    if same_value(requested, observed):
+        return True
+    from control.meaning import agrees
+
     path = f"/proc/sys/{key.translate(str.maketrans('./', '/.'))}"
-    return same_value(requested, observed) or bool(agrees(path, str(requested), str(observed)))
+    return bool(agrees(path, str(requested), str(observed)))
 
 
 def same_value(value: object, other: object) -> bool:

@@ -31,9 +31,8 @@ from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs
 from .labels import TOLD_RATE, label_of
 from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, odd_notes, pair, pair_notes, primary_of, run_notes
 from .stats.adjust import ADJUSTMENTS
-from .switched import expanded, inside, inside_notes, outlasting, outlasts
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
-from .verdict import GUARD, ONE_RUN, inside_margin, judge, parts_ways
+from .verdict import GUARD, ONE_RUN, inside_margin, judge, outlasts, parts_ways
 from .wording import bracket, duration, joined_names, percent, probability, unsigned
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
     for candidate in candidates:
         base, itself = without_candidate(base, candidate)
         arms.append(replace(candidate, notes=(*candidate.notes, *itself)))
-    base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *arms))
+    base, *candidates = map(_expanded, (base, *arms))
     for run in [run for arm in (base, *candidates) for run in arm.runs]:
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
         must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
@@ -113,6 +112,15 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
     if not drafts and not any(same_runs(base, other) for other in candidates):
         raise Refused(f"{base.label} has no workload and tweak set in common with {', '.join(arm.label for arm in candidates)}.")
     return drafts
+
+
+def _expanded(arm: Arm) -> Arm:
+    """Return an arm with each segment of its cells as a cell, where settings were alternated inside processes."""
+    if not any(run.is_switched for run in arm.runs):
+        return arm
+    from .switched import expanded
+
+    return replace(arm, runs=tuple(map(expanded, arm.runs)))
 
 
 def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -> list[Comparison]:
@@ -208,7 +216,10 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         counted = {"pairs": pairing.units, "failed": _failed(base, candidate), "blocks": draft.blocks}
         if pairing.by_run:
             counted["blocks"] = len(base.runs | candidate.runs)
-        counted |= inside(pairing, counted["blocks"])
+        if pairing.processes:
+            from .switched import inside
+
+            counted |= inside(pairing, counted["blocks"])
         if alone := _single(pairing, arms):
             return _undecidable(replace(draft, **counted), alone, read, arms)
         enough(pairing, counted["blocks"])
@@ -239,13 +250,18 @@ def _detailed(
 ) -> Comparison:
     """Return a contrast with its effects in other metrics, and what to know besides."""
     candidate = sides[1].tweakset
+    of_processes: list[str] = []
+    if pairing.processes:
+        from .switched import inside_notes
+
+        of_processes = inside_notes(draft, pairing, read)
     notes = (
         *draft.notes,
         *_in_force_notes(draft, candidate, pairing.cells[1]),
         *pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None)),
         *odd_notes(draft.primary_metric, pairing, arms, read),
         *run_notes(draft, arms, sides, read),
-        *inside_notes(draft, pairing, read),
+        *of_processes,
         *([CONTROL.format(candidate.name, draft.baseline)] if draft.guard else []),
     )
     return replace(
@@ -330,6 +346,8 @@ def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None
     if doubt is not None:
         return replace(draft, reason=doubt)
     if outlasts(draft):
+        from .switched import outlasting
+
         return replace(draft, verdict="inconclusive", reason=outlasting(draft))
     verdict, reason = judge(draft, effect, p_adjusted)
     notes = draft.notes

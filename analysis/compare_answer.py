@@ -22,8 +22,7 @@ from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .stats.effect import ROUNDING
-from .switched import outlasts
-from .verdict import unseen, without_guards
+from .verdict import outlasts, unseen, without_guards
 from .wording import SPOKEN, as_long, bracket, number, percent, plan_command, probability, size, spoken, unsigned
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from control import rates
 from control.names import undigested
 
 from . import machine
@@ -55,6 +54,8 @@ def absolute(metric: Metric, value: float, control: str | None = None) -> str:
 
 def amount(metric: Metric, value: float) -> str:
     if metric.name == TOLD_RATE:
+        from control import rates
+
         return rates.written(value, metric.unit)
     if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
         return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"

@@ -13,8 +13,6 @@ from typing import TypeVar
 
 import msgspec
 
-from analysis import studies
-
 from .files import not_utf8, place_in, read_whole, reason_of, unpacked
 from .formats import record_file, saved_run
 from .formats.checked import EDITED
@@ -54,10 +52,12 @@ def from_json(saved: object, origin: str) -> Run:
     top = saved if isinstance(saved, dict) else {}
     if saved_run.recognises(top):
         return saved_run.from_json(top, origin)
-    from .formats import other_tools, pytest_benchmark, strangers
+    from .formats import pytest_benchmark
 
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
+    from .formats import other_tools, strangers
+
     if other := other_tools.read(top, origin):
         return pytest_benchmark.from_json(other, origin)
     if stranger := strangers.of_json(saved):
@@ -105,6 +105,8 @@ def _matches(name: str) -> list[Path]:
         # The last as pytest-benchmark and asv store them.
         matches = _results([*path.glob("*.json"), *path.glob(f"*{PACKED}")]) or nodes or _results(path.glob("*/*.json"))
         if not matches:
+            from analysis import studies
+
             commands = (command_for(path) for command_for in studies.hooks("command_for"))
             raise Refused(f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}")
         return matches

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
 from control.t_test import ALPHA
 
+from .verdict import outlasts
 from .wording import percent, probability
 
 if TYPE_CHECKING:
     from .pairing import Pairing, Reader
     from .terms import Cell, Comparison, Run
-
-
-def is_switched(run: Run) -> bool:
-    return any(cell.segments for cell in run.cells)
 
 
 def expanded(run: Run) -> Run:
@@ -28,7 +25,7 @@ def expanded(run: Run) -> Run:
     A pair's number stands for its process and its place in it, the same in any run of the same plan, so that pairs of two runs can be set
     against each other.
     """
-    if not is_switched(run):
+    if not run.is_switched:
         return run
     names = list(run.tweaksets)
     pairs = max(segment.block for cell in run.cells for segment in cell.segments)
@@ -45,12 +42,7 @@ MONITOR = ("at work and stopped in turns", "what a monitor does at its start and
 
 
 def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
-    """Return the fields of a contrast of so many `blocks` that its processes give: their number, and the test for what outlasts a switch.
-
-    Nothing where none was made inside a process.
-    """
-    if not pairing.processes:
-        return {}
+    """Return fields of a contrast of so many `blocks`: its processes, and the test for what outlasts a switch."""
     over = carry_over([(cell, other) for (_, cell), (_, other) in pairing.pairs])
     each = max(map(len, pairing.processes))
     by_pair = not pairing.by_run and len(pairing.processes) < ENOUGH_PROCESSES
@@ -63,8 +55,6 @@ def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
 
 def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]:
     """Which design it stands on, what that cannot see, whether processes differ, and whether a switch outlasts its settle steps."""
-    if not pairing.processes:
-        return []
     count, steps = len(pairing.processes), pairing.pairs[0][1][1].steps
     unit = "" if pairing.by_run else " A process is the unit." if count >= ENOUGH_PROCESSES else f" It speaks of {_these(count)} alone."
     settle = steps.warmup if steps else 0
@@ -82,11 +72,6 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
         early, late, p = draft.carry_over
         notes.append(f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in the second (p {probability(p)}).")
     return notes
-
-
-def outlasts(comparison: Comparison) -> bool:
-    """Whether what stood before a switch acts on steps that count. Where nothing was switched (A/A) nothing can."""
-    return comparison.carry_over is not None and comparison.carry_over[2] < ALPHA and not comparison.untouched
 
 
 def outlasting(comparison: Comparison) -> str:

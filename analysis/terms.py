@@ -250,6 +250,11 @@ class Run:
     by_place: frozenset[str] = frozenset()
 
     @property
+    def is_switched(self) -> bool:
+        """Whether settings were alternated inside processes."""
+        return any(cell.segments for cell in self.cells)
+
+    @property
     def is_monitored(self) -> bool:
         """Whether any cell has a monitor, or has none beside others that have."""
         return any(cell.monitor for cell in self.cells) or any(tweakset.monitor for tweakset in self.tweaksets.values())

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from analysis import studies
 from control.names import undigested
 from control.t_test import ALPHA
 
@@ -61,6 +60,11 @@ def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
     return [contrast for contrast in contrasts if not contrast.guard] or contrasts
 
 
+def outlasts(comparison: Comparison) -> bool:
+    """Whether what stood before a switch acts on steps that count. Where nothing was switched (A/A) nothing can."""
+    return comparison.carry_over is not None and comparison.carry_over[2] < ALPHA and not comparison.untouched
+
+
 def inside_margin(effect: Effect, margin: float) -> bool:
     """Whether an effect, however certain, is smaller than what the study calls a difference."""
     return 1 / (1 + margin) < 1 + effect.gain < 1 + margin
@@ -110,6 +114,8 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
     untouched = [comparison.primary.log_sd for comparison in comparisons if comparison.untouched and comparison.primary]
     others = [share for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     margin = min(comparison.margin for comparison in contrasts)
+    from analysis import studies
+
     plans = (plan for blocks_for in studies.hooks("blocks_for") if mdes and (plan := blocks_for(run, margin)))
     blocks, takes_s, here = next(plans, (None, None, None))
     result = Unseen(

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
-from analysis.arm_column import MONITOR, TWEAKSET, WORKLOAD, by_column
-from analysis.arms import Arm, on_one_side, read_arm
+from analysis.arms import MONITOR, TWEAKSET, WORKLOAD, Arm, on_one_side, read_arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
@@ -115,6 +114,8 @@ def answer(
     if column != TWEAKSET:
         if candidates:
             raise Refused(f"--arm={column} compares inside BASE: name no CAND.")
+        from analysis.arm_column import by_column
+
         judged_by = metric_named(metric) if metric else None
         base, levels, notes, doubted = by_column(base, column, baseline, judged_by, options.workloads)
         candidates, baseline = [levels], None

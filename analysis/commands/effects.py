@@ -10,7 +10,6 @@ from analysis.arms import must_have
 from analysis.files import damaged
 from analysis.load import load
 from analysis.plain import one_line
-from analysis.switched import is_switched
 from analysis.terms import Refused, Run, UnknownName
 from analysis.wording import joined_names, parse_names, suggestion
 from control.called import JUDGE
@@ -89,7 +88,7 @@ def _of_run(saved: Run, args: argparse.Namespace) -> tuple[list[Effects], list[F
     from analysis.studies.keys.effects import effects_of
     from analysis.studies.keys.observed import letters
 
-    if is_switched(saved):
+    if saved.is_switched:
         raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `{JUDGE} compare`.")
     workloads = joined_names(parse_names(args.workload), saved.workloads)
     must_have(saved, "workload", workloads, saved.workloads)

@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -41,7 +40,7 @@ STUDIES = {
 # Saved name → ours. The quartile and the minimum cannot be had from a file without rounds in any other way.
 STATISTICS = {"mean": "step_time_mean_s", "median": "step_time_median_s", "q1": "step_time_q1_s", "min": "step_time_min_s"}
 SECONDS = ("s", "sec", "second", "seconds")
-UNIT_FIELDS = frozenset({"unit", "units", "time_unit"})
+UNIT_FIELDS = ("unit", "units", "time_unit")
 INDEX = re.compile(r"\[\d+\]")
 # A mean of equal numbers may come out a few bits beside them.
 SLACK = 1 + 1e-9
@@ -193,7 +192,8 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
     stats = part.read(Benchmark).stats
     _in_order(part, stats)
     metrics = {ours: getattr(stats, theirs) for theirs, ours in STATISTICS.items()}
-    facts = {name: value for name, value in (("rounds", stats.rounds), ("iterations", stats.iterations)) if value is not None}
+    facts = {"rounds": stats.rounds, "iterations": stats.iterations}
+    facts = {name: count for name, count in facts.items() if count is not None}
     steps = None
     contradictions: tuple[str, ...] = ()
     if stats.data is None:
@@ -225,10 +225,11 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
 
 def _in_order(part: Part, stats: Stats) -> None:
     """Refuse statistics that no list of times has."""
-    ordered = [one for one in (stats.min, stats.q1, stats.median, stats.q3, stats.max) if one is not None]
-    if any(one > next_one * SLACK for one, next_one in pairwise(ordered)):
+    third = stats.median if stats.q3 is None else stats.q3
+    most = max(third, stats.mean) if stats.max is None else stats.max
+    if stats.min > stats.q1 * SLACK or stats.q1 > stats.median * SLACK or stats.median > third * SLACK or third > most * SLACK:
         part.refuse("contradicts itself: minimum, quartiles and maximum are not in order")
-    if stats.min > stats.mean * SLACK or (stats.max is not None and stats.mean > stats.max * SLACK):
+    if stats.min > stats.mean * SLACK or stats.mean > most * SLACK:
         part.refuse("contradicts itself: the mean does not lie between the minimum and the maximum")
 
 
@@ -246,11 +247,12 @@ def _no_times(stats: Any) -> str | None:
 
 def _in_seconds(part: Part) -> None:
     """Refuse times that are no seconds: a clock of nanoseconds, or a unit that another program wrote down."""
-    options, stats = (part.value.get(name) for name in ("options", "stats"))
-    timer = options.get("timer") if isinstance(options, dict) else None
-    if isinstance(timer, str) and timer.endswith("_ns"):
-        part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
-    for place in (stats, options):
-        for field in UNIT_FIELDS & place.keys() if isinstance(place, dict) else ():
-            if place[field] not in SECONDS:
+    for place in (part.value.get("options"), part.value.get("stats")):
+        if not isinstance(place, dict):
+            continue
+        timer = place.get("timer")
+        if isinstance(timer, str) and timer.endswith("_ns"):
+            part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
+        for field in UNIT_FIELDS:
+            if place.get(field, "s") not in SECONDS:
                 part.refuse(f"says {field} = {place[field]!r}, where pytest-benchmark has seconds", "convert it at its source")

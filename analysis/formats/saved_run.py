@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from analysis import studies as studies_of_runs
 from analysis.plain import moment
 from analysis.terms import Cell, Design, Factor, Point, Run, Study, TweakSet, Workload
 from control.saved import SCHEMA_VERSION
@@ -60,12 +59,12 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         if cell.order in orders:
             part.refuse(f"has the order {cell.order} of another cell")
         orders.add(cell.order)
-        for figures in studies_of_runs.hooks("with_figures"):
-            cell = figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
         cells[key] = cell
     for key, record in records.items():
         if key not in cells:
             record.refuse(f"measured {saved_cell.described(key)}, which is not in the list of cells")
+    if any(cell.report for cell in cells.values()):
+        cells = _with_figures(cells, origin, workloads, capped=design.steps is not None)
     cells = saved_cell.adjusted(cells, records)
     _check_copies(cells, ours)
     run = ours.value
@@ -90,6 +89,18 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         telemetry_file=run["telemetry_file"] or {},
         place=_place(records),
     )
+
+
+def _with_figures(cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, Workload], *, capped: bool) -> dict[CellKey, Cell]:
+    """Add the metrics that studies make of what their cells reported."""
+    from analysis import studies
+
+    result = {}
+    for key, cell in cells.items():
+        for figures in studies.hooks("with_figures"):
+            cell = figures(cell, origin, workloads[key[1]].params, capped=capped)  # noqa: PLW2901  # one after the other
+        result[key] = cell
+    return result
 
 
 def commit_of(info: object) -> str | None:

@@ -165,8 +165,8 @@ class _Pursuit:
     def take(self, chosen: Whole) -> None:
         """Take the step at one place for each phi into the explanation."""
         entry = np.arange(len(PHI)), chosen
-        later = np.maximum(np.arange(len(self.design.places)), chosen[:, None])
-        direction = np.take_along_axis(self.design.steps, later, axis=1)
+        earlier = np.arange(len(self.design.places)) < chosen[:, None]
+        direction = np.where(earlier, self.design.steps[entry][:, None], self.design.steps)
         direction[entry] = self.design.size[entry]
         for known in self.taken:
             direction -= known[entry][:, None] * known

@@ -25,8 +25,8 @@ from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
 from analysis.studies import hooks
-from analysis.switched import outlasts
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
+from analysis.verdict import outlasts
 from analysis.wording import counted, exactly, interval, joined_names, number, percent, probability, speed
 from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile

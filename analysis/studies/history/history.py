@@ -19,7 +19,6 @@ from analysis.pairing import metric_named
 from analysis.plain import PLACE, moment
 from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points, odd_end
-from analysis.switched import is_switched
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
 from control.names import first_few
 
@@ -196,7 +195,7 @@ class _Gatherer:
         if started is None:
             self._leave_out(UNDATED, run.origin)
             return
-        if is_switched(run):
+        if run.is_switched:
             self._leave_out(
                 "runs whose settings were alternated inside processes: their cells are no whole runs of a tweak set", run.origin
             )

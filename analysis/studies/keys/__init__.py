@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
-from analysis.switched import is_switched
 from analysis.terms import Run
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ TITLE = "Which key"
 
 
 def tells_of(run: Run) -> bool:
-    return bool(run.design.factors) and not is_switched(run)
+    return bool(run.design.factors) and not run.is_switched
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:

@@ -12,7 +12,6 @@ from itertools import accumulate
 from analysis.arms import Arm, Sides, baseline_name, met, parts, studies
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
 from analysis.pairing import metric_named, primary_of, value_of
-from analysis.switched import is_switched
 from analysis.terms import AGAIN, Cell, Metric, NotComparable, Run, Unreadable
 
 from .terms import DesignFactor, EffectRow, LostPoint, Observed
@@ -40,7 +39,7 @@ def observed(run: Run, metric: str | None = None) -> list[Observed]:
 
     Raises: Unreadable, where the design's points contradict what their tweak sets asked for.
     """
-    if is_switched(run):
+    if run.is_switched:
         return []  # each tweak set against the values found, as `compare` says it: nothing is taken apart
     must_be_as_requested(run)
     result = []

@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple
 
 from analysis.compare import Options, compare
 from analysis.stats.estimate import Change, Mean, cost_of, mean_of
-from analysis.switched import outlasting, outlasts
+from analysis.switched import outlasting
 from analysis.terms import AGAIN, Comparison, Effect, Refused, Run, Verdict
+from analysis.verdict import outlasts
 from analysis.wording import LARGEST, probability, unsigned
 
 from .records import ALL_CPU, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read

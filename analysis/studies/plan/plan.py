@@ -17,7 +17,6 @@ from analysis.stats.power import (
     pair_spread,
     spread_interval,
 )
-from analysis.switched import is_switched
 from analysis.terms import Cell, Comparison, Metric, Refused, Run
 from analysis.verdict import ONE_RUN, without_guards
 from control.t_test import ALPHA, POWER, detectable_gain
@@ -108,7 +107,7 @@ def plan(pilot: Run, goal: Goal) -> Plan:
 
     Raises: Refused, where the pilot holds no contrast with replicates: the noise between runs is then not known.
     """
-    if is_switched(pilot):
+    if pilot.is_switched:
         raise Refused(
             f"{pilot.origin}: nothing to plan from: its settings were alternated inside processes, and how far two processes differ is not "
             "known. A pilot is of whole runs (--design=matrix); what this one could have seen is in the MDE column of `compare`."

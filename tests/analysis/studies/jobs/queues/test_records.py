@@ -112,7 +112,7 @@ def test_what_was_named_is_grouped_and_what_cannot_be_read_is_said(tmp_path: Pat
     refused: list[str] = []
     found = groups([str(tmp_path / name) for name in ("jobs.csv", "wrong.csv", "binary.csv", "gone.csv")], refused)
     assert [len(group) for group in found] == [1]
-    assert ["no column" in refused[0], "no CSV in UTF-8" in refused[1], "No such file" in refused[2]] == [True] * 3
+    assert ["no column" in refused[0], "not UTF-8" in refused[1], "No such file" in refused[2]] == [True] * 3
     with pytest.raises(Refused, match="no column"):
         groups([str(tmp_path / "wrong.csv")], [])
 
