@@ -127,6 +127,17 @@ def course(names: Sequence[str], rules: Rules, rng: random.Random) -> Generator[
     return Choice(chosen, interactions)
 
 
+def balanced_arms(settings: int) -> int:
+    """Return how many arms a balanced design of so many settings takes.
+
+    pyDOE3 has designs of 4, 12 and 20 arms times a power of two.
+    """
+    if settings == 1:
+        return 2
+    known = sorted(base << doubled for base in (4, 12, 20) for doubled in range(10))
+    return next(arms for arms in known if arms > max(3, settings))
+
+
 def draw_arms(names: Sequence[str], rng: random.Random) -> list[frozenset[str]]:
     """Draw the balanced arms of a heat: each setting, and of four in five each pair of them, is on in equally many.
 
@@ -141,7 +152,7 @@ def draw_arms(names: Sequence[str], rng: random.Random) -> list[frozenset[str]]:
         return [frozenset(), frozenset(names)]
     import pyDOE3
 
-    table = pyDOE3.pbdesign(max(3, len(names))) > 0
+    table = pyDOE3.pbdesign(balanced_arms(len(names)) - 1) > 0
     columns = rng.sample(range(table.shape[1]), len(names))
     turned = [rng.random() < 1 / 2 for _ in names]
     return [frozenset(name for name, column, turn in zip(names, columns, turned, strict=True) if row[column] != turn) for row in table]
