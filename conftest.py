@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """What chooses the cells of a run."""
+    """Add the options that choose the cells of a run."""
     config: Any = pluginmanager.get_plugin("pytestconfig")
     options.add_options(parser, config.invocation_params.args, config.invocation_params.dir)
 
@@ -35,7 +35,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     """Take the plug-in of benchmarks, before pytest-benchmark reads its options; where none is named, refuse their options."""
     if not config.pluginmanager.hasplugin("benchmark"):
-        raise UserError("-p no:benchmark: it is pytest-benchmark that keeps and saves what is measured. Leave that out.")
+        raise UserError("-p no:benchmark: pytest-benchmark stores and saves the measurements. Omit the option.")
     if config.option.help:  # what is named has not been looked at then
         return
     _refuse_misspelt(config)
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config) -> None:
-    """As pytest would, with the benchmark that was meant. Raises: UsageError."""
+    """Refuse a misspelt file like pytest, with the benchmark that was meant. Raises: UsageError."""
     for word in config.args:
         path = word.partition("::")[0]
         if "bench" in path and not Path(config.invocation_params.dir, path).exists():
@@ -61,7 +61,7 @@ def _refuse_misspelt(config: pytest.Config) -> None:
 
 
 class ReadSide:
-    """What judges a run; the run side itself knows nothing of it. Imported where there is a gate, and for the verdicts."""
+    """The link to the read side: the gate, and the verdicts at the end; imported when needed."""
 
     gate: SessionGate | None = None
 
@@ -76,11 +76,11 @@ class ReadSide:
             raise BadInput(f"--gate: {error}") from error
 
     def verdicts(self, saved: dict[str, Any], *, color: bool) -> tuple[str, int]:
-        """The page that a run ends with, and the exit status."""
+        """Return the page that ends a run, and the exit status."""
         from analysis.ending import ending
         from analysis.terms import Refused
 
         try:
             return ending(saved, self.gate, color=color)
         except Refused as error:
-            return f"No verdict: {error}", USAGE  # a run without verdicts is no success
+            return f"No verdict: {error}", USAGE  # a run without verdicts has failed

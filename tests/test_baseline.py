@@ -299,5 +299,5 @@ def test_what_a_run_cannot_show_is_said_when_it_begins(tmp_path: Path, monkeypat
     monkeypatch.setattr(lock, "machine_held", lock.held)
     session = Harness(tmp_path, tweaks=manifest(tmp_path, "same", {"vm.swappiness": "60"}), design="matrix")
     assert list(session.run.without_effect()) == ["same changes nothing here; already in force: vm.swappiness=60."]
-    assert list(session.run.few_blocks()) == ["--blocks=1: no verdict: that takes 3 blocks."]
+    assert list(session.run.few_blocks()) == ["--blocks=1: no verdict is possible; it needs 3 blocks."]
     session.run.close()

@@ -218,7 +218,7 @@ def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_p
     assert "Left out: made:kind=tar: no tar here" in lines
     assert sum("(skipped, see below)" in line for line in lines) == 4
     assert any(line.startswith("Data sets are read from") for line in lines)
-    assert "Not in a name of made, and so: kind raw." in lines
+    assert "Not in the names of made: kind raw." in lines
     assert lines[-1] == "Expected: about 4 s on 2 cores. Nothing was touched."
 
 

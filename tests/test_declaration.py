@@ -128,14 +128,14 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, Any],
 
 def test_a_design_file_is_for_one_study(tmp_path: Path) -> None:
     found = planned(tmp_path, design_file=tmp_path / "new.csv")
-    with pytest.raises(BadInput, match="is for one study, and there are several: name its file"):
+    with pytest.raises(BadInput, match="works for a single study: name its file"):
         found.declare(replace(STUDY, name="another"))
 
 
 @pytest.mark.parametrize("level", ["banana", "1 2 3", "1.5", "0x"])
 def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str) -> None:
     """By the manifest's own value; in words that say where it stands, which in a design file is a line."""
-    says = f"vm.swappiness cannot be set to {level!r}: it takes a whole number, such as '10'. Correct the level, or drop it."
+    says = f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. Correct the level, or drop it."
     keys = KEYS | {"vm.swappiness": f"{level}/10"}
     with pytest.raises(BadInput) as refused:
         planned(tmp_path, design="factorial", tweaks=manifest(tmp_path, "odd", keys))
@@ -148,7 +148,7 @@ def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str)
 def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
     """The manifest's own value may be the one that is wrong. Where the machine cannot be asked, only the manifest speaks."""
     odd = manifest(tmp_path, "odd", KEYS | {"vm.swappiness": "many"})
-    with pytest.raises(BadInput, match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': it takes a whole number, such as '\d+'\."):
+    with pytest.raises(BadInput, match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': it needs a whole number, such as '\d+'\."):
         planned(tmp_path, design="ablation", tweaks=odd)
     assert planned(tmp_path, tweaks=odd).cells  # in a matrix its own cells say so
 
@@ -211,11 +211,11 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
         ("1,1,cnn_train,stock,,,,N,\n", "line 2: workload cnn_train is not one of --workloads=idle"),
         ("1,1,idle,stock,,,,Y,\n2,1,idle,knobs,+,+,+,N,\n", r"line 2: is marked Y \(done\): resume that run"),
         ("1,1,idle,stock,1,,,N,\n", "line 2: stock is the untouched machine and has no levels"),
-        ("1,1,idle,knobs,,+,+,N,\n", "line 2: knobs is not as its manifest has it: give it another name"),
-        ("1,1,idle,knobs.x,+,+,+,N,\n", "line 2: knobs.x is knobs as its manifest has it: give it that name"),
+        ("1,1,idle,knobs,,+,+,N,\n", "line 2: knobs differs from its manifest: give it another name"),
+        ("1,1,idle,knobs.x,+,+,+,N,\n", "line 2: knobs.x equals the manifest of knobs: give it that name"),
         ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
-        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' cannot be a tweak set's name"),
-        ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels here than in line 2"),
+        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid name of a tweak set"),
+        ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels than in line 2"),
         ("1,1,idle,x,,,\x1b[31m1,N,\n", r"line 2: the level of net.core.rmem_max holds a control character, U\+001B"),
         ("1,1,idle,x,1\u20291,,,N,\n", r"line 2: the level of vm.swappiness holds a paragraph separator, U\+2029"),
     ],
@@ -228,14 +228,14 @@ def test_a_row_that_cannot_be_is_refused_with_its_line(tmp_path: Path, rows: str
 @pytest.mark.parametrize(
     ("header", "rows", "says"),
     [
-        (HEADER.replace("vm.dirty_ratio,", ""), "1,1,idle,x,+,,N,\n", "line 2: there is no column for vm.dirty_ratio of knobs: add one"),
-        (HEADER.replace("_max", "_min"), "1,1,idle,stock,,,,N,\n", "line 1: column 'vm.swappiness': no tweak set of the rows has this key"),
+        (HEADER.replace("vm.dirty_ratio,", ""), "1,1,idle,x,+,,N,\n", "line 2: vm.dirty_ratio of knobs has no column: add one"),
+        (HEADER.replace("_max", "_min"), "1,1,idle,stock,,,,N,\n", "line 1: column 'vm.swappiness': no tweak set in the rows has this key"),
         (
             HEADER.replace("run,", "hat,run,"),
             "1,1,idle,x,+,,,,N,\n",
-            "line 1: column 'hat': .* there are net.core.rmem_max, vm.dirty_ratio",
+            "line 1: column 'hat': .* available: net.core.rmem_max, vm.dirty_ratio",
         ),
-        (HEADER.replace("run,", "hat,run,"), "1,1,idle,x,+,,,1,N,\n", "line 2: knobs has no hat: leave it empty"),
+        (HEADER.replace("run,", "hat,run,"), "1,1,idle,x,+,,,1,N,\n", "line 2: knobs has no key hat: leave that field empty"),
     ],
 )
 def test_a_column_that_cannot_be_is_refused(tmp_path: Path, header: str, rows: str, says: str) -> None:
@@ -253,7 +253,7 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
     both = f"{manifest(tmp_path)},{manifest(tmp_path, 'other', {'vm.swappiness': '1', 'vm.dirty_ratio': '5'})}"
     found = by_file(tmp_path, "1,1,idle,other.x,,7,,N,\n2,1,idle,knobs,+,+,+,N,\n", tweaks=both)
     assert found.layout.of("other.x") == "vm.dirty_ratio=7"
-    with pytest.raises(BadInput, match=r"line 2: 'free' is of none of knobs, other: call it NAME\.something"):
+    with pytest.raises(BadInput, match=r"line 2: 'free' does not belong to knobs, other: name it NAME\.something"):
         by_file(tmp_path, "1,1,idle,free,1,,,N,\n", tweaks=both)
 
 
@@ -373,7 +373,7 @@ def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path
 
 def test_studies_that_are_laid_out_in_two_ways_are_two_runs(tmp_path: Path) -> None:
     found = by_itself(tmp_path)
-    with pytest.raises(BadInput, match="two ways: run each by itself"):
+    with pytest.raises(BadInput, match="different layouts: run each alone"):
         found.declare(replace(STUDY, name="other"))
 
 

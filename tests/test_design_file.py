@@ -91,7 +91,9 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: Design
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        assert made.mark(X, "Y") == f"Not marked: {path}: No space left on device. The run goes on; the next cell tries again."
+        assert (
+            made.mark(X, "Y") == f"{path} could not be marked: No space left on device. The run continues, and the next cell tries again."
+        )
     assert path.read_text() == before
     assert [one.name for one in path.parent.iterdir()] == ["design.csv"]
     assert made.mark(KNOBS, "Y") is None
@@ -116,9 +118,9 @@ def something_else(path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
-        ("folder", "cannot be read or written as a file: it is a folder"),
-        ("pipe", "cannot be read or written as a file: it is a pipe"),
-        ("device", "cannot be read or written as a file: it is a device or a socket"),
+        ("folder", "is a folder, not a regular file"),
+        ("pipe", "is a pipe, not a regular file"),
+        ("device", "is a device or a socket, not a regular file"),
         ("circle", "cannot be read (Too many levels of symbolic links)"),
     ],
 )
@@ -141,5 +143,5 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Pat
 
 def test_a_file_that_is_no_text_is_refused(path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadInput, match="not in UTF-8"):
+    with pytest.raises(BadInput, match="is not UTF-8"):
         design_file.read(path)

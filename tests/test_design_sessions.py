@@ -283,5 +283,5 @@ def test_rows_that_are_done_need_the_run_that_did_them(place: Place) -> None:
     planned = place.run(*asked, "--resume", "--plan")
     assert planned.lines(f"No rows are left to run: all 9 in {file_of(place)} are marked Y (done).")
     assert planned.lines("block 1") == []
-    assert "To measure again what its rows mark Y, put N there." in refused(place.run(*asked, "--resume"))
+    assert "To repeat rows marked Y, put N there." in refused(place.run(*asked, "--resume"))
     assert set(letters(place).values()) == {"Y"}

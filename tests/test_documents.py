@@ -49,7 +49,7 @@ def test_a_null_is_as_good_as_left_out_but_not_in_what_a_program_wrote() -> None
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nam": 1}, "f: no key 'nam'. Did you mean 'name'? There are: name, inner, share, params."),
+        ({"nam": 1}, "f: unknown key 'nam'. Did you mean 'name'? There are: name, inner, share, params."),
         ({"name": "a\nb"}, r"f: name is 'a\nb'; text on one line is needed."),
         ({"inner": [{"law": "constant", "mean": 0}]}, "f: inner[0].mean is 0; a number above 0 is needed."),
         ({"inner": [{"law": "gamma", "mean": 1}]}, "f: inner[0].law is 'gamma'; one of constant, lognormal is needed."),

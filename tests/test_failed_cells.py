@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 def test_there_must_be_something_to_resume(place: Place) -> None:
-    assert refused(place.run("--resume", "--tweaks=thp-never")).startswith("--resume: there is no interrupted run of this plan")
+    assert refused(place.run("--resume", "--tweaks=thp-never")).startswith("--resume: no interrupted run of this plan")
 
 
 def outcomes(place: Place) -> dict[str, str]:

@@ -94,7 +94,7 @@ def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
 
 def test_resuming_what_was_never_begun_is_refused_with_what_to_check(tmp_path: Path) -> None:
     """Before anything is created."""
-    with pytest.raises(BadInput, match=r"--resume: there is no interrupted run of this plan .* Same seed, blocks, steps"):
+    with pytest.raises(BadInput, match=r"--resume: no interrupted run of this plan .* Check seed, blocks, steps"):
         ProgressFile(tmp_path / "none", "plan", "run", resume=True)
     assert not (tmp_path / "none").exists()
 

@@ -56,5 +56,5 @@ def test_another_plan_does_not_go_on_from_it(unsaved: Place) -> None:
     """What makes it another one is in test_progress.py."""
     done = unsaved.run(*options(unsaved, seed=2), "--resume")
     assert done.code == 2
-    assert done.lines("--resume: there is no interrupted run of this plan")
+    assert done.lines("--resume: no interrupted run of this plan")
     assert not done.lines("idle x")

@@ -193,7 +193,7 @@ def test_nothing_is_left_behind(spread: tuple[Place, Done, Json]) -> None:
 def test_more_workers_than_blocks_is_said(place: Place) -> None:
     done = place.run(*options(place, "-n", "3", "--benchmark-save=x", "-k", "b1 or b2", steps=3))
     assert done.code == 0, done.out
-    assert done.lines("-n 3: 1 will be idle: blocks stay whole, and the plan has 2.")
+    assert done.lines("-n 3: idle workers: 1, since the plan has 2 blocks")
     assert {r["node"] for r in records(place.saved()).values()} <= {f"node-{n}" for n in range(3)}
     assert len({r["node"] for r in records(place.saved()).values()}) == 2
 
@@ -264,7 +264,7 @@ def test_one_worker_is_a_serial_run(place: Place) -> None:
         (("-n", "2", "--dist=loadgroup"), "--dist, --tx: use -n N alone"),
         (("--dist=load", "--tx=2*popen"), "--dist, --tx: use -n N alone"),
         (("-n", "2", "--tweaks=nosuch"), "no tweak set is called 'nosuch'"),
-        (("-n", "2", "--resume"), "--resume: there is no interrupted run of this plan"),
+        (("-n", "2", "--resume"), "--resume: no interrupted run of this plan"),
         (("-n", "2", "--benchmark-compare=0007"), "--benchmark-compare: "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -395,7 +395,7 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
     go_on(place)
     done = place.ended(process)
     assert done.code == 2, done.out
-    assert done.lines("gw1 died, and with it the block that it had begun.")
+    assert done.lines("gw1 died, and its current block is lost.")
     assert done.lines("THE MACHINE WAS NOT PUT BACK: gw1 on node-1 died. Run `")
     assert done.lines("Interrupted. To continue, run the same command with --resume.")
     assert not done.lines("replacing crashed worker")
@@ -404,7 +404,7 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
     assert part["deeptweak"]["interrupted"] is True
     assert part["deeptweak"]["machine_check"]["restored"] is False
     (failed,) = [c for c in part["deeptweak"]["cells"] if c["outcome"] == "failed"]
-    assert (failed["tweakset"], failed["reason"]) == ("typed", "its worker died while it ran")
+    assert (failed["tweakset"], failed["reason"]) == ("typed", "its worker died during the cell")
     assert finished <= records(part).keys()
     assert block_sizes(records(part)) == {block: 1 if block == failed["block"] else 3 for block in range(1, BLOCKS + 1)}
     assert len([c for c in part["deeptweak"]["cells"] if c["block"] == failed["block"]]) == 2

@@ -41,7 +41,7 @@ def test_the_set_itself_and_stock_are_points_of_every_design() -> None:
 )
 def test_a_set_with_less_than_two_settings_is_sent_to_the_matrix(text: str, has: str) -> None:
     with pytest.raises(
-        BadInput, match=rf"^p {has}; a design over keys takes two or more\. Measure it with --design=matrix$".replace("^p", "^p: p")
+        BadInput, match=rf"^p {has}; a design over keys needs at least two\. Measure it with --design=matrix$".replace("^p", "^p: p")
     ):
         factors(parse(text, "p"))
 
@@ -93,8 +93,8 @@ def test_two_names_of_one_thing_cannot_be_varied_one_without_the_other(sections:
     with pytest.raises(BadInput) as refusal:
         factors(parse(manifest(sections), "p", "p.yaml"))
     words = str(refusal.value)
-    assert words.startswith(f"p.yaml: {pair[0]} and {pair[1]} cannot be varied one without the other (")
-    assert words.endswith("Take one of them out of p, or measure it whole with --design=matrix")
+    assert words.startswith(f"p.yaml: {pair[0]} and {pair[1]} cannot be varied independently (")
+    assert words.endswith("Remove one of them from p, or measure the whole set with --design=matrix")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_settings_that_lean_on_each_other_are_varied_and_said(sections: dict[str
     profile = parse(manifest(sections), "p")
     assert len(factors(profile)) == 2
     (remark,) = remarks(profile)
-    assert remark.startswith(f"{says} lean on each other: ")
+    assert remark.startswith(f"{says} depend on each other: ")
 
 
 def test_names_of_derived_sets_are_made_of_what_a_tweak_sets_name_may_hold_and_differ() -> None:

@@ -62,7 +62,7 @@ def places(word: str) -> tuple[int, ...]:
 def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_for(count: int, asked: int) -> None:
     """Main effects are apart from each other and from the mean: X'X is diagonal. The resolution is recomputed from the runs."""
     if asked == 5 and count > 8:
-        with pytest.raises(BadInput, match=rf"p has {count} settings; resolution 5 takes more than 64 runs\. Take --resolution=4, or"):
+        with pytest.raises(BadInput, match=rf"p has {count} settings; resolution 5 needs more than 64 runs\. Use --resolution=4, or"):
             laid(fractional, count, resolution=5)
         return
     found, signs = laid(fractional, count, resolution=asked)
@@ -84,7 +84,7 @@ def test_without_a_resolution_it_is_four_in_the_fewest_runs_that_have_it() -> No
     """What docs/designs.md and the module say: 8 runs for 4 settings, 16 for 5 to 8, 32 for 9 to 16."""
     runs = {count: 1 << fraction.base for count in range(2, 17) if (fraction := smallest(count, fractional.RESOLUTION))}
     assert runs == {2: 4, 3: 8, 4: 8} | dict.fromkeys(range(5, 9), 16) | dict.fromkeys(range(9, 17), 32)
-    with pytest.raises(BadInput, match=r"p has 17 settings, and 16 are the most: split the manifest"):
+    with pytest.raises(BadInput, match=r"p has 17 settings, but 16 are the maximum: split the manifest"):
         laid(fractional, 17)
 
 
@@ -179,7 +179,7 @@ def test_where_the_whole_set_is_no_run_of_the_fraction_that_is_said(count: int) 
     """A word of odd length is -1 in stock and +1 in the whole set, so one fraction cannot hold both."""
     found, signs = laid(fractional, count)
     assert [1] * count not in signs.tolist()
-    assert "  p as a whole is not among these runs" in found.said
+    assert "  these runs do not include p as a whole" in found.said
     found, signs = laid(fractional, 8)
     assert signs[-1].tolist() == [1] * 8
     assert found.points[-1].name == "p"

@@ -71,7 +71,7 @@ def test_the_same_is_laid_out_the_same_way_twice(name: str) -> None:
 @pytest.mark.parametrize("name", STATIC)
 def test_a_design_says_which_settings_lean_on_each_other(name: str) -> None:
     names = ["vm.dirty_ratio", "vm.dirty_background_ratio"]
-    assert any("lean on each other" in line for line in lay(name, factors(sysctls(*names)), names).said)
+    assert any("depend on each other" in line for line in lay(name, factors(sysctls(*names)), names).said)
 
 
 def test_an_ablation_is_the_whole_then_all_but_each_then_each_alone() -> None:
@@ -93,7 +93,7 @@ def test_an_ablation_of_two_settings_has_no_point_twice() -> None:
     names = ["vm.a", "vm.b"]
     laid = lay("ablation", factors(sysctls(*names)), names)
     assert [point.name for point in laid.points] == ["p", "p.no-vm.a", "p.no-vm.b"]
-    assert laid.said == ("with two settings, the set less one of them is the other one alone",)
+    assert laid.said == ("with two settings, the set without one of them is the other alone",)
 
 
 def test_a_factorial_is_every_combination_in_standard_order() -> None:
@@ -113,9 +113,9 @@ def test_a_factorial_is_every_combination_in_standard_order() -> None:
 
 def test_a_factorial_of_more_than_64_combinations_is_refused_with_how_many() -> None:
     names = [f"vm.k{n}" for n in range(7)]
-    with pytest.raises(BadInput, match=r"the 7 settings of p have 128 combinations .* Take fewer settings, or --design=fractional$"):
+    with pytest.raises(BadInput, match=r"the 7 settings of p have 128 combinations .* Use fewer settings, or --design=fractional$"):
         lay("factorial", factors(sysctls(*names)), names)
     profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": ", ".join(str(n) for n in range(2, 33))})
-    with pytest.raises(BadInput, match=r"have 66 combinations \(33 x 2\), 64 are the most\. Take fewer levels, fewer settings, or"):
+    with pytest.raises(BadInput, match=r"have 66 combinations \(33 x 2\), but 64 are the maximum\. Use fewer levels, fewer settings, or"):
         designs.load("factorial").points(profile, factors(profile))
     assert len(lay("factorial", factors(sysctls(*names[:6])), names[:6]).points) == 63

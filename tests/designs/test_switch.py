@@ -47,7 +47,7 @@ def test_monitors_take_many_short_turns() -> None:
     assert (way.total, way.settle, way.steps) == (640, 1, 4)
     assert way.arms[::2].count("set") == 32
     assert switch.switching(1, 1, 2, monitored=True).total == 128 * 3
-    with pytest.raises(BadInput, match="4 are the default"):
+    with pytest.raises(BadInput, match="the default is 4"):
         switch.switching(1, 1, 1, monitored=True)
 
 

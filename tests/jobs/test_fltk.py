@@ -97,7 +97,7 @@ def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | i
         (
             ("systemParameters", "configurations", "default", "cores"),
             "500x",
-            "default.cores: '500x' is no quantity; Kubernetes writes 500m",
+            "default.cores: '500x' is not a quantity; write it as Kubernetes does: 500m",
         ),
         (("systemParameters", "configurations", "default", "memory"), ..., "configurations.default: no memory"),
         (("hyperParameters", "default", "batchSize"), 12.5, "default.batchSize is 12.5; a whole number from 1 on"),

@@ -64,12 +64,12 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("1.1.4", "latest"), "version 'latest' is none to the operator"),
-        (("1.1.4", "1.1.4-01"), "version '1.1.4-01' is none"),
-        (("1.1.4", "1.1"), "version 1.1 is none"),
-        (("1.1.4", f"1.1.4-{'a' * 51}"), "takes 63 characters"),
-        (("1.1.4", "1.1.4+build"), "version '1.1.4+build' is none"),
-        (beside("dependsOn: {more: 2.0.0}"), "depends on 'more' of version '2.0.0', and that package's is '1.0.0'"),
+        (("1.1.4", "latest"), "version 'latest' is not valid for the operator"),
+        (("1.1.4", "1.1.4-01"), "version '1.1.4-01' is not valid"),
+        (("1.1.4", "1.1"), "version 1.1 is not valid"),
+        (("1.1.4", f"1.1.4-{'a' * 51}"), "at most 63 characters"),
+        (("1.1.4", "1.1.4+build"), "version '1.1.4+build' is not valid"),
+        (beside("dependsOn: {more: 2.0.0}"), "depends on 'more' in version '2.0.0', but that package has '1.0.0'"),
         (beside("name: other"), "its name is 'other'"),
         (beside("configInterrupts: {grub.conf: {type: noop}}"), "configInterrupts names 'grub.conf'"),
         (beside("configInterrupts: {sysctl?conf: {type: noop}}"), "configInterrupts names 'sysctl?conf'"),
@@ -77,10 +77,10 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 500m}}"), "cpuLimit is below its cpuRequest"),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),
         (beside("uninstall: {apply: true}"), "uninstall.apply needs uninstall.enabled"),
-        (beside("gracefulShutdown: soon"), "gracefulShutdown 'soon' is no duration"),
-        (beside("stageTimeout: -1s"), "stageTimeout '-1s' is no duration"),
-        (beside("interrupt: {type: explode}"), "interrupt 'explode' is none of noop, reboot, restartAllServices, service"),
-        (beside("configInterrupts: {'*.conf': {type: explode}}"), "interrupt 'explode' is none of"),
+        (beside("gracefulShutdown: soon"), "gracefulShutdown 'soon' is not a duration"),
+        (beside("stageTimeout: -1s"), "stageTimeout '-1s' is not a duration"),
+        (beside("interrupt: {type: explode}"), "interrupt 'explode' must be one of noop, reboot, restartAllServices, service"),
+        (beside("configInterrupts: {'*.conf': {type: explode}}"), "interrupt 'explode' must be one of"),
     ],
 )
 def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(tmp_path: Path, change: tuple[str, str], says: str) -> None:
@@ -102,11 +102,11 @@ DIGEST = f"sha256:{'a' * 64}"
     [
         ("r/tuning", "", ""),
         ("r/tuning:1.1.4", "", "it has the tag '1.1.4', which the operator refuses"),
-        ("r/tuning:1.2", "'1.2' behind the first ':'", "it has the tag '1.2', which the operator refuses"),
-        ("r:5000/tuning", "'5000/tuning' behind the first ':'", ""),
-        ("r:5000/tuning:1.1.4", "behind the first ':'", "it has the tag '1.1.4', which the operator refuses"),
-        (f"r/tuning@{DIGEST}", "behind the first ':'", f"write `containerSHA: {DIGEST}`"),
-        (f"r:5000/tuning:1.1.4@{DIGEST}", "behind the first ':'", f"write `containerSHA: {DIGEST}`"),
+        ("r/tuning:1.2", "'1.2' after the first ':'", "it has the tag '1.2', which the operator refuses"),
+        ("r:5000/tuning", "'5000/tuning' after the first ':'", ""),
+        ("r:5000/tuning:1.1.4", "after the first ':'", "it has the tag '1.1.4', which the operator refuses"),
+        (f"r/tuning@{DIGEST}", "after the first ':'", f"write `containerSHA: {DIGEST}`"),
+        (f"r:5000/tuning:1.1.4@{DIGEST}", "after the first ':'", f"write `containerSHA: {DIGEST}`"),
     ],
 )
 def test_what_an_image_may_be_called_depends_on_the_operator(tmp_path: Path, image: str, skyhook_says: str, nodewright_says: str) -> None:

@@ -137,7 +137,7 @@ def test_each_line_of_a_sysctl_conf_is_accounted_for(tmp_path: Path, machine: Tu
         7: ["kernel.core_pattern=core.%e=%p,a"],
         8: ["kernel.modules_disabled: once 1 it stays 1 until a reboot"],
         9: ["sets nothing; write it as key = value"],
-        10: ["'fancy' is no name of a setting"],
+        10: ["'fancy' is not the name of a setting"],
     }
 
 
@@ -172,26 +172,26 @@ def test_a_missing_key_stays_without_a_minus_and_stops_the_set(tmp_path: Path, m
 
 def test_each_line_of_a_tuned_profile_is_accounted_for(tmp_path: Path, machine: Tunables) -> None:
     path = written(tmp_path, PROFILE, "tuned.conf")
-    only = "only [sysctl], [vm] and [sysfs] of a TuneD profile are read"
+    only = "of a TuneD profile, only [sysctl], [vm] and [sysfs] are read"
     assert fates(path, machine) == {
-        4: ["what it includes is not read; name that file as well"],
+        4: ["included files are not read; name that file as well"],
         11: ["vm.swappiness=7"],
         12: ["vm.dirty_ratio=40"],
         13: ["kernel.sem=250 32000 100 128"],
-        14: ["net.core.somaxconn: 4096 is in force, which >2048 leaves as it is"],
+        14: ["net.core.somaxconn: >2048 does not change the present value 4096"],
         15: ["vm.stat_interval=10"],
         16: ["net.ipv4.tcp_rmem=4096 131072 6291456"],
         19: ["kernel.sched_gone_ns: this kernel has no such setting"],
-        20: ["${f:exec:hostname} has a variable or function that is not known here"],
+        20: ["${f:exec:hostname} has an unknown variable or function"],
         23: ["/sys/kernel/mm/transparent_hugepage/enabled=never"],
         26: [
             "/sys/block/vda/queue/read_ahead_kb=512",
             "/sys/block/vdb/queue/read_ahead_kb=512",
-            "/sys/block/loop0/queue/read_ahead_kb: none of the settings that a run puts back (docs/settings.md)",
+            "/sys/block/loop0/queue/read_ahead_kb: not one of the settings that a run puts back (docs/settings.md)",
         ],
         29: [f"[cpu]: {only}"],
         32: [f"[bootloader]: {only}"],
-        37: ["[sysctl.arm] holds only under uname_regex, which is not judged here"],
+        37: ["[sysctl.arm] applies only under uname_regex, which is not evaluated here"],
     }
     assert bare.read(path, machine).name == tmp_path.name  # each profile's file is called tuned.conf
 
@@ -207,7 +207,7 @@ def test_yaml_that_has_two_meanings_is_left_out(tmp_path: Path, machine: Tunable
         7: [reason.format("1:30", "number")],
         8: ["kernel.core_pattern=yes"],
         9: ["/sys/kernel/mm/transparent_hugepage/enabled=always"],
-        10: ["udev: a mapping is read below sysctl: and sysfs: alone"],
+        10: ["udev: a mapping is read only below sysctl: and sysfs:"],
     }
 
 
@@ -295,19 +295,19 @@ def test_a_comma_separates_sets_and_a_backslash_keeps_it() -> None:
     ("text", "reason"),
     [
         ("kernel.modules_disabled = 1\n", "line 1 (kernel.modules_disabled = 1) is left out: kernel.modules_disabled: once 1"),
-        ("[bootloader]\ncmdline=quiet\n", "line 2 (cmdline=quiet) is left out: [bootloader]: only [sysctl]"),
-        ("-net.ipv4.conf.all.rp_filter\n", "it asks for nothing"),
-        ("# nothing\n", "it asks for nothing"),
+        ("[bootloader]\ncmdline=quiet\n", "line 2 (cmdline=quiet) is left out: [bootloader]: of a TuneD profile, only [sysctl]"),
+        ("-net.ipv4.conf.all.rp_filter\n", "it requests nothing"),
+        ("# nothing\n", "it requests nothing"),
         ("vm.swappiness =\n", "has no value"),
         ("vm.swappiness = 1\x07\n", "a control character, U+0007"),
-        ("../../etc/passwd = 1\n", "is no name of a setting"),
-        ("/sys/../etc/x = 1\n", "is no name of a setting"),
+        ("../../etc/passwd = 1\n", "is not the name of a setting"),
+        ("/sys/../etc/x = 1\n", "is not the name of a setting"),
         ("/sys/kernel/profiling = 1\n", "once it profiles it does so until a reboot"),
     ],
 )
 def test_a_file_of_which_nothing_can_be_carried_is_refused(text: str, reason: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(BadInput, match=re.escape(f"{path}: no line makes a setting: ")) as caught:
+    with pytest.raises(BadInput, match=re.escape(f"{path}: no line gives a valid setting: ")) as caught:
         resolve(str(path))
     assert reason in str(caught.value)
 
@@ -315,7 +315,7 @@ def test_a_file_of_which_nothing_can_be_carried_is_refused(text: str, reason: st
 def test_what_is_left_out_is_a_warning_of_the_set(tmp_path: Path, machine: Tunables) -> None:
     path = written(tmp_path, "vm.swappiness = 1\n-kernel.gone = 1\n-net.ipv4.conf.all.rp_filter\nvm.swappiness = 2\n")
     assert bare.read(path, machine).warnings == (
-        f"{path}, line 1 (vm.swappiness = 1) is left out: vm.swappiness: line 4 sets it after this",
+        f"{path}, line 1 (vm.swappiness = 1) is left out: vm.swappiness: line 4 overrides it",
         f"{path}, line 2 (-kernel.gone = 1) is left out: kernel.gone: this kernel has no such setting",
     )
 

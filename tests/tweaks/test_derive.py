@@ -380,11 +380,11 @@ def test_skyhooks_of_one_priority_keep_their_order() -> None:
 @pytest.mark.parametrize(
     ("levels", "says"),
     [
-        ({"vm.swapiness": None}, r"big: there is no 'vm\.swapiness' in it; there are containerd\.LimitCORE, "),
-        ({"script:tool": "walk"}, r"script:tool is either 'run' or left as found; 'walk' is not possible"),
-        ({"quiet": "loud"}, r"quiet is either 'quiet' or left as found"),
-        ({"hugepages-1G": "hugepages=9"}, r"hugepages-1G is either 'hugepagesz=1G hugepages=2' or"),
-        ({"nofile": "many"}, r"nofile=many is no limit"),
+        ({"vm.swapiness": None}, r"big: it has no part 'vm\.swapiness'; available: containerd\.LimitCORE, "),
+        ({"script:tool": "walk"}, r"script:tool must be 'run' or left as found, not 'walk'"),
+        ({"quiet": "loud"}, r"quiet must be 'quiet' or left as found"),
+        ({"hugepages-1G": "hugepages=9"}, r"hugepages-1G must be 'hugepagesz=1G hugepages=2' or"),
+        ({"nofile": "many"}, r"nofile=many is not a limit"),
         ({"vm.swappiness": "1\nkernel.panic=9"}, r"vm\.swappiness cannot be set to"),
         ({"vm.swappiness": ""}, r"sets nothing"),
         ({"isolcpus": '"'}, r"a double quote is not closed"),
@@ -398,7 +398,7 @@ def test_levels_that_a_part_cannot_have_are_refused(levels: dict[str, str | None
 
 
 def test_every_part_needs_a_level() -> None:
-    with pytest.raises(BadInput, match=r"big: no level is given for containerd\.LimitCORE, .*script:tool; give a value, or nothing"):
+    with pytest.raises(BadInput, match=r"big: the level of containerd\.LimitCORE, .*script:tool is missing; give a value, or None"):
         derived(parse(BIG, "big"), {"nofile": None}, "x")
 
 

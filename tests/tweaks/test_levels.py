@@ -57,14 +57,14 @@ def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(annotat
         ("vm.swappiness: ''", r"'' lists nothing; write '1, 10, 60'"),
         ("vm.swappiness: '1,,2'", r"'1,,2' has an empty level"),
         ("vm.swappiness: '1, 60, 1'", r"level '1' is listed twice; drop one"),
-        ("vm.swappiness: [1, 2]", r"is no text; write it in quotes"),
-        ("vm.swappiness: 0.5", r"is no text"),
+        ("vm.swappiness: [1, 2]", r"is not text; write it in quotes"),
+        ("vm.swappiness: 0.5", r"is not text"),
         ("console: tty1", r"console is given 2 times, so it cannot have levels; drop the annotation"),
         ("quiet: loud", r"quiet has no value, so it cannot have levels"),
-        ("nofile: '1024, many'", r"nofile=many is no limit"),
+        ("nofile: '1024, many'", r"nofile=many is not a limit"),
         ("isolcpus: '1\"2'", r"a double quote is not closed"),
         ("isolcpus: '\"1\"'", r"isolcpus cannot be set to '\"1\"'; write one plain value"),
-        (r'vm.swappiness: "1, 6\a0"', r"holds a control character, U\+0007, which nobody sees"),
+        (r'vm.swappiness: "1, 6\a0"', r"holds a control character, U\+0007, which is invisible"),
         (r'vm.swappiness: "1\L60"', r"holds a line separator, U\+2028"),
         (r'vm.swappiness: "1, 60\N"', r"holds a control character, U\+0085"),
     ],
@@ -79,7 +79,7 @@ def test_levels_that_cannot_be_are_refused_when_the_manifest_is_read(annotation:
 
 def test_levels_of_one_key_in_two_skyhooks_of_a_file_are_refused() -> None:
     one = TEXT % "levels.deeptweak/vm.swappiness: '1'"
-    with pytest.raises(BadInput, match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks of the file have it; drop one"):
+    with pytest.raises(BadInput, match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks in the file have it; drop one"):
         parse(f"{one}---{one.replace('name: demo', 'name: other')}", "f", "f.yaml")
 
 

@@ -33,7 +33,7 @@ def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
     assert [len(warnings) for warnings in found] == [1, 1, 1]
     assert "vm.min_free_kbytes leaves a state that no file shows" in found[0][0]
     assert "isolcpus=nohz,domain,managed_irq is malformed" in found[1][0]
-    assert "'0-1' stands alone" in found[1][0]
+    assert "'0-1' is separate" in found[1][0]
     assert "isolates 10 of 12 CPUs" in found[2][0]
 
 
@@ -52,7 +52,7 @@ def test_the_catalogues_copies_ask_for_what_the_study_asked_for(number: int) -> 
 WARNED = {
     "house-keeping cores": (boot("isolcpus=0,1,48,49"), "isolates CPU 0.*nodewright-packages#95"),
     "cpus beyond the machine": (boot("isolcpus=8-96"), "isolcpus=8-96 names CPUs this machine does not have: its CPUs are 0-95"),
-    "a broken list": (boot("rcu_nocbs=7-3"), "rcu_nocbs=7-3 is no CPU list"),
+    "a broken list": (boot("rcu_nocbs=7-3"), "rcu_nocbs=7-3 is not a CPU list"),
     "nearly all cpus": (boot("isolcpus=domain,24-N"), "isolates 72 of 96 CPUs"),
     "flags alone": (boot("isolcpus=nohz"), "has the flags nohz but no CPUs"),
     "no list": (boot("isolcpus=first"), "names no CPUs, so nothing"),

@@ -54,7 +54,7 @@ def test_settings_become_writes_in_the_order_of_the_manifest(machine: Tunables) 
 
 
 def test_a_package_that_only_the_operator_can_run_is_refused_here(machine: Tunables) -> None:
-    says = "package package is an image that the operator alone can run: measure it with --target=kubernetes"
+    says = "package package is an image that only the operator can run: measure it with --target=kubernetes"
     assert with_script(machine, "{}", stage=WHOLE) == (says,)
 
 
@@ -161,7 +161,7 @@ def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> 
 @pytest.mark.parametrize(
     ("key", "says"),
     [
-        ("sshd.LimitNOFILE", "sshd is not what starts the workload on this machine"),
+        ("sshd.LimitNOFILE", "sshd does not start the workload on this machine"),
         ("containerd.CPUAffinity", "only a container runtime's Limit* directives"),
     ],
 )
@@ -266,8 +266,8 @@ def test_a_script_that_mentions_what_has_no_way_back_is_refused_with_that_reason
     assert with_script(machine, "# echo 3 > /proc/sys/vm/drop_caches", stage) == ()
 
 
-LACKING = "its scripts use /sys/kernel/mm/lru_gen/enabled: this kernel has no such setting; the script can do without"
-NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script can do without"
+LACKING = "its scripts use /sys/kernel/mm/lru_gen/enabled: this kernel has no such setting; the script handles its absence"
+NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script handles its absence"
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script can 
         ("if grep -q 1 /sys/kernel/mm/lru_gen/enabled; then :; fi", LACKING),
         (
             "for d in /sys/block/sd* /sys/block/vd*; do [ -d $d ] || continue; echo 1 > $d/queue/x; done",
-            "its scripts use /sys/block/sd*: nothing on this machine matches; the script can do without",
+            "its scripts use /sys/block/sd*: nothing on this machine matches; the script handles its absence",
         ),
     ],
 )
@@ -324,7 +324,7 @@ def test_a_file_that_sysctl_loads_is_named_and_searched(machine: Tunables) -> No
     assert found.warnings == (
         "its script p/apply.sh loads /opt/99.conf: now sets vm.swappiness, vm.dirty_ratio",
         "its script p/apply.sh loads /opt/none.conf: the plan cannot see what that file sets",
-        "its script p/apply.sh loads a file that only its variables name: the plan cannot see what that file sets",
+        "its script p/apply.sh loads a file named by a variable: the plan cannot see what that file sets",
         "its script p/apply.sh loads all of the system's sysctl files: the plan does not list what they set",
     )
     loaded.write_text("vm.swappiness = 10\nkernel.yama.ptrace_scope = 1\nvm/drop_caches = 3\n")

@@ -233,14 +233,14 @@ BAD = {
     "a date that is none": ("a: 2025-02-31", r"broken YAML: .*quotes$"),
     "10,000 levels": ("[" * 10_000, r"^f\.yaml:1:41: .*more than 40 levels deep"),
     "an alias": ("a: &a [x]\nb: *a", r"^f\.yaml:2:4: .*aliases \(\*\) are not read"),
-    "a list": ("- 1", r"^f\.yaml: holds a list where a Skyhook should stand"),
+    "a list": ("- 1", r"^f\.yaml: holds a list in place of a Skyhook"),
     "another kind": (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}",
-        r"holds a ConfigMap of v1; .*Skyhook .*NodeWright .*take anything else out",
+        r"holds a ConfigMap of v1; .*Skyhook .*NodeWright .*remove anything else",
     ),
     "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
-    "no image": (skyhook("x:\n  version: 1"), r"package x: image None is no image's name"),
-    "a blank image": (skyhook("x:\n  image: ' '"), r"package x: image ' ' is no image's name"),
+    "no image": (skyhook("x:\n  version: 1"), r"package x: image None is not the name of an image"),
+    "a blank image": (skyhook("x:\n  image: ' '"), r"package x: image ' ' is not the name of an image"),
     # As they stand in charts: control lines, a value of its own, a value in quotes, a variable.
     "a Helm template's condition": (
         f"{{{{- if .Values.on }}}}\n{skyhook(SWAP)}{{{{- end }}}}\n",
@@ -258,7 +258,7 @@ BAD = {
         skyhook("x:\n  image: r/shellscript\n  configMap: {apply: ls}"),
         r"package x, apply: .*apply\.sh, apply_check\.sh",
     ),
-    "a number for a text": (skyhook("x:\n  image: r/tuning\n  configMap: {sysctl.conf: 5}"), r"package x, sysctl\.conf: is 5, not a text"),
+    "a number for a text": (skyhook("x:\n  image: r/tuning\n  configMap: {sysctl.conf: 5}"), r"package x, sysctl\.conf: is 5, not text"),
     "env": (skyhook("x:\n  image: r/shellscript\n  env: [{name: A, value: b}]\n  configMap: {apply.sh: ls}"), r"package x: sets env"),
     "an unknown dependency": (skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}"), r"package x depends on 'y'; there are x"),
     "a circle": (
@@ -269,12 +269,12 @@ BAD = {
         tuning("sysctl.conf", "\nvm.swappiness"),
         r"package tuning, sysctl\.conf line 2: 'vm\.swappiness' sets nothing",
     ),
-    "a sysctl out of /proc/sys": (tuning("sysctl.conf", "net/../../etc/x=1"), r"line 1: 'net/\.\./\.\./etc/x' is no sysctl name"),
+    "a sysctl out of /proc/sys": (tuning("sysctl.conf", "net/../../etc/x=1"), r"line 1: 'net/\.\./\.\./etc/x' is not the name of a sysctl"),
     "a comment in grub.conf": (tuning("grub.conf", "quiet\n# fast"), r"grub\.conf line 2: grub\.conf has no comments"),
     "an open quote": (tuning("grub.conf", 'a="b c'), r"grub\.conf line 1: a double quote is not closed"),
     "a token without a name": (tuning("grub.conf", "=1"), r"grub\.conf line 1: boot token '=1' has no name"),
-    "an unknown limit": (tuning("ulimit.conf", "memlok=1"), r"ulimit\.conf line 1: 'memlok' is no process limit; there are as, core"),
-    "a limit that is no number": (tuning("ulimit.conf", "memlock=8M"), r"line 1: memlock=8M is no limit"),
+    "an unknown limit": (tuning("ulimit.conf", "memlok=1"), r"ulimit\.conf line 1: 'memlok' is not a process limit; available: as, core"),
+    "a limit that is no number": (tuning("ulimit.conf", "memlock=8M"), r"line 1: memlock=8M is not a limit"),
     "an unknown Limit": (tuning("service_x.conf", "[Service]\nLimitMEM=1"), r"service_x\.conf line 2: systemd has no LimitMEM"),
     "soft above hard": (tuning("service_x.conf", "[Service]\nLimitNOFILE=9:8"), r"soft limit above the hard one"),
     "a directive in no section": (tuning("service_x.conf", "LimitCORE=1"), r"line 1: .* stands in no section; only \[Service\]"),
@@ -302,10 +302,10 @@ def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) 
     (script,) = found.scripts
     assert (script.package, script.stage) == ("ours", "package")
     assert parse(text.replace("inference", "training"), "f").scripts != found.scripts
-    assert [w for w in found.warnings if "run by the operator alone" in w] == [
+    assert [w for w in found.warnings if "run by the operator only" in w] == [
         (
-            f"f.yaml: package ours: image {image!r} is run by the operator alone; "
-            "what it sets is read from the node when it has run; what else it does there is not put back"
+            f"f.yaml: package ours: image {image!r} is run by the operator only; "
+            "its settings are read from the node after it has run; its other changes there are not put back"
         )
     ]
 
@@ -370,7 +370,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     cases = [
         (tmp_path / "no.yaml", "No such file"),
         (tmp_path, "directory"),
-        (pipe, "no regular file"),
+        (pipe, "not a regular file"),
         (binary, r"b\.yaml:2: not UTF-8"),
         (large, "larger than 1 MiB"),
     ]

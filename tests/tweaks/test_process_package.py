@@ -86,16 +86,16 @@ def test_variables_and_directives_are_settings_in_order() -> None:
 @pytest.mark.parametrize(
     ("section", "line", "says"),
     [
-        ("environment.conf", "NAME=", "'NAME=' sets nothing"),
-        ("environment.conf", "1ST=1", "'1ST' is no name of a variable"),
-        ("environment.conf", "Nice=5", "'Nice' is no name of a variable"),
-        ("environment.conf", "A=\u200b", "sets nothing that can be read"),
+        ("environment.conf", "NAME=", "'NAME=' is not an assignment"),
+        ("environment.conf", "1ST=1", "'1ST' is not a valid variable name"),
+        ("environment.conf", "Nice=5", "'Nice' is not a valid variable name"),
+        ("environment.conf", "A=\u200b", "is not an assignment"),
         ("environment.conf", "PYTHONPATH=/tmp", "PYTHONPATH cannot be set: the harness finds"),
         ("environment.conf", "TOKENIZERS_PARALLELISM=true", "TOKENIZERS_PARALLELISM cannot be set: each workload"),
         ("process.conf", "Nice=20", "Nice=20 cannot be set; write -20"),
         ("process.conf", "IOSchedulingClass=none", "IOSchedulingClass=none cannot be set"),
         ("process.conf", "LimitNOFILE=9:8", "a soft limit above the hard one"),
-        ("process.conf", "OOMScoreAdjust=5", "there is no OOMScoreAdjust"),
+        ("process.conf", "OOMScoreAdjust=5", "unknown directive OOMScoreAdjust"),
     ],
 )
 def test_what_is_no_setting_of_a_process_is_refused_with_its_line(section: str, line: str, says: str) -> None:
@@ -108,7 +108,7 @@ def test_what_is_no_setting_of_a_process_is_refused_with_its_line(section: str, 
     ("packages", "says"),
     [
         (OURS.replace("process.conf", "sysctl.conf"), "package mine, sysctl.conf: a process package has no such key"),
-        (OURS.replace("deeptweak/process", "r/tuning"), "package mine, environment.conf: a tuning package has no such key"),
+        (OURS.replace("deeptweak/process", "r/tuning"), "package mine, environment.conf: only a process package has this key"),
         (OURS.replace("version: 1.0.0", "interrupt: {type: reboot}"), "package mine: has interrupt"),
     ],
 )

@@ -43,14 +43,14 @@ def test_an_unknown_name_is_answered_with_the_closest_and_all_there_are(folder: 
 @pytest.mark.parametrize(
     ("selector", "says"),
     [
-        ("", "no tweak set is named by ''; there are one, two"),
-        (" , ", "there are one, two"),
+        ("", "'' names no tweak set; available: one, two"),
+        (" , ", "available: one, two"),
         ("missing.yaml", "missing.yaml: cannot be read: No such file"),
-        ("{}/empty", "empty: no \\*\\.yaml in this directory"),
-        ("one,{}/other/one.yaml", "two tweak sets are called 'one': .*/one.yaml and .*/other/one.yaml; rename"),
+        ("{}/empty", "empty: this directory has no \\*\\.yaml"),
+        ("one,{}/other/one.yaml", "two tweak sets are named 'one': .*/one.yaml and .*/other/one.yaml; rename"),
         ("{}/other/stock.yaml", "stock.yaml: 'stock' is the name of the untouched machine"),
-        ("{}/other/Ü b.yaml", "'Ü b' cannot be a tweak set's name; rename the file"),
-        ("{}/other/-x.yaml", "'-x' cannot be"),
+        ("{}/other/Ü b.yaml", "'Ü b' is not a valid name of a tweak set"),
+        ("{}/other/-x.yaml", "'-x' is not"),
     ],
 )
 def test_what_cannot_be_resolved_says_what_to_do(folder: Path, selector: str, says: str) -> None:

@@ -94,7 +94,7 @@ def test_the_plan_refuses_it_typed_or_by_a_script(root: Path) -> None:
     """With the numbers that are wanting."""
     (root / "proc/sys/kernel").mkdir(parents=True, exist_ok=True)
     (root / "proc/sys/kernel/threads-max").write_text("190000\n")
-    says = ("kernel.threads-max: 300 is too low: 1,000 threads run now. Below 1,256 nobody could put the machine back",)
+    says = ("kernel.threads-max: 300 is too low: 1,000 threads run now. Below 1,256 the machine could not be put back",)
     typed = TweakSet("x", tweaks=(Tweak("sysctl", "kernel.threads-max", "300"),))
     scripted = TweakSet("x", scripts=(Script("p", "apply", "echo 300 > /proc/sys/kernel/threads-max"),))
     assert plan(typed, Tunables(root)).cannot == says

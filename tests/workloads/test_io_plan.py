@@ -51,10 +51,10 @@ def test_dlio_takes_longer_to_start() -> None:
 
 
 def test_what_names_leave_out_is_said_of_what_any_of_them_has_and_of_what_matters() -> None:
-    assert left_out("io_train") == ["Not in a name of io_train, and so: model unet3d_h100, format npz, read_threads 4, cache cold."]
+    assert left_out("io_train") == ["Not in the names of io_train: model unet3d_h100, format npz, read_threads 4, cache cold."]
     said = left_out("io_train:model=resnet50", "io_train:processes=2", "idle", "cnn_train")
     assert said == [
-        "Not in a name of io_train, and so: model unet3d_h100, processes 1, format tfrecord or npz, read_threads 8 or 4, cache cold."
+        "Not in the names of io_train: model unet3d_h100, processes 1, format tfrecord or npz, read_threads 8 or 4, cache cold."
     ]
 
 

@@ -111,9 +111,9 @@ def test_all_parameters_are_known_and_what_follows_from_them() -> None:
     [
         ("made:sise=large", r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, readers, batch"),
         ("made:size=huge", "'made:size=huge': size=huge: no such value. There are: small, large"),
-        ("made:size", r"'size' is no parameter and its value: write made:NAME=VALUE"),
-        ("made:", "is no parameter and its value"),
-        ("made:size=large:size=small", "size is there twice"),
+        ("made:size", r"'size' is not a parameter with a value: write made:NAME=VALUE"),
+        ("made:", "is not a parameter with a value"),
+        ("made:size=large:size=small", "size is given twice"),
         ("cnn_train:batch=2", "'cnn_train:batch=2': it has no parameters"),
         ("mode:size=large", "Did you mean 'made'"),
         ("_protocol:size=large", "No workload '_protocol'"),
@@ -138,7 +138,7 @@ def test_whatever_is_written_it_is_a_workload_or_refused(text: str) -> None:
 @pytest.mark.parametrize("value", ["a b", "1/2", "a:b", "a=b", "a,b", ""])
 def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
     """A name is part of an id, a column and an option with commas."""
-    with pytest.raises(BadInput, match="cannot stand in a name"):
+    with pytest.raises(BadInput, match="cannot be part of a name"):
         spelled(value)
 
 
