@@ -234,13 +234,6 @@ def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
     return next(((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s"))
 
 
-def measures(*values: float) -> list[str]:
-    """Write values that belong together with equally many decimals: four digits of the first."""
-    largest = abs(values[0])
-    decimals = next((decimals for decimals, limit in enumerate((1000, 100, 10, 1)) if largest >= limit), 3 if largest >= 0.1 else 5)
-    return [f"{value:.{decimals}f}" for value in values]
-
-
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the known name that begins with an unknown one or is nearest to it, if any."""
     names = [*known]

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -39,7 +39,7 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_it_says_what_it_is(name: str) -> None:
     known = monitor.load(name)
     assert known.name == known.base == name  # its defaults give the bare name
-    assert known.kind in monitor.KINDS
+    assert known.kind in get_args(monitor.Kind)
     assert known.description
     assert "\n" not in known.description
     assert monitor.tweakset(name) == TweakSet(name, description=known.description, monitor=name, workloads=known.workloads)

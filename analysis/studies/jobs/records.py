@@ -55,10 +55,6 @@ class Times(NamedTuple):
         return self.end_s - self.submit_s
 
     @property
-    def held_s(self) -> float:
-        return self.end_s - self.admit_s
-
-    @property
     def ran_s(self) -> float:
         return self.end_s - self.start_s
 

@@ -117,11 +117,6 @@ def parse(text: str, where: str) -> list[PartitionRow]:
     return rows
 
 
-def write(path: Path, rows: Iterable[PartitionRow]) -> None:
-    """Write traces; `read` gives the same rows back. Columns beyond the usual are written where a row has them."""
-    path.write_text(as_csv(rows), encoding="utf-8")
-
-
 def as_csv(rows: Iterable[PartitionRow]) -> str:
     """Write traces as the text of a CSV file."""
     rows = list(rows)

@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     anchors = [row for row in rows if row.network == "net" and row.target_mhz is None]
     place = tmp_path / "traces"
     place.mkdir()
-    traces.write(place / "anchors.csv", [*anchors, failed])
-    traces.write(place / "sweep.csv", [row for row in rows if row not in anchors])
+    (place / "anchors.csv").write_text(traces.as_csv([*anchors, failed]), encoding="utf-8")
+    (place / "sweep.csv").write_text(traces.as_csv([row for row in rows if row not in anchors]), encoding="utf-8")
     return place
 
 
@@ -56,7 +56,7 @@ def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(fo
 
 def test_the_originals_procedure_is_asked_for_by_name(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a page is 100 wide, but for paths that are longer
-    traces.write(Path("made.csv"), made_traces.rows())
+    Path("made.csv").write_text(traces.as_csv(made_traces.rows()), encoding="utf-8")
     assert "in-sample" in power("fit", "made.csv", "--gpu", "3080Ti", "-o", ".", "--as", "original").page
     assert json.loads(Path("made_3080Ti_mem5001.json").read_text())["kind"] == "reference"
 

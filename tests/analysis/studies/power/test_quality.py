@@ -86,12 +86,12 @@ def test_the_references_parameters_have_the_defects_that_are_known_of_them() -> 
 def test_the_command(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     """Traces that could be true, others with all that is looked for, a model, and no rows."""
     monkeypatch.chdir(tmp_path)
-    traces.write(tmp_path / "one.csv", [row(), row(80.0, 150.0, 900.0)])
+    (tmp_path / "one.csv").write_text(traces.as_csv([row(), row(80.0, 150.0, 900.0)]), encoding="utf-8")
     parameters.write(falling("three"), tmp_path / "models/three.json")
-    traces.write(tmp_path / "wrong.csv", [row(100.0, 100.0, 900.0), row(60.0, 90.0, 1950.0)])
+    (tmp_path / "wrong.csv").write_text(traces.as_csv([row(100.0, 100.0, 900.0), row(60.0, 90.0, 1950.0)]), encoding="utf-8")
     text = (tmp_path / "wrong.csv").read_text()
     (tmp_path / "wrong.csv").write_text(text + "m,[5],[24],,9501,0,0,0,0,0,0\n")
-    traces.write(tmp_path / "none.csv", [])
+    (tmp_path / "none.csv").write_text(traces.as_csv([]), encoding="utf-8")
     for names, code in (("one.csv",), 0), (("wrong.csv", "models"), 0), (("none.csv",), 2):
         printed = power("quality", *names)
         assert printed.code == code, names
