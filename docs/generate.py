@@ -1,4 +1,4 @@
-"""Pages made of the code, pictures made of saved runs: `python -m docs.generate` writes docs/reference/ and docs/pictures/.
+"""Pages made of the code, pictures of saved runs: `python -m docs.generate` writes docs/reference/, docs/pictures/, data/shell/.
 
 A test fails where a page is stale. Pictures are drawn anew when how they are drawn changes; letters are as wide as the machine's fonts.
 """
@@ -572,6 +572,9 @@ def made_up() -> dict[tuple[str, ...], Scene]:
 
 
 if __name__ == "__main__":
+    from docs.shell import write
+
+    write()
     draw()
     SCHEMA.write_text(schema_text(), encoding="utf-8")
     for file in PAGES:

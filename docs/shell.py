@@ -145,7 +145,11 @@ def _as_typed(text: str) -> str:
     return re.sub(r"python \\?-m (?:analysis|fixtures)", NAME, text)
 
 
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
+def write() -> None:
+    """Write every file anew."""
     for path, text in written().items():
         path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
