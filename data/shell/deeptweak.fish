@@ -214,7 +214,7 @@ complete -c deeptweak -n '_shtab_deeptweak_using; and test $_shtab_deeptweak_npo
 complete -c deeptweak -n '_shtab_deeptweak_using evidence' -s h -l help -d 'show this help message and exit'
 complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l tweaksets -x -d 'only these tweak sets'
 complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l workloads -x -d 'only these workloads'
-complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l by -xka "day machine kernel cpu torch place" -d 'runs with the same one belong together, such as days on one machine'
+complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l by -xka "day machine kernel cpu torch place device" -d 'runs with the same one belong together, such as days on one machine'
 complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l plot -xka "(__fish_complete_path (commandline -ct))" -d 'draw a forest of runs for each effect: .png, .svg or .pdf'
 complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l all -d 'all of it, however long'
 complete -c deeptweak -n '_shtab_deeptweak_using evidence' -l json -d 'JSON, for programs'

@@ -240,7 +240,7 @@ _shtab_deeptweak_evidence_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--tweaksets[only these tweak sets]:A,B:"
   "--workloads[only these workloads]:A,B:"
-  "--by[runs with the same one belong together, such as days on one machine]:by:(day machine kernel cpu torch place)"
+  "--by[runs with the same one belong together, such as days on one machine]:by:(day machine kernel cpu torch place device)"
   "--plot[draw a forest of runs for each effect\: .png, .svg or .pdf]:FILE:_files"
   "--all[all of it, however long]"
   "--json[JSON, for programs]"
