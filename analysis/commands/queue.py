@@ -186,7 +186,7 @@ def _of_runs(
     fits: Sequence[tuple[Fit, object]], counts: Sequence[int] | None, tails: Mapping[str, Any], refused: list[str]
 ) -> Iterator[Prediction]:
     from analysis.studies.jobs.queue_fits import CLOSED, why_of
-    from analysis.studies.jobs.queues import chosen, predicted
+    from analysis.studies.jobs.queues import chosen, lacking, predicted
 
     for fitted, _ in fits:
         if fitted.closed:
@@ -202,7 +202,7 @@ def _of_runs(
             if predictions:
                 model = predictions[pick].queue.model
                 said = f"{model} is what the data leave standing: {why}. Intervals {why_of(fitted.sums)}."
-            yield title, predictions, said or "no service times: no model can be asked."
+            yield title, predictions, said or f"{lacking(fitted, servers)}: no model applies."
 
 
 def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool) -> Answer:

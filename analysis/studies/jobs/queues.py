@@ -165,8 +165,7 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     bare = WaitValidation(fit, margin, fit.wait_s, planned=planned)
     inputs = planned or (inputs_of(whole(fit.sums), fit.servers) if fit.servers is not None else None)
     if inputs is None or fit.wait_s is None:
-        missing = "the number of slots is not known (--servers)" if fit.servers is None else "it is not known when jobs held a slot"
-        return replace(bare, notes=(f"{missing}: no model applies.",))
+        return replace(bare, notes=(f"{lacking(fit, fit.servers)}: no model applies.",))
     if fit.closed:
         return replace(bare, notes=(CLOSED,))
     try:
@@ -188,6 +187,18 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
         judged = all(note == OF_EACH for note in notes)
         checks += _by_priority(fit, inputs.servers, lambda ratio: _word(ratio, margin, short=bool(short)) if judged else "not judged")
     return replace(bare, held=tuple(checks), why=why, notes=(*notes, *short, *_notes(fit)))
+
+
+def lacking(fit: Fit, servers: int | None) -> str:
+    """Say what a model needs and the streams do not give."""
+    if servers is None:
+        return "the number of slots is not known (--servers)"
+    if fit.service_s is None:
+        return "it is not known when jobs held a slot"
+    if fit.service_s.value <= 0:
+        return "all jobs held their slots for no time"
+    few = "gaps between arrivals" if fit.scv_arrivals is None else "service times"
+    return f"there are too few {few} to tell how they vary"
 
 
 def _compared(sums: Sums, predict: Callable[[Sums], float | None], *, over: bool) -> float | None:

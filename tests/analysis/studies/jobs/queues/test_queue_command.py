@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -152,6 +153,23 @@ def test_what_cannot_be_used_is_refused_and_the_rest_is_done(step: str, capsys: 
     out, err = capsys.readouterr()
     assert out
     assert err.startswith("refused: wrong.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows_of_csv", "what"),
+    [
+        ("0,0,5\n1,5,9", "gaps between arrivals"),
+        ("0,0,0\n1,1,1\n3,3,3", "no time"),
+        ("0,,\n1,,\n3,,", "when jobs held a slot"),
+    ],
+    ids=["two jobs", "jobs of no time", "a trace of arrivals"],
+)
+@pytest.mark.parametrize("step", ["validate", "predict"])
+def test_why_no_model_applies(step: str, rows_of_csv: str, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = enumerate(rows_of_csv.splitlines(), 1)
+    Path("few.csv").write_text("\n".join(["job,submit_s,start_s,end_s", *(f"{at},{row}" for at, row in lines)]))
+    assert main(["queue", step, "few.csv", "--servers", "1"]) == 0
+    assert what in next(line for line in capsys.readouterr().out.splitlines() if "no model applies" in line)
 
 
 def test_help_of_every_step_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
