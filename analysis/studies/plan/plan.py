@@ -123,7 +123,9 @@ def plan(pilot: Run, goal: Goal) -> Plan:
             unplanned.append(f"{workload}: {own[0].reason}")
     if not needs:
         reason = ONE_RUN if not pilot.replicated else unplanned[0].rstrip(".") if unplanned else "nothing beside its baseline was measured"
-        raise Refused(f"{pilot.origin}: nothing to plan from: {reason}. A pilot needs 3 blocks or more (`--blocks=3`).")
+        few = len({cell.block for cell in pilot.cells if cell.outcome == "measured"}) < FEWEST
+        more = f" A pilot needs {FEWEST} blocks or more (`--blocks={FEWEST}`)." if few else ""
+        raise Refused(f"{pilot.origin}: nothing to plan from: {reason}.{more}")
     return Plan(goal, tuple(needs), tuple(unplanned))
 
 

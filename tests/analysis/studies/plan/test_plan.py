@@ -20,6 +20,7 @@ from analysis.load import from_json
 from analysis.stats.power import blocks_needed
 from analysis.studies.plan.answer import answer
 from analysis.studies.plan.plan import Goal, plan
+from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused
 from tests.made_designs import Keys, ablation, designed
 from tests.made_switched import switched_run
@@ -145,6 +146,12 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     }
     assert max(len(line) for page in pages.values() for line in page.partition("next: ")[0].splitlines()[1:]) <= 100
     assert pages == snapshot
+
+
+def test_more_blocks_are_no_remedy_for_equal_values() -> None:
+    equal = from_json(saved_run(replace(PILOT, run_cv=0.0, step_cv=0.0)), "pilot")
+    with pytest.raises(Refused, match=r"identical values .*own times\.$"):
+        plan(equal, GOAL)
 
 
 def test_the_next_command_measures_the_planned_workloads_alone() -> None:
