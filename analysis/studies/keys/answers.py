@@ -98,14 +98,17 @@ def _names(effects: Effects) -> bool:
 
 
 def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
+    """The page, or blocks to plan where a pilot would carry a plan."""
     shown = any(term.verdict in {*NAMED, "interacts"} for effects in result for term in effects.terms)
-    return command(*(["report"] if shown else ["plan", "--effect", "3%"]), run.origin)
+    planned = not shown and not all(effects.refusal for effects in result)
+    return command(*(["plan", "--effect", "3%"] if planned else ["report"]), run.origin)
 
 
 def _design(effects: Effects, *, with_sentence: bool) -> Section:
     data = effects.observed
     blocks = f" in {counted(effects.blocks, 'block')}" if effects.blocks else ""
-    cells = f"{len(data.rows)} cells at {len({row.levels for row in data.rows})} points{blocks}"
+    points = counted(len({row.levels for row in data.rows}), "point")
+    cells = f"{counted(len(data.rows), 'cell')} at {points}{blocks}"
     what = ", ".join(filter(None, (data.profile, KINDS.get(data.design, data.design), cells)))
     parts: list[Line | Table] = [Line(effects.sentence)] if with_sentence else []
     if data.profile or data.design == "table":

@@ -77,7 +77,7 @@ class _Contrast:
 def _whole_sets(data: Observed) -> Effects:
     model = Model(data, SETS)
     if not model.replicated:
-        raise NotComparable("one cell a tweak set: how far equal cells differ is not known. Run 3 blocks or more.")
+        raise NotComparable("too few cells: how far equal cells differ is not known. Run 3 blocks or more.")
     sets = model.columns((SETS,))
     if not model.independent([sets]):
         raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")

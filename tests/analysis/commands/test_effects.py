@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
+from analysis.load import load
+from analysis.studies.keys.answers import answer
+from analysis.studies.keys.effects import effects_of
 from analysis.studies.keys.table import Columns, read_table
 from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused
@@ -93,6 +96,14 @@ def test_odd_tables_are_analysed_and_say_what_is_odd(capsys: pytest.CaptureFixtu
         Path("odd.csv").write_text(text)
         pages[name] = printed(capsys, "effects", "odd.csv", "--response", "y", "--factors", "a").split("\n\n", 1)[1]
     assert pages == snapshot
+
+
+@pytest.mark.parametrize(("blocks", "step"), [(1, "report"), (3, "plan")])
+def test_blocks_are_planned_only_where_a_pilot_carries_it(tmp_path: Path, blocks: int, step: str) -> None:
+    """Of one block nothing can be said, and nothing planned."""
+    arms = (Arm("stock"), Arm("stock-again"), Arm("idle", requested={"vm.swappiness": "1"}))
+    run = load(saved_file(tmp_path, Made(arms=arms, blocks=blocks), "run.json"))
+    assert step in answer(effects_of(run), run).next
 
 
 @pytest.mark.parametrize(("first", "count"), [(3, 12), (7, 3)], ids=["all", "three of them"])
