@@ -16,6 +16,7 @@ from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
 from .wording import listed, percent, probability, unsigned
 
 LEVEL = 0.05
+NAMED = 3  # cells of one reason
 AVAILABLE = "mem_available_bytes_mean"
 HUGEPAGE_BYTES = 2 << 20
 LEAST_BYTES = 1 << 28  # less may be lost among what other programs take and give
@@ -192,6 +193,19 @@ def hardware(run: Run) -> dict[str, str]:
     if isinstance(gpus, list | tuple):
         facts["gpus"] = ", ".join(sorted(str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu) for gpu in gpus))
     return facts
+
+
+def lost_cells(run: Run, cells: Iterable[Cell]) -> list[str]:
+    """Say why cells were not measured, a line per reason: `run.json: 3 cells failed: out of memory: a-b1, …`."""
+    lost: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.outcome != "measured":
+            reason = (cell.reason or "no reason was recorded").rstrip(".")
+            lost.setdefault(f"{cell.outcome}: {reason}", []).append(cell.id)
+    return [
+        f"{run.origin}: {ids[0]} {reason}." if len(ids) == 1 else f"{run.origin}: {len(ids)} cells {reason}: {first_few(ids, NAMED)}."
+        for reason, ids in lost.items()
+    ]
 
 
 def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:

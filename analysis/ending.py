@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from analysis import studies
 
-from .checks import warnings_of
+from .answer import Answer, Line
+from .checks import lost_cells, warnings_of
 from .compare import compare
 from .compare_answer import answer_of
 from .load import from_json
 from .render import text
 from .summary import answer, rows_of
 from .terms import Refused, Run
-
-if TYPE_CHECKING:
-    from .answer import Answer
 
 OWN = "this run"
 VERDICTS = 40  # studies of a smaller ORDER say what their verdicts mean themselves
@@ -54,5 +52,7 @@ def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), 
             return replace(result, refused=[*refused, *result.refused])
     comparisons = compare(run)
     if not comparisons and not brief:
-        return replace(answer(rows_of([run])), refused=refused, warnings=warnings_of(run, ()))
+        unmeasured = all(cell.outcome != "measured" for cell in run.cells)
+        lost = [Line(line.removeprefix(f"{run.origin}: ")) for line in lost_cells(run, run.cells) if unmeasured]
+        return replace(answer(rows_of([run])), findings=lost, refused=refused, warnings=warnings_of(run, ()))
     return answer_of(comparisons, [run], refused=refused, source=source)

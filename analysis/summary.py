@@ -218,7 +218,9 @@ def answer(rows: Sequence[Row]) -> Answer:
     measured = {place for place, own in places.items() if any(row["cells"] for row in own)}
     return Answer(
         "Summary" if measured else none,
-        sections=[Section(place, [table_of(columns, own) if place in measured else Line(none)]) for place, own in places.items()],
+        sections=[
+            Section(place, [table_of(columns, own) if place in measured else Line(none)]) for place, own in places.items() if measured
+        ],
         legend=[("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps.")],
         rows=Table([Column(name) for name in fields], [[row.get(name) for name in fields] for row in rows]),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.compare import compare
+from analysis.ending import answer_of_run
 from analysis.load import from_json, load
 from analysis.render import csv as as_csv
 from analysis.render import markdown
@@ -34,7 +35,7 @@ from analysis.terms import Cell, Run, Setting, Steps
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
 from tests.made_telemetry import sampled_file
 from tests.stock_files import benchmark, document, times
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -150,6 +151,16 @@ def test_an_arm_without_a_measured_cell_is_there_and_empty() -> None:
     record = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([run]))))))[1]
     assert (record["tweakset"], record["cells"], record["cells_run"]) == ("broken", "0", "5")
     assert record["step_time_p10_s_geomean"] == record["step_time_mean_s"] == ""
+
+
+def test_a_run_of_lost_cells_says_why_in_one_line_per_reason(tmp_path: Path) -> None:
+    lost = {1: ("failed", "out of memory"), 2: ("failed", "out of memory"), 3: ("skipped", "no root")}
+    made = Made(arms=(Arm("stock", broken=lost),), blocks=3)
+    found = answer_of_run(load(saved_file(tmp_path, made)), brief=False)
+    assert found.sections == []
+    failed, skipped = (line.text for line in found.findings)
+    assert failed.startswith("2 cells failed: out of memory")
+    assert skipped == "cnn_train-stock-b3 skipped: no root."
 
 
 def test_a_run_without_a_measured_cell_says_so() -> None:

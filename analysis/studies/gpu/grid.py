@@ -12,7 +12,6 @@ out.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,10 +21,10 @@ import numpy as np
 import pandas as pd
 from msgspec import Meta
 
+from analysis.checks import lost_cells
 from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Cell, Refused, Run, Unreadable
-from control.names import first_few
 from control.saved import Count, Ordinal, Positive  # noqa: TC001  # msgspec reads by them
 
 Size = tuple[int, int]  # blocks, threads a block
@@ -50,7 +49,6 @@ REPORT, SAMPLES = "gpu_metrics", "samples"
 UNTOUCHED = "stock-again"
 WORK = ("duty", "kernel_s", "launch_interval_s", "launches")
 Column = list[Annotated[float, Meta(ge=-1e12, le=1e12)] | None]
-OFTEN = 3  # reasons of one kind that are written out
 # Name, SMs, warps an SM holds at most, blocks an SM holds at most. The first that matches.
 KNOWN: tuple[tuple[str, int, int, int], ...] = (
     (r"V100", 80, 64, 32),
@@ -203,20 +201,20 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
     cells: list[tuple[GridCell, Chip]] = []
     notes: list[str] = []
     others = 0
-    lost: dict[str, list[str]] = defaultdict(list)
+    lost: list[Cell] = []
     for cell in run.cells:
         if cell.workload.partition(":")[0] not in reporting:
             continue
         if cell.tweakset not in {run.baseline, UNTOUCHED}:
             others += 1
         elif cell.outcome != "measured":
-            lost[f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}"].append(cell.id)
+            lost.append(cell)
         else:
             try:
                 cells.append(_cell(cell, run, sms))
             except Unreadable as error:
                 refused.append(one_line(error))
-    refused += [f"{run.origin}: {first_few(ids, OFTEN)} {reason}." for reason, ids in lost.items()]
+    refused += lost_cells(run, lost)
     if not cells:
         raise Refused(f"{run.origin}: no cell of a GPU grid was measured in it{f'; {refused[-1]}' if refused else '.'}")
     if others:

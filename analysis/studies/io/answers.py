@@ -122,7 +122,8 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     if not study.cells:
         return Answer("No run has epochs, so there is nothing to analyse.", warnings=left_out(study), data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
-    what = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
+    inside = f" in {counted(blocks, 'block')}" if blocks else ""
+    what = f"{counted(len(study.cells), 'run')} of {counted(len(study.caches), 'configuration')}{inside}"
     title, *others = [*findings(study), f"{what}{'; all: ' + study.alike if study.alike else ''}."]
     notes = [(cell.run.id, f"{note}.") for cell in study.cells for note in cell.run.notes]
     return Answer(

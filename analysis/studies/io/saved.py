@@ -9,7 +9,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from analysis.checks import must_be_in_force, must_not_contradict
+from analysis.checks import lost_cells, must_be_in_force, must_not_contradict
 from analysis.formats.checked import Part
 from analysis.terms import Cell, NotComparable, Run, Unreadable
 from control.saved import Count, Duration, Ordinal, Positive  # noqa: TC001  # msgspec reads by them
@@ -41,9 +41,10 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
     # often it writes checkpoints) is no question that the others answer too.
     varied = {name for name, times in carried.items() if times > 1 or len(reporting) <= FEW}
     machine = {name: run.machine.get(key) for name, key in MACHINE.items()}
-    for cell in (cell for cell in run.cells if cell.workload in reporting):
+    own_cells = [cell for cell in run.cells if cell.workload in reporting]
+    refused += lost_cells(run, own_cells)
+    for cell in own_cells:
         if cell.outcome != "measured":
-            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
             continue
         try:
             must_be_in_force(run.tweaksets[cell.tweakset], [cell])

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from analysis.arms import distinct as distinct_runs
 from analysis.arms import times_of
+from analysis.checks import lost_cells
 from analysis.formats.checked import Part
 from analysis.load import load_each, read_each
 from analysis.machine import Machines
@@ -263,10 +264,11 @@ def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Strea
 
 
 def read_cells(run: Run, cells: Iterable[Cell], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
-    """Read cells; each that was not measured, or cannot be read, adds a line to `refused`."""
+    """Read cells; what was not measured, or cannot be read, adds lines to `refused`."""
+    cells = list(cells)
+    refused += lost_cells(run, cells)
     for cell in cells:
         if cell.outcome != "measured":
-            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
             continue
         try:
             yield read(run, cell)

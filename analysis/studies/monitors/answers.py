@@ -106,6 +106,8 @@ def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
             where = f" ({short[overhead.workload]})" if len(result) > 1 else ""
             if arm.cpu is not None:
                 places.setdefault(arm.label, []).append(f"{arm.cpu.amount.lstrip('+')}{where}")
+    if not any(arm.cpu for overhead in sure for arm in overhead.arms if arm.base):
+        return "No monitor could be compared with none."
     if not places:
         return "No monitor is shown to cost CPU."
     return f"Costs CPU: {'; '.join(' '.join([label, ', '.join(texts)]) for label, texts in places.items())}."

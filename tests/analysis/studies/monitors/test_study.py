@@ -45,6 +45,11 @@ def found() -> Overhead:
     return found_in(MadeMonitoring())
 
 
+def test_nothing_is_said_of_what_monitors_cost_where_none_was_compared() -> None:
+    run = from_json(monitored_run(MadeMonitoring(blocks=1)), "made.json")
+    assert "could be compared" in answer(run, overheads(run)).title
+
+
 def test_each_arms_cost_is_found(found: Overhead) -> None:
     for monitor in MONITORS:
         one = next(one for one in found.arms if one.tweakset == monitor.name)
