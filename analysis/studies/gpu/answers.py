@@ -43,13 +43,7 @@ SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
     ("n", "samples, per run where there are several runs; figures are means over runs."),
     ("idle", "samples before and after the active part."),
-    (
-        "active",
-        (
-            "mean of the longest stretch in which something ran (GRACT above 0), which relations, falls "
-            "and maps are of. The other columns are of all samples."
-        ),
-    ),
+    ("active", "mean of the longest stretch in which something ran (GRACT above 0); relations, falls and maps are of it."),
     ("misleads", "counted by the peaks of each cell."),
 )
 ALLOCATED = ("8bt", "what the kernel allocates: two arrays of float, 8 bytes × blocks × threads.")

@@ -39,8 +39,8 @@ RULE = (
     "can't tell: neither is shown; in runs too short to settle, only waits that are too long are slower. Each setting is judged by itself."
 )
 MEAN_WAIT = (
-    "the arithmetic mean over all jobs of a setting's runs, which `schedule report` takes without the "
-    "first tenth of each stream's jobs; its interval is computed on a log scale, so it is lopsided."
+    "the arithmetic mean over all jobs; `schedule report` leaves out each stream's first tenth. "
+    "The interval is computed on a log scale, so it is lopsided."
 )
 OF_EACH = "no verdict on all jobs together: some go before others; each priority has its own."
 

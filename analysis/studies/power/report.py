@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -159,16 +160,14 @@ def of_side(side: PowerSide) -> list[Line]:
 
 def _failed(side: PowerSide) -> list[Line]:
     """Count the blocks that have no figures, by algorithm: they are in no mean and no comparison."""
-    blocks: dict[str, list[int]] = {}
-    for group in side.groups:
-        for arm in group.arms:
-            blocks.setdefault(arm.name, []).append(arm.blocks)
-            blocks[arm.name].append(arm.n)
-    counts = {name: (sum(both[::2]), sum(both[1::2])) for name, both in blocks.items()}
-    lost = [f"{name} {every - known} of {every}" for name, (every, known) in counts.items() if known < every]
+    every, lost = Counter[str](), Counter[str]()
+    for arm in (arm for group in side.groups for arm in group.arms):
+        every[arm.name] += arm.blocks
+        lost[arm.name] += arm.blocks - arm.n
+    counts = [f"{name} {count} of {every[name]}" for name, count in lost.items() if count]
     every_task = ", over all tasks" if len(side.groups) > 1 else ""
-    said = f"Blocks without figures{every_task}: {', '.join(lost)}."
-    return [Line(said, "•", "open")] if lost else []
+    text = f"Blocks without figures{every_task}: {', '.join(counts)}."
+    return [Line(text, "•", "open")] if counts else []
 
 
 def _control(side: PowerSide) -> list[Line]:
