@@ -1,4 +1,4 @@
-"""What does a fault cost a stream of jobs, and what do checkpoints, a policy or a limit give back?
+"""Measure what a fault costs a stream of jobs, and what checkpoints, policies and limits recover.
 
 Four questions, each with its own stream without the fault, on the same jobs: crashes at a mean of one a second under checkpoints at several
 intervals (hypothesis: the best is near Young's √(2·20 ms·1 s) = 0.2 s); a node that is lost for a while (the queue it leaves is gone a

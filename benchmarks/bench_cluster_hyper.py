@@ -1,4 +1,4 @@
-"""Which hyper-parameters reach an accuracy soonest: batch, learning rate, optimiser?
+"""Find the hyper-parameters that reach an accuracy soonest: batch, learning rate, optimiser.
 
 Jobs train a small CNN on handwritten digits until 95 % of those left out are read rightly, each from weights of its own; a factorial of two
 batches, two rates and two optimisers. Hypotheses: a larger batch makes steps cheaper and needs more epochs, so that it wins little; the

@@ -1,4 +1,4 @@
-"""How much longer is a step of data-parallel training over a line that loses packets?
+"""Measure how much longer data-parallel training steps take over a line that loses packets.
 
 Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of their own (`netem`, or what stands in
 for it where the kernel has none; each cell says which). Without a delay that is `ddp_train`, 16 MB of gradients a step; over a round trip
@@ -22,7 +22,7 @@ LINES: tuple[dict[str, int], ...] = ({}, {"delay_ms": 5, "hidden": 384, "steps":
 
 STUDY = Study(
     name="cluster_network",
-    question="How much longer is a step of data-parallel training over a line that loses and delays packets, and as which law?",
+    question="How much longer do data-parallel training steps take over a lossy, delayed line, and by which law?",
     workloads=tuple(case("ddp_network", loss_percent=loss, **line) for line in LINES for loss in LOSS_PERCENT),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),

@@ -1,4 +1,4 @@
-"""How much of its accuracy does a federated model lose to clients that flip their labels, and what does a robust server keep?
+"""Measure the accuracy that label-flipping clients cost, and what robust servers keep.
 
 Ten clients learn handwritten digits for ten rounds; four are poisoned. Every job's seed is the same in all arms, and with it who has which
 samples. Hypotheses: the mean loses accuracy; the median of each weight, and the mean without its extremes, lose less of it and cost next

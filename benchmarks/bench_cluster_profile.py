@@ -1,4 +1,4 @@
-"""Where does the time of a job go on this system, and which system runs which kind of job soonest?
+"""Measure where the time of jobs goes, and which system runs which kind of job fastest.
 
 Training, inference and sleep (the control) on systems that differ by CPU limit (half, one and two), memory limit and replicas: one job
 after the other, so that none waits for another but where two replicas are two slots. Hypotheses: below the number of its threads a job is

@@ -1,4 +1,4 @@
-"""How long do jobs wait, and do the models of queueing say so beforehand?
+"""Measure how long jobs wait, and whether queueing models predict it.
 
 Jobs of exponential length, 0.1 s in the mean, come to one slot or two, at loads of 0.3, 0.6 and 0.8: at random (Poisson), and at 0.6 also
 like clockwork and in bursts; 300 to a stream, 50 streams, 38 minutes. Hypotheses: at random arrivals the mean wait is Erlang's; clockwork
@@ -31,7 +31,7 @@ def _stream(arrivals: str, slots: int, load: float) -> Case:
 
 STUDY = Study(
     name="cluster_queueing",
-    question="How long do jobs wait for a slot, and do the models of queueing say so beforehand?",
+    question="How long do jobs wait for a slot, and do queueing models predict it?",
     workloads=(
         *(_stream("poisson", slots, load) for slots, load in product(SLOTS, LOADS)),
         *(_stream(arrivals, slots, MIDDLE) for arrivals, slots in product(OTHERS, SLOTS)),

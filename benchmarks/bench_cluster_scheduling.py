@@ -1,4 +1,4 @@
-"""Which order of waiting jobs serves them best, on the very same jobs?
+"""Compare orders of waiting jobs on identical jobs.
 
 Jobs of several classes, with priorities, tenants, predicted times and dates by which they are due, come at a load of 0.8. In a block every
 policy meets the same arrivals. Hypotheses: the shortest job first waits less in the mean than the first come first, and its longest wait

@@ -1,4 +1,4 @@
-"""What do a GPU's utilisation metrics say of a kernel whose size is known?
+"""Compare a GPU's utilisation metrics with kernels of known size.
 
 A kernel of so many blocks of so many threads runs without a gap. Hypotheses: utilisation and GRACT are near 100 % however small it is;
 SMACT is min(blocks, SMs) / SMs times the share of time in which the kernel ran (duty), so that it tells one block from a full GPU; SMOCC is
@@ -28,7 +28,7 @@ SIZES = sorted({*product(BLOCKS, THREADS), *product(AROUND, (32, 1024))})
 
 STUDY = Study(
     name="gpu_metrics",
-    question="What do a GPU's utilisation, GRACT, SMACT and SMOCC say of a kernel whose blocks and threads are known?",
+    question=("What do a GPU's utilisation, GRACT, SMACT and SMOCC show for a kernel with known blocks and threads?"),
     workloads=tuple(case("gpu_grid", blocks=blocks, threads=threads) for blocks, threads in SIZES),
     tweaks=("stock",),
     primary=Metric("step_time_median_s", "lower"),
@@ -38,7 +38,7 @@ STUDY = Study(
 
 
 def bench_grid(measured: Callable[[], Measured]) -> None:
-    """The kernel of every size ran as long as it should, and what was sampled meanwhile is there or has a reason."""
+    """Run a kernel of each size for its time; each sampled metric has values or a reason."""
     run = measured()
     assert run.valid, run.reason
     report = run.record["report"]

@@ -1,4 +1,4 @@
-"""What does the harness cost on a cluster?
+"""Measure what the harness costs on a cluster.
 
 A cell (settings in force by the agent, a Job, back again) takes at most 3 s more than the same Job alone, from its creation to its
 completion, and a worker asks the API server at most 5 times a second. With an operator installed, its way is timed beside the agent's.
@@ -42,7 +42,7 @@ TWEAKS = "memory-reclaim"
 
 @pytest.fixture
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubernetes]:
-    """A leased node. The first image pull and start are over when a benchmark begins."""
+    """Lease a node; the first image pull and start are over when a benchmark begins."""
     if request.config.getoption("target") != "kubernetes":
         pytest.skip("it measures a cluster: --target=kubernetes")
     target = make("kubernetes", request.config, tmp_path)
@@ -77,7 +77,7 @@ def bench_cell_beyond_its_job(benchmark: BenchmarkFixture, rounds: Callable[[lis
 
 @pytest.mark.parametrize("way", ["agent", "skyhook"])
 def bench_apply_and_restore(rounds: Callable[[list[float]], None], target: Kubernetes, way: str) -> None:
-    """From the decision to the last read-back and to a clean node: three sysctls, by the agent and by the operator, seconds."""
+    """Time three sysctls, by agent and by operator, to the last read-back and to a clean node."""
     kind = next(reversed(served(target.held.cluster)), None)
     if way == "skyhook" and kind is None:
         pytest.skip("no operator is installed in this cluster")
@@ -102,7 +102,7 @@ def _whole_cell(target: Kubernetes, n: int) -> None:
 
 
 def _job_alone_s(target: Kubernetes, n: int) -> float:
-    """The same Job by itself, from its creation until the cluster says Complete."""
+    """Run the same Job alone, from its creation until the cluster reports Complete."""
     held, settings = target.held, replace(target.settings, via="job", preset=None)
     held.jobs += 1
     job = manifests.of_cell(settings, held.spot, ORDER, held.jobs, f"alone-{n}", Shared(network=False, ipc=False))

@@ -1,4 +1,4 @@
-"""What does the harness itself cost?
+"""Measure what the harness itself costs.
 
 It must stay far below what it measures: putting a 20-key tweak set into force, reading it back and restoring it takes at most 35 ms;
 a whole cell costs at most 12 ms of CPU apart from tweak and workload, one that takes turns (40 steps in ten slices) 60 ms; the sampler

@@ -1,4 +1,4 @@
-"""What feeds the accelerator: how much do format, reader processes and page cache give a training job, and do the kernel's settings matter?
+"""Measure how format, reader processes, page cache and kernel settings feed an accelerator.
 
 Batches of a scaled unet3d data set come through a real PyTorch DataLoader; the accelerator is emulated by sleep. Formats, readers and
 cache are workloads of their own (`--vary` takes others); tweak sets meet those in which they can show: read-ahead and I/O scheduler raw
@@ -26,7 +26,7 @@ WRITING = case("io_train", format="raw", read_threads=0, cache="warm", steps_bet
 
 STUDY = Study(
     name="io_patterns",
-    question="How do format, reader processes, page cache and the kernel's I/O settings change how many samples a training job is fed?",
+    question=("How do format, reader processes, page cache and the kernel's I/O settings change the samples per second of a training job?"),
     workloads=(*READING, WRITING),
     tweaks=(
         "block-readahead-128",

@@ -1,4 +1,4 @@
-"""What do monitors and profilers cost the work that they watch?
+"""Measure what monitors and profilers cost the work that they watch.
 
 Hypothesis: what samples once a second from another process costs nothing that shows; what runs in Python's own interpreter costs, the more
 the oftener; what traces every call costs most. A placebo and a copy of the arm without a monitor say what the harness calls a difference

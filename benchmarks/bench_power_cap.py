@@ -1,4 +1,4 @@
-"""Which algorithm infers most under a power cap, and how well does it keep to it?
+"""Compare algorithms by inference throughput under a power cap, and by how well they keep to it.
 
 Several processes of one network share a device; an algorithm chooses their shares, batches and clocks, window by window, so that the draw
 stays below a cap. Hypotheses: a model of the device finds better settings than a search that knows none; a controller with a dead band

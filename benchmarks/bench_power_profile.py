@@ -1,4 +1,4 @@
-"""What do partition, batch and clock give on this device: images per second, utilisation, power?
+"""Measure images per second, utilisation and power by partition, batch and clock.
 
 Each cell is one point of a grid: tenants that infer one network with their shares and batches, at a clock or a throttle. The points are
 what a model is fitted to (`python -m analysis power traces`, then `fit`); a point that fails (memory, a tenant's end, a refused clock) says
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STUDY = Study(
     name="power_profile",
-    question="How many images per second, and what draw, do partition, batch and clock (or throttle) give?",
+    question=("How many images per second, at which power draw, do partition, batch and clock (or throttle) give?"),
     workloads=tuple(case("power_profile", **point) for point in points.cpu()),
     tweaks=("stock",),
     primary=Metric("throughput_samples_per_s", "higher"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def rounds(benchmark: BenchmarkFixture) -> Callable[[list[float]], None]:
-    """Takes the seconds of each round."""
+    """Return the function that takes the seconds of each round."""
 
     def take(seconds: list[float]) -> None:
         left, now = iter(seconds), [0.0]

@@ -1,1 +1,1 @@
-"""What both sides compute alike, and decides while a run goes on: pure functions, no files, no clock, no import of either side."""
+"""Functions that both sides share, and decisions during a run: pure, without files or clock."""

@@ -1,4 +1,4 @@
-"""How our commands are called in messages: as whoever started this process called them.
+"""The names of our commands in messages, as the user called them.
 
 `deeptweak` sets a variable that all its processes inherit. Without it the commands are modules of this repository.
 """

@@ -1,4 +1,4 @@
-"""What is refused, and foreign text made fit for the one line that says so.
+"""Errors that both sides raise, and foreign text made safe for one line.
 
 Both sides take these for their own, so that a refusal in here ends a run or a command as any other does.
 """
@@ -9,7 +9,7 @@ ELLIPSIS = "…"
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the message says what, where, and what to do, without what a terminal would obey."""
+    """The request cannot be met; the message says what, where, and what to do."""
 
     def __str__(self) -> str:
         return "".join(text if text.isprintable() or text in "\n\t" else ascii(text)[1:-1] for text in super().__str__())

@@ -1,4 +1,4 @@
-"""Does what the kernel answers mean what was asked for? It merges ranges, sorts lists, completes vectors and rounds numbers."""
+"""Compare the kernel's answers with requests: it merges ranges, sorts lists, rounds numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SWITCHES = {"y": "1", "t": "1", "1": "1", "on": "1", "n": "0", "f": "0", "0": "
 
 
 def agrees(path: str, requested: str | None, answer: str | None) -> Agreement:
-    """How an answer stands to what was asked for: the same, the same but rounded, or something else ("").
+    """Return how an answer relates to a request: the same, rounded, or something else ("").
 
     Both are texts as `shown` has them; `path` is the kernel's file, whose form decides.
     """
@@ -48,13 +48,13 @@ def _is_same(path: str, forms: set[Form], requested: str, answer: str) -> bool:
 
 
 def _is_completed(path: str, left: list[int | str], right: list[int | str]) -> bool:
-    """Are the numbers that were given there? Those that are not given stay (kernel/sysctl.c proc_dointvec)."""
+    """Return True if the given numbers are there; others keep their values (proc_dointvec)."""
     numbers = all(isinstance(word, int) for word in left + right)
     return path.startswith("/proc/sys/") and numbers and bool(left) and left == right[: len(left)]
 
 
 def number_of(path: str, word: str) -> int | None:
-    """The number that a word is for this file: 010 is 8 for a sysctl and 10 for sysfs, which knows no 0x10."""
+    """Return the number that a word is for this file: 010 is 8 for a sysctl and 10 for sysfs."""
     if path.startswith("/sys/") and not path.startswith("/sys/module/"):
         return int(word) if _DECIMAL.fullmatch(word) else None
     match = _BASE_0.fullmatch(word)

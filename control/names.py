@@ -9,7 +9,7 @@ DIGEST = re.compile(r"(?<=[^=])-[0-9a-f]{12}(?=:|$)")  # of a file, at the end o
 
 
 def undigested(workload: str) -> str:
-    """A workload's name without the digests of files, which only tell versions of them apart; of a command its own name."""
+    """Return a workload's name without digests of files; for a command, its own name."""
     return DIGEST.sub("", workload).removeprefix("command:run=")
 
 

@@ -16,7 +16,7 @@ def pack(lines: Iterable[str]) -> bytes:
 
 
 def described(name: str, content: bytes) -> dict[str, Any]:
-    """What a run says of a file beside it: name, sha256, size in bytes. `{}` in the name becomes the beginning of the sha256."""
+    """Return a file's entry: name (`{}` becomes the sha256's start), sha256, bytes."""
     digest = hashlib.sha256(content).hexdigest()
     return {"name": name.format(digest[:12]), "sha256": digest, "bytes": len(content)}
 

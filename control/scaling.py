@@ -1,4 +1,4 @@
-"""How many replicas a job gets: laws of speed-up fitted to measured times, and the number that makes jobs of any size equally long.
+"""Choose replicas for a job: fit laws of speed-up, then make jobs of any size equally long.
 
 Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of times are by a factor.
 """
@@ -31,7 +31,9 @@ _NEAR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How long a job takes: startup + cost · work · (1 + serial·(n - 1) + crosstalk·n·(n - 1)) / n with n replicas, in seconds.
+    """The time of a job: startup + cost · work · (1 + serial·(n - 1) + crosstalk·n·(n - 1)) / n.
+
+    In seconds, with n replicas.
 
     Gunther's universal scalability law (2007), as a time; without crosstalk it is Amdahl's (1967) with that serial part. `cost_s` is what
     one unit of work takes one replica, `startup_s` what no replica shortens.
@@ -84,7 +86,9 @@ class Choice:
 def fits(points: Sequence[TimedJob]) -> list[Fit]:
     numbers = {point.replicas for point in points}
     if len(numbers) < 2:
-        raise Refused(f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls with them cannot be told.")
+        raise Refused(
+            f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls with replicas cannot be determined."
+        )
     result = []
     for name, shape in LAWS.items():
         names = ("cost_s", *shape, *(("startup_s",) if len({point.work for point in points}) > 1 else ()))
@@ -97,7 +101,7 @@ def fits(points: Sequence[TimedJob]) -> list[Fit]:
 
 
 def best_law(name: str, points: Sequence[TimedJob]) -> Fit:
-    """The better law of a class of jobs, and how well it tells what was left out of its fit. Raises: Refused."""
+    """Return the better law of a class of jobs with its held-out error. Raises: Refused."""
     try:
         best = fits(points)[0]
     except Refused as reason:
@@ -106,7 +110,7 @@ def best_law(name: str, points: Sequence[TimedJob]) -> Fit:
 
 
 def held_out(points: Sequence[TimedJob], fit: Fit) -> float | None:
-    """The error where it counts: of jobs whose number of replicas and size were not in the fit; mean of |predicted/measured - 1|.
+    """Return the error for configurations left out of the fit: mean of |predicted/measured - 1|.
 
     Each such configuration is left out in turn, all its jobs together; those without which the others could not tell are passed over.
     """
@@ -122,7 +126,7 @@ def held_out(points: Sequence[TimedJob], fit: Fit) -> float | None:
 
 
 def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
-    """Whether points can tell of these parameters: more points than parameters and their spread, replicas and sizes that differ."""
+    """Return True if points determine these parameters: enough of them, with enough variety."""
     numbers, sizes = len({point.replicas for point in points}), len({point.work for point in points})
     return len(points) > len(names) + 1 and numbers > len(SHAPE & set(names)) and (sizes > 1 or "startup_s" not in names)
 
@@ -153,7 +157,7 @@ def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[s
     """Say why no interval can be claimed, if so: a law goes through as many points as it has parameters."""
     if configurations <= parameters:
         told = f"{configurations} configurations of replicas and size determine {parameters} parameters"
-        return (f"no interval: {told}, and nothing is left over to tell how far off the law is",)
+        return (f"no interval: {told}, and no points are left to estimate the error of the law",)
     return ("no interval: all points lie on the law, so that no scatter was measured",) if spread < _NEAR else ()
 
 
@@ -185,7 +189,7 @@ def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:
-    """How long jobs take, in seconds; sizes and replicas are broadcast against each other."""
+    """Return the seconds that jobs take; sizes and replicas are broadcast together."""
     n = np.asarray(replicas, dtype=float)
     share = (1 + law.serial * (n - 1) + law.crosstalk * n * (n - 1)) / n
     result: Floats = law.startup_s + law.cost_s * np.asarray(work, dtype=float) * share
@@ -193,7 +197,7 @@ def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:
 
 
 def most_useful(law: Law, most: int) -> int:
-    """The number of replicas, up to `most`, beyond which a job takes longer: √((1 - serial)/crosstalk)."""
+    """Return the replicas beyond which a job slows down: √((1 - serial)/crosstalk)."""
     if law.crosstalk <= 0:
         return most if law.serial < 1 else 1
     best = math.sqrt(max(0.0, 1 - law.serial) / law.crosstalk)
@@ -204,7 +208,7 @@ def most_useful(law: Law, most: int) -> int:
 
 
 def choose(law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE) -> Choice:
-    """The replicas, up to `most` and as long as more are faster, that bring a job nearest the target, as a ratio; of equals the fewest.
+    """Return the replicas, up to `most`, that bring a job nearest the target; of equals the fewest.
 
     From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by half): a job that is done by few may have
     no number that fits.
@@ -219,8 +223,8 @@ def choose(law: Law, work: float, target_s: float, most: int, tolerance: float =
 
 def _why(law: Law, times_s: Floats, at: int, target_s: float, most: int) -> str:
     if times_s[at] < target_s:
-        return "one replica is faster" if at == 0 else "one replica less is too slow, and so many are too fast"
+        return "one replica is faster" if at == 0 else "one replica fewer is too slow, and this number is too fast"
     if at + 1 < len(times_s):
-        return "one replica more is too fast, and so many are too slow"
-    limit = "the most there are" if len(times_s) == most else "more make it slower"
+        return "one more replica is too fast, and this number is too slow"
+    limit = "no more are available" if len(times_s) == most else "more make it slower"
     return f"{at + 1} replicas are too slow and {limit}" if law.startup_s < target_s else "starting alone takes longer"

@@ -1,4 +1,4 @@
-"""What the blocks of an arm show while a run goes on: which effect they would detect, and whether the last is far from the others."""
+"""Judge an arm's blocks during a run: detectable effect, and a last block far from the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAR, FEWEST_LIKE = 5.0, 4  # robust standard deviations; blocks from which these
 
 
 class Known(NamedTuple):
-    """What an arm's blocks say of it.
+    """The knowledge of an arm from its blocks.
 
     `mde` is the smallest gain that they would call, a fraction, among all contrasts of the study.
     """
@@ -27,7 +27,7 @@ class Known(NamedTuple):
 
 
 def known(log_ratios: Sequence[float], family: int) -> Known | None:
-    """What an arm's blocks say of it, each by the log of its ratio to the baseline; None of fewer than three."""
+    """Return the knowledge from an arm's log ratios to the baseline; None for fewer than three."""
     blocks = len(log_ratios)
     if blocks < FEWEST_KNOWN:
         return None

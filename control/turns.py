@@ -84,7 +84,9 @@ def _centred(table: Array) -> Array:
 
 
 def additive(tables: Array, asymmetry: Array) -> Array:
-    """The rows' values of tables that are row plus column plus noise, their mean 0: M-quantiles (Breckling and Chambers, Biometrika 1988).
+    """Return row values, mean 0, of row + column + noise tables: M-quantiles.
+
+    Source: Breckling and Chambers, Biometrika 1988.
 
     By turns, rows and columns are means in which a number counts the less, the farther it lies beyond 1.345 standard deviations (Huber,
     Robust Statistics, 1981), and numbers above what is fitted count `asymmetry`, those below 1 - `asymmetry`; 0.5 is Huber's M-estimate.

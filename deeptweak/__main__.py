@@ -12,11 +12,11 @@ from deeptweak.project import WrongTable, options, version
 
 MEASURE = {
     "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
-    "tune": "which settings to keep for it: deeptweak tune --tweaks=X -- CMD",
-    "doctor": "what this machine can do: root, GPU, each tweak set",
+    "tune": "find the settings to keep for it: deeptweak tune --tweaks=X -- CMD",
+    "doctor": "check what this machine can do: root, GPU, tweak sets",
     "restore": "put back what a killed run left changed",
-    "list": "tweak sets, workloads, designs, monitors",
-    "arrivals": "draw a stream of jobs, or convert one of FLTK's",
+    "list": "list tweak sets, workloads, designs, monitors",
+    "arrivals": "draw a stream of jobs, or convert one from FLTK",
 }
 DEMO = ("demo", "judge a saved run and write its report: no root, no GPU, 30 seconds")
 COMPLETION = ("completion", "print tab completion for bash, zsh or fish (docs/reference/shell.md)")
@@ -124,7 +124,7 @@ def _completion(words: list[str]) -> int:
 
 def _demo(words: list[str]) -> int:
     if words:
-        print(f"error: demo: takes nothing, and was given {' '.join(words)}.", file=sys.stderr)
+        print(f"error: demo takes no arguments, but was given {' '.join(words)}.", file=sys.stderr)
         return USAGE
     run = str(HOUSE / DEMO_RUN)
     print("$ make bench                        # ten minutes, as root: saved on 25 November 2026, 2 CPUs, no GPU", flush=True)

@@ -55,7 +55,7 @@ class Runs:
     def __repr__(self) -> str:
         """Name the runs with their cells."""
         named = [f"{run.run_id}: {len(run.cells)} cells" for run in self.arm.runs]
-        return f"Runs({', '.join(named)}{f'; {self.arm.tweakset} alone' if self.arm.tweakset else ''})"
+        return f"Runs({', '.join(named)}{f'; only {self.arm.tweakset}' if self.arm.tweakset else ''})"
 
     def cells(self) -> pd.DataFrame:
         """Lay out the cells, a row per cell, in the order in which they ran.
@@ -91,7 +91,7 @@ class Runs:
         with house_first():
             from control.errors import Refused
 
-        raise Refused(f"{self.arm.label}: is one tweak set of a run; load the run without `:{self.arm.tweakset}`.")
+        raise Refused(f"{self.arm.label} is a single tweak set of a run; load the run without `:{self.arm.tweakset}`.")
 
 
 class Judgement:
@@ -302,7 +302,7 @@ def _judged(answer: Any, given: Sequence[Runs]) -> Judgement:
 def _must_be_runs(*given: object) -> None:
     for one in given:
         if not isinstance(one, Runs):
-            raise TypeError(f"{type(one).__name__} was given; give the runs that deeptweak.load returns.")
+            raise TypeError(f"{type(one).__name__} was given, but runs from deeptweak.load are needed.")
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

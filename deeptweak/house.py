@@ -1,4 +1,4 @@
-"""Where the other packages of DeepTweak lie, and how they are imported."""
+"""Find and import the other packages of DeepTweak."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def house_first() -> Iterator[None]:
     for name in ROOMS:
         place = getattr(sys.modules.get(name), "__file__", None)
         if place and not Path(place).is_relative_to(HOUSE):
-            raise ImportError(f"{place} is imported as {name!r}, the name of a package of DeepTweak: load runs in a process without it.")
+            raise ImportError(f"{place} is imported as {name!r}, which is a package of DeepTweak: load runs in a process without it.")
     sys.path.insert(0, str(HOUSE))
     try:
         yield

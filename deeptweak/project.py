@@ -1,4 +1,4 @@
-"""What pyproject.toml files say: a project's own `[tool.deeptweak.COMMAND]`, and the version in this repository's."""
+"""Read pyproject.toml: a project's `[tool.deeptweak.COMMAND]`, and our version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def version(house: Path) -> str:
 
 
 class WrongTable(Exception):
-    """What cannot be used as options, with its file."""
+    """A table that cannot be used as options, with its file."""
 
 
 def options(words: Sequence[str], commands: Callable[[], Collection[str]]) -> tuple[Path, list[str]] | None:
@@ -39,7 +39,7 @@ def options(words: Sequence[str], commands: Callable[[], Collection[str]]) -> tu
             raise WrongTable(f"{path}: [tool.deeptweak.{unknown[0]}]: no such command. `deeptweak --help` lists them.")
         table = tables.get(name, {})
         if not isinstance(table, dict):
-            raise WrongTable(f"{path}: [tool.deeptweak]: {name} is no table of options.")
+            raise WrongTable(f"{path}: [tool.deeptweak]: {name} is not a table of options.")
         found = [word for key, value in table.items() if not _is_typed(key, typed) for word in _words(path, name, key, value)]
         return (path, found) if found else None
     return None

@@ -134,7 +134,7 @@ def test_a_project_sets_the_options_of_a_command_once(
     ("text", "named"),
     [
         ("[tool.deeptweak.rum]\nseed = 1", "[tool.deeptweak.rum]"),
-        ("[tool.deeptweak]\nrun = 'x'", "run is no table"),
+        ("[tool.deeptweak]\nrun = 'x'", "run is not a table"),
         ("[tool.deeptweak.run.tweaks]\na = 1", "tweaks"),
         ("[tool.deeptweak.run]\nbudget = [", "cannot be read"),
     ],

@@ -228,5 +228,5 @@ def test_a_notebook_shows_foreign_text_harmlessly(tmp_path: Path) -> None:
 
 
 def test_a_path_in_the_place_of_runs_is_named() -> None:
-    with pytest.raises(TypeError, match=r"str was given; give the runs that deeptweak\.load returns"):
+    with pytest.raises(TypeError, match=r"str was given, but runs from deeptweak\.load are needed"):
         deeptweak.compare(GATE)  # type: ignore[arg-type]  # that is the mistake

@@ -1,4 +1,4 @@
-"""What `data/power/*.yaml` hold: GPUs with their clock states, points of a profile, numbers of each algorithm, and the form of tasks.
+"""Read `data/power/*.yaml`: GPUs with clock states, profile points, algorithms, task formats.
 
 A task is which network infers on which GPU under which cap; files of tasks are opened by the side that reads them.
 """
@@ -34,13 +34,13 @@ class OperatingPoint:
 
     @property
     def partition(self) -> Partition:
-        """The same as shares and batches, one of each per process."""
+        """Return the same point as shares and batches, one of each per process."""
         return Partition((float(self.share_percent),) * self.processes, (self.batch,) * self.processes)
 
 
 @cache
 def points(part: Literal["anchor", "sweep"]) -> tuple[OperatingPoint, ...]:
-    """The grid at the anchor clock (263 points, processes before batches), or the nine that are measured at every clock of the sweep."""
+    """Return the grid at the anchor clock (263 points), or the nine points of the sweep."""
     return tuple(
         OperatingPoint(row["share_percent"], processes, batch)
         for row in _data("grid")[part]
@@ -73,12 +73,12 @@ def platform(name: str) -> Platform:
     """Answer the GPU of this name. Raises: Refused, with the names there are."""
     known = platforms()
     if name not in known:
-        raise Refused(f"GPU {one_line(name)!r} is not known; there are {', '.join(known)}. Its clocks belong into data/power/gpus.yaml.")
+        raise Refused(f"GPU {one_line(name)!r} is not known; available: {', '.join(known)}. Add its clocks to data/power/gpus.yaml.")
     return known[name]
 
 
 def configured(algorithm: str, network: str) -> Mapping[str, Any]:
-    """The algorithm's own keys, and those of the network over them."""
+    """Return the algorithm's keys, overridden by those of the network."""
     entry = dict(_data("algorithms")[algorithm])
     networks = entry.pop("networks")
     return {**entry, **networks.get(network, networks["default"])}
@@ -122,25 +122,25 @@ class Task:
 
 
 def tasks_of(document: object, where: str) -> dict[int, Task]:
-    """The tasks of a file by their id, in its order; `where` begins what is said of it. Raises: Unreadable, with the place."""
+    """Return a file's tasks by id, in order; errors begin with `where`. Raises: Unreadable."""
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
-        raise Unreadable(f"{where}: no list `tasks`. {SHIPPED.name} of data/power shows the form.")
+        raise Unreadable(f"{where}: the list `tasks` is missing. data/power/{SHIPPED.name} shows the format.")
     names = document.get("torchvision") or {}
     if not isinstance(names, dict) or document.keys() - {"tasks", "torchvision"}:
-        raise Unreadable(f"{where}: beside `tasks` there may be `torchvision`, a name of a model to each, and nothing else.")
+        raise Unreadable(f"{where}: besides `tasks`, only `torchvision` is allowed, which maps each model to a name.")
     result: dict[int, Task] = {}
     for number, entry in enumerate(document["tasks"], 1):
         task = _task(entry, names, f"{where}, task {number}")
         if task.id in result:
-            raise Unreadable(f"{where}, task {number}: id {task.id} is there twice.")
+            raise Unreadable(f"{where}, task {number}: id {task.id} occurs twice.")
         result[task.id] = task
     if not result:
-        raise Unreadable(f"{where}: it has no task.")
+        raise Unreadable(f"{where}: no task is given.")
     return result
 
 
 def cap_at(caps: Caps, iteration: int) -> float:
-    """The cap in force in an iteration, counted from 0."""
+    """Return the cap in force in an iteration, counted from 0."""
     return next(cap for begins, cap in reversed(caps) if begins <= iteration)
 
 

@@ -40,7 +40,7 @@ class PartitionAnswer:
 
     @property
     def feasible(self) -> bool:
-        """Whether the guarded power is within the cap. Our own search answers nothing else; the original's does."""
+        """Return True if the guarded power is within the cap; our own search returns only such."""
         return self.guard * self.power_w <= self.cap_w
 
 
@@ -69,7 +69,7 @@ MOST_BATCH = {"vgg19": 160}  # what fits into the memory of a GPU, by network
 
 
 def fits(network: str, batch: int) -> bool:
-    """Whether the network's activations of such a batch are known to fit into memory."""
+    """Return True if the network's activations with such a batch are known to fit into memory."""
     return batch <= MOST_BATCH.get(network, batch)
 
 
@@ -131,7 +131,7 @@ FLOOR_MHZ = 500.0
 
 @dataclass(slots=True)
 class _Search:
-    """Where the search stands: the clocks, what they give, and how often the model was asked."""
+    """The state of the search: the clocks, their results, and the number of model calls."""
 
     models: Mapping[float, Model]
     platform: Platform
@@ -228,7 +228,8 @@ def _infeasible(search: _Search, network: str, margin_w: float) -> Infeasible:
     floor = np.array([FLOOR_MHZ])
     least_w = min(float(np.min(model.power_w(model.anchor(alone), floor))) for model in search.models.values())
     return Infeasible(
-        f"the greedy search has no clock from {FLOOR_MHZ:.0f} MHz on that keeps one process of {network} on {search.platform.name} within "
+        f"the greedy search found no clock of at least {FLOOR_MHZ:.0f} MHz that keeps one process "
+        f"of {network} on {search.platform.name} within "
         f"{search.cap_w:.1f} W; its smallest cap is {rounded_up(least_w + margin_w)} W.",
         least_w + margin_w,
     )

@@ -31,7 +31,7 @@ IDLE_PART = 0.5  # of that one's draw at the lowest clock: what a GPU draws whos
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """How the plant differs from the model.
+    """The differences between the plant and the model.
 
     `gain_error` is the part by which power and throughput are off, each up or down as `seed` has it: power up in odd ones, throughput up in
     every second pair. Power follows settings with time constant `lag_s`; each reading has normal noise of sd `noise_w`. A tenant of a batch
@@ -138,7 +138,7 @@ class Plant:
         )
 
     def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
-        """What the model says of a partition, and the power and images per second that it really has in each state."""
+        """Return the model's curve of a partition, and its true power and throughput by state."""
         curve = self._tables.curve(mem_mhz, partition)
         return curve, curve.power_w * self._gains[0], curve.throughput_images_per_s * self._gains[1]
 

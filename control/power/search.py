@@ -39,7 +39,7 @@ def supported(model: Model, platform: Platform) -> Floats:
     low, high = model.sm_range_mhz
     clocks = [value for value in platform.sm_mhz if low <= value <= min(high, platform.anchor_mhz)]
     if not clocks:
-        raise Refused(f"The model of {model.network} was fitted from {low:g} to {high:g}; {platform.name} supports no clock of these.")
+        raise Refused(f"The model of {model.network} was fitted from {low:g} to {high:g}; {platform.name} supports no clock in that range.")
     return np.array(clocks, dtype=np.float64)
 
 
@@ -67,7 +67,7 @@ def best(
     searched = [models[mem_mhz] for mem_mhz in platform.searched_mem_mhz if mem_mhz in models]
     if not searched:
         has, have = (", ".join(f"{value:g}" for value in some) or "none" for some in (platform.searched_mem_mhz, models))
-        raise Refused(f"No model of {network} at a memory clock that is searched on {platform.name} ({has} MHz); there is {have}.")
+        raise Refused(f"No model of {network} at a memory clock that is searched on {platform.name} ({has} MHz); available: {have}.")
     slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
     found: list[tuple[float, float, int, Setting, float]] = []
     smallest = inf
@@ -91,7 +91,7 @@ def best(
 
 
 def profiled(models: Mapping[float, Model]) -> list[Partition]:
-    """The partitions that models were fitted on, or the profiling grid, where they do not say."""
+    """Return the partitions that models were fitted on, or the profiling grid if unknown."""
     return [one for model in models.values() for one in getattr(model, "partitions", ())] or list(catalog.grid())
 
 

@@ -48,7 +48,7 @@ def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
 
 
 def bounds(share: float, network: str) -> tuple[int, int]:
-    """The least and the largest batch of a process of this share: 0.8 and 6.4 images per percent."""
+    """Return the least and largest batch for a share: 0.8 and 6.4 images per percent."""
     high = int(6.4 * share)
     while not fits(network, high):
         high -= 1
@@ -91,7 +91,7 @@ def _merged(here: Partition, network: str) -> list[Partition]:
 
 
 def _split(here: Partition, network: str) -> list[Partition]:
-    """The process of the largest share as two of half of it each, to five percent."""
+    """Return the partition with its largest process split into two halves, to five percent."""
     at = _largest(here)
     half = STEP_PERCENT * (here.shares[at] / 2 // STEP_PERCENT)
     if half < STEP_PERCENT:
@@ -110,7 +110,7 @@ def _rung(batch: int, share: float, network: str) -> int:
 
 
 def _with(here: Partition, at: int, *processes: tuple[float, int]) -> Partition:
-    """The partition with these processes (share, batch) in the place of one."""
+    """Return the partition with these processes (share, batch) in place of one."""
     every = list(zip(here.shares, here.batches, strict=True))
     every[at : at + 1] = processes
     return Partition(tuple(share for share, _ in every), tuple(batch for _, batch in every))

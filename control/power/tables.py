@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
-    """What sets the pace here and its states, ascending: the clock, else the throttle. Raises: Unsupported, where nothing does."""
+    """Return what sets the pace, clock or throttle, and its states. Raises: Unsupported."""
     if knobs.sm_mhz:
         return "sm_mhz", knobs.sm_mhz
     if knobs.throttle:
@@ -42,13 +42,13 @@ def speed_in(settings: Settings, name: Speed) -> float | None:
 
 
 def nearest(ladder: Sequence[float], value: float) -> int:
-    """The index of the rung nearest to `value`, of two the lower one."""
+    """Return the index of the rung nearest to `value`, of two the lower one."""
     above = bisect_right(ladder, value)
     return min((at for at in (above - 1, above) if 0 <= at < len(ladder)), key=lambda at: (abs(ladder[at] - value), at))
 
 
 def at_most(ladder: Sequence[float], value: float) -> int:
-    """The index of the highest rung that is not above `value`; 0 where all are."""
+    """Return the index of the highest rung not above `value`; 0 if all are above."""
     return max(bisect_right(ladder, value) - 1, 0)
 
 
@@ -57,7 +57,7 @@ def clamped(index: int, ladder: Sequence[float]) -> int:
 
 
 def batches_of(ladder: Sequence[int], knobs: Knobs) -> tuple[int, ...]:
-    """The rungs of an algorithm's ladder that exist here; where fewer than two do, the back-end's own."""
+    """Return the rungs of an algorithm's ladder that exist here, or the back-end's own."""
     here = tuple(batch for batch in ladder if batch in knobs.batches)
     return here if len(here) > 1 else knobs.batches
 
@@ -80,7 +80,7 @@ class Tables:
     _known: dict[tuple[float, Partition], Curve] = field(default_factory=dict)
 
     def curve(self, mem_mhz: float, partition: Partition) -> Curve:
-        """What the model of this memory clock says over `platform.sm_mhz`."""
+        """Return the predictions of this memory clock's model over `platform.sm_mhz`."""
         known = self._known.get((mem_mhz, partition))
         if known is None:
             model, clocks = self.models[mem_mhz], np.array(self.platform.sm_mhz)
@@ -95,7 +95,7 @@ def partition_of(tenants: Sequence[Tenant]) -> Partition:
 
 
 def tables_of(question: Question) -> Tables:
-    """The question's models, those at a memory clock that can be set here.
+    """Return the question's models at memory clocks that can be set here.
 
     Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit than the cap.
     """
@@ -110,14 +110,14 @@ def tables_of(question: Question) -> Tables:
 
 
 def searched(question: Question, cap: float, *, compatible: bool = False, guard: float | None = None) -> PartitionAnswer:
-    """The best setting under a cap, the question's margin and latency bound kept; see `search.best` for `guard`.
+    """Return the best setting under a cap, margin and latency bound; for `guard` see `search.best`.
 
     `compatible` is the study's greedy search, which knows no latency.
     Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
     """
     tables, knobs = tables_of(question), question.knobs
     if compatible and not (knobs.shares and knobs.sm_mhz):
-        raise Unsupported("the greedy search is over shares and clocks, which cannot both be set here.")
+        raise Unsupported("the greedy search needs shares and clocks, which cannot both be set here.")
     if compatible:
         return _greedy(tables, question.model, knobs, cap, question.margin)
     return best(
@@ -143,13 +143,13 @@ def predicted(answer: PartitionAnswer) -> Predicted:
 
 
 def model_clock(tables: Tables, mem_mhz: float | None) -> float:
-    """The memory clock of the model that settings belong to: the highest where it is left to the driver."""
+    """Return the memory clock of the model for settings: the highest if the driver chooses."""
     return max(tables.models) if mem_mhz is None or mem_mhz not in tables.models else mem_mhz
 
 
 @cache
 def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -> Tables:
-    """The models on what can be set here: a known GPU's own facts, or a device whose top speed is where its models were anchored."""
+    """Return the models on what can be set here: a known GPU, or a device at its anchor speed."""
     every = read()
     models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {max(every): every[max(every)]}
     _, speeds = speeds_of(knobs)
@@ -162,19 +162,19 @@ def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -
 
 @cache
 def _greedy(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float) -> PartitionAnswer:
-    """The greedy search knows nothing of what can be set. Raises: Unsupported; Infeasible."""
+    """Run the greedy search, which ignores what can be set. Raises: Unsupported; Infeasible."""
     answer = greedy(tables.models, tables.platform, cap, network=network, margin_w=margin)
     partition = answer.setting.partition
     strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
     if strange:
-        raise Unsupported(f"the greedy search answers with a batch of {', '.join(strange)}, which cannot be set here.")
+        raise Unsupported(f"the greedy search returned a batch of {', '.join(strange)}, which cannot be set here.")
     if len(partition.shares) > knobs.most_processes:
-        raise Unsupported(f"the greedy search answers with {len(partition.shares)} processes; {knobs.most_processes} may run here.")
+        raise Unsupported(f"the greedy search returned {len(partition.shares)} processes; {knobs.most_processes} may run here.")
     return answer
 
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
-    """The partitions that were measured to fit the models, those that can be set here."""
+    """Return the partitions measured for the models that can be set here."""
     here = [
         one
         for one in dict.fromkeys(profiled(tables.models))

@@ -68,7 +68,7 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What partitions give at the anchor clock, shape (partitions,): everything that does not depend on the clock.
+    """Results of partitions at the anchor clock, shape (partitions,): all that no clock changes.
 
     Utilisations are NVML's, percent of time; `throughput_images_per_s` and `dynamic_power_w` are those at the reference clock.
     """
@@ -79,7 +79,7 @@ class Anchor:
     dynamic_power_w: Floats
 
     def column(self) -> Self:
-        """The same, and what a model added to it, in shape (partitions, 1), to stand against clocks."""
+        """Return the same, with a model's additions, in shape (partitions, 1) for clocks."""
         return replace(self, **{one.name: getattr(self, one.name)[:, None] for one in fields(self)})
 
 
@@ -92,24 +92,24 @@ class Model(Protocol):
 
     @property
     def gpu(self) -> str:
-        """Of which GPU."""
+        """Return the GPU of the model."""
 
     @property
     def mem_mhz(self) -> float:
-        """At which memory clock."""
+        """Return the memory clock of the model."""
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
         """The clocks within which it was fitted."""
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
-        """What each partition gives at the anchor clock."""
+        """Return what each partition gives at the anchor clock."""
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """All processes together. Shape: that of anchor's fields broadcast with `sm_mhz`, e.g. (partitions, 1) with (clocks,)."""
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """The board, static and dynamic, of the largest single reading. Shape as above."""
+        """Return the largest single reading of the board, static and dynamic. Shape as above."""
 
 
 def unit_of(*models: Model) -> str:
@@ -130,7 +130,7 @@ def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
             known = f"is in {SPOKEN.get(unit, one_line(unit, 30))}" if unit in NAMED else "knows no power"
             name = f"{one_line(model.network)} on {one_line(model.gpu)}"
             mine = SPOKEN.get(cap_unit, one_line(cap_unit, 30))
-            raise Refused(f"{whose} has a cap in {mine}; the model of {name} {known}: it cannot tell what keeps it.")
+            raise Refused(f"{whose} has a cap in {mine}, but the model of {name} {known}: it cannot be used for that cap.")
 
 
 class Unsupported(Exception):
@@ -179,7 +179,7 @@ class Knobs:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be run, under which cap, with what.
+    """The problem: what to run, under which cap, with which means.
 
     `caps` are (from this iteration on, cap). `models` reads the fitted models by memory clock, MHz, None where there are none; it is called
     by those that need them alone, and raises Refused. `margin` is to be kept below the cap in addition to what an algorithm keeps of
@@ -206,7 +206,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an iteration showed; None where nothing measured it.
+    """The results of an iteration; None for what was not measured.
 
     `cap` is the one in force in the next iteration. `settings` are as they were, not as they were asked for; `refused` has a sentence for
     each that could not be had, beginning with its knob. Latencies are of one batch, a value per tenant (None: it finished none); `oom` are
@@ -229,7 +229,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What a model says of settings: all tenants' images per second, and the power in the cap's unit."""
+    """A model's prediction: all tenants' images per second, power in the cap's unit."""
 
     throughput_images_per_s: float
     power_w: float
@@ -237,7 +237,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to set next, and why, in a few words."""
+    """The settings to apply next, and the reason in a few words."""
 
     settings: Settings
     why: str
@@ -248,10 +248,10 @@ class Controller(Protocol):
     """An algorithm at work on one question. Asked in turn: `first` once, then `then` after every iteration."""
 
     def first(self) -> Decision:
-        """What the first iteration runs with."""
+        """Return the settings of the first iteration."""
 
     def then(self, seen: Seen) -> Decision:
-        """What the next one runs with."""
+        """Return the settings of the next iteration."""
 
 
 def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
@@ -266,4 +266,4 @@ def must_be_settable(settings: Settings) -> None:
     numbers += [] if settings.throttle is None else [("throttle", settings.throttle, 1.0)]
     for name, value, most in numbers:
         if not 0 < value <= most:
-            raise Refused(f"These settings mean nothing: {name} is {min(value, LARGE):g}, which is not above 0 and at most {most:g}.")
+            raise Refused(f"These settings are invalid: {name} is {min(value, LARGE):g}, which is not above 0 and at most {most:g}.")

@@ -1,1 +1,1 @@
-"""Which waiting job is next: policies, and the scheduler that they work in. The simulator and the real dispatcher run this very code."""
+"""Order waiting jobs: policies and their scheduler, shared by simulator and real dispatcher."""

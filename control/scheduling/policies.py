@@ -1,4 +1,4 @@
-"""Which job next: the policies by name, and the terms they speak in. Each is a pure function: it knows no job's true duration.
+"""Policies by name, and their terms: pure functions that never know a job's true duration.
 
 A policy has a `description` of one line, and one of
 
@@ -56,7 +56,7 @@ class Start:
 
 @dataclass(slots=True)
 class State:
-    """What is known of the slots, for a policy to read and never to change. All by kind of slot unless said otherwise.
+    """The state of the slots, read-only for policies; by kind of slot unless stated otherwise.
 
     `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has had (`scheduler.Shares`), both by tenant.
     `ends_s` are the predicted ends of what runs, ascending, once a slot. `demand_s`, by class of jobs and kind of slot, sums the predicted
@@ -72,11 +72,11 @@ class State:
     demand_s: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def kinds(self, job: Job) -> Sequence[str]:
-        """The kinds of slots that could run a job, if they were all free."""
+        """Return the kinds of slots that could run a job if all were free."""
         return [kind for kind, many in self.slots.items() if many >= job.replicas and (not job.predicted_s or kind in job.predicted_s)]
 
     def fastest(self, job: Job) -> str | None:
-        """The kind that runs a job fastest of those that are free now; None where none is."""
+        """Return the free kind that runs a job fastest; None if no kind is free."""
         free = [kind for kind in self.kinds(job) if self.free[kind] >= job.replicas]
         return min(free, key=lambda kind: job.predicted_s.get(kind, 0.0), default=None)
 
@@ -95,7 +95,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Policy:
-    """A policy by its name. Raises: UnknownName with the names that exist."""
+    """Return a policy by its name. Raises: UnknownName with the available names."""
     if name not in POLICIES:
         raise UnknownName(f"No policy {name!r}. There are: {', '.join(names())}.")
     return POLICIES[name]
@@ -143,7 +143,7 @@ def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
 
 
 def _no_later_than(job: Job, kind: str, planned: list[str], before: Mapping[str, int], state: State) -> bool:
-    """Whether none of the other planned kinds is predicted to have it done before, its wait there included."""
+    """Return True if no other planned kind is predicted to finish the job earlier."""
     ends_s = [
         _end_of_wait_s(job, other, before.get(other, 0), state) + job.predicted_s.get(other, 0.0) for other in planned if other != kind
     ]
@@ -151,7 +151,7 @@ def _no_later_than(job: Job, kind: str, planned: list[str], before: Mapping[str,
 
 
 def _end_of_wait_s(job: Job, kind: str, before: int, state: State) -> float:
-    """When there are predicted to be slots for a job behind so many others; infinite behind more than run."""
+    """Return when slots for a job are predicted to be free; infinite behind more than run."""
     ends_s, at = state.ends_s.get(kind, []), before + job.replicas - state.free[kind] - 1
     if at < 0:
         return state.now_s

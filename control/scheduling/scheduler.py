@@ -23,7 +23,7 @@ class Scheduler:
     def __init__(self, policy: str, slots: Mapping[str, int]) -> None:
         """Begin with all slots free. Raises: UnknownName. Refused, where there is no slot."""
         if not slots or min(slots.values()) < 1:
-            raise Refused(f"slots: {dict(slots)!r}: a kind of slot or more is needed, each with one slot or more.")
+            raise Refused(f"slots: {dict(slots)!r}: at least one kind of slot is needed, each with at least one slot.")
         chosen = policies.load(policy)
         self._rank = chosen.rank
         self._choose = chosen.choose
@@ -38,7 +38,7 @@ class Scheduler:
     def submit(self, job: Job, now_s: float) -> None:
         """Let a job wait. Raises: Refused, where it is there already, or would never have the slots it needs."""
         if job.number in self._waiting or job.number in self._running:
-            raise Refused(f"Job {job.number} waits or runs already; a number is one job's until that has ended.")
+            raise Refused(f"Job {job.number} already waits or runs; its number is free once it has ended.")
         if not self.state.kinds(job):
             raise Refused(f"Job {job.number} needs {job.replicas} slots{self._on(job)} at once; there are {_described(self.state.slots)}.")
         self._at(now_s)
@@ -54,7 +54,7 @@ class Scheduler:
     def end(self, number: int, now_s: float) -> None:
         """Take back a job's slots, however it ended. Raises: Refused, where it does not run."""
         if number not in self._running:
-            raise Refused(f"Job {number} does not run and cannot have ended.")
+            raise Refused(f"Job {number} is not running, so it cannot have ended.")
         self._at(now_s)
         job, kind, end_s = self._running.pop(number)
         self._shares.left(job)
@@ -75,7 +75,7 @@ class Scheduler:
             self._away[kind] = many
 
     def starts(self, now_s: float) -> list[Start]:
-        """What is to be started now, in this order; its slots are taken."""
+        """Return the jobs to start now, in this order; their slots are taken."""
         self._at(now_s)
         result = []
         while (start := self._next()) is not None:
@@ -116,7 +116,9 @@ class Scheduler:
 
 
 class Shares:
-    """What each tenant has had of the slots: `running` are those held, `served_s` slot-seconds up to now, brought up to date by `until`.
+    """The use of the slots by each tenant: `running` are those held, `served_s` slot-seconds.
+
+    `until` brings them up to date.
 
     A tenant that comes with nothing waiting or running is put level with the least served of those that have: time away earns no credit, as
     Linux's fair scheduler places a task that wakes.

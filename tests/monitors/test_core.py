@@ -72,7 +72,7 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
     [
         ({"tweaks": "thp-never"}, "local", "either a monitor or a tweak set"),
         ({"design": "switch"}, "local", "placebo, psutil_thread: in the workload's own process.* can be switched"),
-        ({"design": "switch", "monitors": "sampler,perf_stat,nsys"}, "local", "perf_stat: the kernel goes on .*; nsys: it started the wor"),
+        ({"design": "switch", "monitors": "sampler,perf_stat,nsys"}, "local", "perf_stat: the kernel keeps .*; nsys: it started the wor"),
         ({"design": "factorial"}, "local", "splits a tweak set into its keys"),
         ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
         ({}, "kubernetes", "in a pod nobody does that yet. Use --target=local"),
@@ -177,7 +177,7 @@ def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(made: Cal
     assert monitor["written_bytes"] == 1000
     assert 0 <= monitor["told"]["start_cpu_s"] + monitor["told"]["stop_cpu_s"] <= monitor["cpu_s"] + 1e-6
     assert 0 < monitor["peak_rss_bytes"] < (processes.high_water_bytes(os.getpid()) or 0)
-    assert monitor["missing"] == {"samples": "the monitor does not say"}
+    assert monitor["missing"] == {"samples": "the monitor does not report it"}
 
 
 def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]) -> None:

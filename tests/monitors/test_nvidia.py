@@ -103,4 +103,4 @@ def test_the_first_gpu_need_not_be_number_0(tmp_path: Path) -> None:
 
 def test_no_values_of_any_gpu_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, dcgmi=f"print({HEADER!r})")
-    assert dcgmi.unavailable_reason() == "dcgmi has no values of any GPU: see `dcgmi discovery -l`"
+    assert dcgmi.unavailable_reason() == "dcgmi has no values for any GPU: see `dcgmi discovery -l`"

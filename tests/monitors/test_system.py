@@ -68,7 +68,7 @@ def test_an_unprivileged_perf_would_count_zero_and_is_not_used(tmp_path: Path, m
     """With kernel.perf_event_paranoid=2 perf counts `context-switches:u`, which is always 0: seen with perf 6.1."""
     stand_ins.put(tmp_path / "bin", monkeypatch, perf="")
     monkeypatch.setattr(probes, "perf_events", lambda highest, what: f"{highest} {what}")
-    assert perf_stat.unavailable_reason() == "1 count what happens in the kernel"
+    assert perf_stat.unavailable_reason() == "1 count kernel events"
 
 
 @pytest.mark.needs("root", "perf")

@@ -88,7 +88,7 @@ def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path
     assert ["found" if state == "T" else "set" for state in states] == [*ARMS[1:], "set"]
     assert done.monitor is not None
     assert done.monitor["name"] is None
-    assert "a process that only waits" in str(done.monitor["missing"])
+    assert "a waiting process" in str(done.monitor["missing"])
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_time_at_work_is_that_of_its_turns(standing: tuple[subprocess.Popen[byte
 
 
 @pytest.mark.parametrize(
-    ("arm", "number", "reached", "why"), [("found", signal.SIGCONT, "RS", "let it go on"), ("set", signal.SIGSTOP, "T", "stopped it")]
+    ("arm", "number", "reached", "why"), [("found", signal.SIGCONT, "RS", "continued it"), ("set", signal.SIGSTOP, "T", "stopped it")]
 )
 def test_somebody_else_who_stops_it_or_lets_it_go_on_is_noticed(
     standing: tuple[subprocess.Popen[bytes], Turns], arm: InForce, number: signal.Signals, reached: str, why: str
@@ -129,7 +129,7 @@ def test_somebody_else_who_stops_it_or_lets_it_go_on_is_noticed(
     turns.to(arm)
     process.send_signal(number)
     until(process.pid, reached)
-    with pytest.raises(Lost, match=f"something else {why}"):
+    with pytest.raises(Lost, match=f"another program {why}"):
         turns.to("found")
 
 
@@ -154,7 +154,7 @@ def test_one_that_stays_behind_in_a_pause_fails_the_cell(made: Make, monkeypatch
     again = "trap 'kill -STOP $$' CONT; echo on; while :; do sleep 0.01; done"
     found = made(shell(again) + says("on"))
     error = str(found.run(switching=WAY, wait_s=0.05).error)
-    assert "was stuck after a pause" in error or "stood still in a segment where it should have been at work" in error
+    assert "was stuck after a pause" in error or "was stopped in a segment in which it should have been at work" in error
     assert gone(found)
 
 
@@ -179,4 +179,4 @@ def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) 
 @pytest.mark.parametrize("name", monitor.names())
 def test_every_monitor_can_take_turns_or_says_why_not(name: str) -> None:
     known, why = monitor.load(name), monitor.not_switched_reason(name)
-    assert why if known.kind != "beside" else why is None or "while it stands still" in why
+    assert why if known.kind != "beside" else why is None or "while it is stopped" in why

@@ -88,11 +88,13 @@ def test_a_task_that_is_wrong_is_named_with_what_is(tmp_path: Path, one: str, sa
 
 def test_an_id_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     one = "id: 1, gpu: A100, model: m, dataset: d, cap_w: 5"
-    with pytest.raises(BadInput, match="task 2: id 1 is there twice"):
+    with pytest.raises(BadInput, match="task 2: id 1 occurs twice"):
         read(file(tmp_path, one, one))
 
 
-@pytest.mark.parametrize(("text", "said"), [("tasks: 5", "no list `tasks`"), ("tasks: []", "it has no task"), ("a: [", "broken YAML")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("tasks: 5", "the list `tasks` is missing"), ("tasks: []", "no task is given"), ("a: [", "broken YAML")]
+)
 def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "tasks.yaml").write_text(text + "\n")
     with pytest.raises(BadInput, match=said):

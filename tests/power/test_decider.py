@@ -85,5 +85,5 @@ def test_models_are_read_once_and_only_by_those_who_need_them(folder: Path) -> N
     ],
 )
 def test_settings_that_mean_nothing_are_not_set(settings: Settings) -> None:
-    with pytest.raises(Refused, match="These settings mean nothing"):
+    with pytest.raises(Refused, match="These settings are invalid"):
         must_be_settable(settings)

@@ -1,4 +1,4 @@
-"""What decides: the algorithms by name, one file a family.
+"""Algorithms by name, one file per family.
 
 An algorithm is a function of its family's file, called as it is in `ALGORITHMS`: it answers a question with a controller at work on it.
 Raises: Unsupported, if it needs what the back-end or the question lacks; Infeasible, if nothing that can be set stays within the cap.
@@ -19,7 +19,7 @@ from control.power.terms import Controller, Decision, Question, Seen, Unsupporte
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """What it does in a line, the file that has it, and whether the shadow optimiser can run beside it."""
+    """A one-line description, the file, and whether the shadow optimiser can run beside it."""
 
     description: str
     module: str
@@ -32,7 +32,10 @@ ALGORITHMS = {
     "morak": Algorithm("two processes; batch by latency, clock by the cap, in steps of 1 to 10 states", "ladder"),
     "pctodl": Algorithm("greedy partition, then the clock by the model's slope; no dead band", "pctodl", shadow=True),
     "powercap": Algorithm("the driver's power limit alone, over an even split", "limited"),
-    "steady": Algorithm("best partition, then the fastest state below the cap; a guard band is learnt; no move without a reason", "steady"),
+    "steady": Algorithm(
+        "best partition, then the fastest state below the cap; a guard band is learnt; it moves only for a reason",
+        "steady",
+    ),
 }
 
 
@@ -41,14 +44,14 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Algorithm:
-    """An algorithm by its name. Raises: UnknownName with the names that exist."""
+    """Return an algorithm by its name. Raises: UnknownName with the available names."""
     if name not in ALGORITHMS:
         raise UnknownName(f"No algorithm {name!r}. There are: {', '.join(names())}.")
     return ALGORITHMS[name]
 
 
 def at_work(question: Question) -> Controller:
-    """The question's algorithm at work on it. Raises: UnknownName; Unsupported; Infeasible."""
+    """Return the question's algorithm at work. Raises: UnknownName; Unsupported; Infeasible."""
     algorithm = load(question.algorithm)
     if question.shadow and not algorithm.shadow:
         shadowed = ", ".join(name for name in names() if ALGORITHMS[name].shadow)
@@ -57,7 +60,7 @@ def at_work(question: Question) -> Controller:
 
 
 def following(controller: Controller, seen: Seen) -> Decision:
-    """What to set after an iteration: what the controller says, or all as it was where power was not measured and all fitted."""
+    """Return what to set after an iteration: the controller's decision, or no change."""
     if (seen.power_max is None or seen.power_mean is None) and not seen.oom:
         return Decision(seen.settings, "no reading of power: held")
     return controller.then(seen)

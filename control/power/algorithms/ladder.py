@@ -18,7 +18,7 @@ from control.power.terms import Decision, Knobs, Question, Seen, Settings, Speed
 
 @dataclass(slots=True)
 class Rungs:
-    """Where a controller stands: indices into the clock's (or throttle's) states and the batch ladder."""
+    """A controller's position: indices into the clock (or throttle) states and the batch ladder."""
 
     knobs: Knobs
     shares: tuple[float, ...]
@@ -64,12 +64,12 @@ class Rungs:
 
 
 def shares_here(split: Sequence[float], knobs: Knobs) -> tuple[float, ...]:
-    """The shares of a split, percent; 100 each where shares cannot be set, and no more processes than may run."""
+    """Return the shares of a split in percent; 100 each if shares cannot be set."""
     return tuple(float(share) if knobs.shares else 100.0 for share in split[: knobs.most_processes])
 
 
 def guarded(decided: int, before: int, power: float, cap: float) -> int:
-    """The last word of the study's loop: above the cap, and the clock was not touched, then one state down."""
+    """Step one state down if power is above the cap and the clock was not changed."""
     return max(decided - 1, 0) if power > cap and decided == before else decided
 
 
@@ -79,13 +79,13 @@ NEAR_OF_CAP = 0.1  # in its place where the cap is not in watts
 
 
 class LadderController:
-    """What both controllers have in common; `step` is the algorithm itself, without the guard: it moves the rungs and returns why."""
+    """The common part of both controllers; `step` moves the rungs, without the guard."""
 
     def __init__(self, rungs: Rungs, margin: float = 0.0) -> None:
         self.rungs, self.margin = rungs, margin
 
     def first(self) -> Decision:
-        """The middle clock, the batch it starts with."""
+        """Return the middle clock and the first batch."""
         return self.rungs.decision("start")
 
     def then(self, seen: Seen) -> Decision:
@@ -109,7 +109,7 @@ class LadderController:
 
 
 def _set_up(algorithm: str, question: Question) -> tuple[Mapping[str, Any], Rungs]:
-    """The network's entry in `data/power/algorithms.yaml`, and where the controller starts; one process has all of it."""
+    """Return the network's entry in `data/power/algorithms.yaml`, and the first rungs."""
     entry = configured(algorithm, question.model)
     ladder = batches_of(entry["ladder"], question.knobs)
     shares = shares_here(entry.get("split_percent", [100]), question.knobs)
@@ -171,7 +171,7 @@ STEPS = ((0.20, 10), (0.10, 5), (0.05, 2))  # off the cap by more than so much o
 
 
 def morak(question: Question) -> Morak:
-    """The question's latency bound goes before the entry's."""
+    """Return a controller; the question's latency bound takes precedence over the entry's."""
     entry, rungs = _set_up("morak", question)
     slo_ms = entry["slo_ms"] if question.slo_ms is None else question.slo_ms
     return Morak(rungs, entry["alpha"], entry["beta"] * slo_ms, question.margin)

@@ -19,7 +19,7 @@ from .ladder import shares_here
 
 
 def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tuple[Tenant, ...]:
-    """The same tenants, those of the indices `which` with half their batch, or the next rung below it."""
+    """Return the tenants, those at indices `which` with half their batch or the next rung below."""
     return tuple(
         replace(tenant, batch=knobs.batches[at_most(knobs.batches, tenant.batch / 2)]) if at in which else tenant
         for at, tenant in enumerate(tenants)
@@ -27,7 +27,7 @@ def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tup
 
 
 def limit_of(question: Question, cap_w: float) -> float:
-    """The limit to set for a cap: within what the board takes. Raises: Unsupported, where there is none to set."""
+    """Return the limit to set for a cap, within the board's range. Raises: Unsupported."""
     limits = question.knobs.power_limit_w
     if limits is None:
         raise Unsupported("the driver's power limit cannot be set here.")

@@ -63,7 +63,7 @@ class Steps:
 
 
 def draw_of(model: Model, anchor: Anchor) -> Draw:
-    """The power of one partition as the model has it; exponent and slope are read off its curve where it has no such parameters."""
+    """Return a partition's power by the model; exponent and slope may come from its curve."""
     low, high = model.sm_range_mhz
 
     def power_w(mhz: float) -> float:
@@ -88,7 +88,7 @@ class Thermo:
         self.cap: float | None = None
 
     def next_mhz(self, mhz: float, power_max_w: float, cap_w: float) -> float:
-        """The clock after one at which `power_max_w` was read; no supported state, and within the model's range."""
+        """Return the clock after one at which `power_max_w` was read, within the model's range."""
         draw = self.draw
         if self.cap is None or abs(cap_w - self.cap) > SAME_CAP:
             self.cap = cap_w

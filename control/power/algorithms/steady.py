@@ -44,7 +44,7 @@ HASTE = 0.97  # of the latency bound: what is searched for after it was missed
 
 
 def band_of(ratios: Sequence[float]) -> float:
-    """The quantile `PROMISED` of measured over predicted power, by the rank that holds for one more row too.
+    """Return the quantile `PROMISED` of measured over predicted power, valid for one more row.
 
     With fewer than 19 rows there is no such rank; the largest is taken, which n/(n + 1) of further rows keep to.
     """
@@ -114,7 +114,7 @@ class Steady:
         self.asked = self.missed = 0
 
     def first(self) -> Decision:
-        """The best partition, at a state that is below the cap even if the device draws more than the model says."""
+        """Return the best partition, at a state that keeps the cap even with the guard band."""
         return self._decision("best partition", self._fastest(self._curve(self.settings)))
 
     def then(self, seen: Seen) -> Decision:
@@ -151,7 +151,7 @@ class Steady:
         return self.cap - self.question.margin
 
     def _fastest(self, curve: Curve, spare: float = 0.0) -> int:
-        """The state of most throughput whose guarded power leaves so much to spare; where none does, that of least power."""
+        """Return the fastest state with this spare guarded power; if none, that of least power."""
         below = self.guard.band * curve.power_w <= self._free() - spare
         below[list(self.refused)] = False
         if not below.any():
@@ -159,7 +159,7 @@ class Steady:
         return int(np.argmax(np.where(below, curve.throughput_images_per_s, -np.inf)))
 
     def _keeps(self, curve: Curve) -> bool:
-        """Whether any state of the partition keeps the cap."""
+        """Return True if any state of the partition keeps the cap."""
         return bool(self.guard.band * curve.power_w.min() <= self._free())
 
     def _better(self) -> Settings | None:
@@ -214,7 +214,7 @@ class Steady:
         return self.tables.curve(model_clock(self.tables, settings.mem_mhz), partition_of(settings.tenants))
 
     def _state(self, seen: Seen) -> int:
-        """The state that the iteration ran at; one that was refused is not asked for again."""
+        """Return the state that the iteration ran at; a refused one is not requested again."""
         speed = speed_in(seen.settings, self.name)
         now = self.asked if speed is None else nearest(self.speeds, speed)
         if now != self.asked and any(text.startswith(self.name) for text in seen.refused):

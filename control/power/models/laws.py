@@ -29,7 +29,7 @@ class SmSingle:
 
 @dataclass(frozen=True, slots=True)
 class SmSystem:
-    """How several processes' SM utilisation saturates: the line L = slope·ū + offset and the curvature kappa."""
+    """The saturation of processes' SM utilisation: L = slope·ū + offset, and curvature kappa."""
 
     slope: float
     offset: float
@@ -48,7 +48,7 @@ class MemSingle:
 
 @dataclass(frozen=True, slots=True)
 class MemSystem:
-    """What each further process adds to the memory's utilisation, by mean batch.
+    """The memory utilisation that each further process adds, by mean batch.
 
     k1·b̄ + k2 up to `tau`; above it saturating by `a` at the rate `b`, with the slope `mu` that remains, continuous at `tau`.
     """
@@ -99,7 +99,7 @@ def mean(values: Floats, among: Padded) -> Floats:
 
 
 def variance(values: Floats, among: Padded) -> Floats:
-    """Population variance over processes, shape (partitions,)."""
+    """Return the population variance over processes, shape (partitions,)."""
     return total((values - mean(values, among)[:, None]) ** 2, among) / among.processes
 
 
@@ -138,7 +138,7 @@ def mem_prior_percent(single: MemSingle, system: MemSystem, among: Padded) -> Fl
 
 
 def mem_gain(system: MemSystem, batch: Floats) -> Floats:
-    """What each further process adds, percent per percent of share, by mean batch. Shape: that of `batch`."""
+    """Return what each further process adds, percent per percent of share. Shape: `batch`'s."""
     constant = system.k1 * system.tau + system.k2 - system.a * (1 - np.exp(-system.b * system.tau))
     low = system.k1 * batch + system.k2
     high = system.a * (1 - np.exp(-system.b * batch)) + system.mu * (batch - system.tau) + constant
@@ -214,7 +214,7 @@ def power_w(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
 
 
 def power_slope_w_per_mhz(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
-    """What one MHz more costs; beyond `low_mhz` and `high_mhz` the formula goes on. Shape: theirs, broadcast."""
+    """Return the power of one more MHz; beyond `low_mhz` and `high_mhz` the formula goes on."""
     cubic, square, slope, _ = curve.static_w
     still = (3 * cubic * sm_mhz + 2 * square) * sm_mhz + slope
     width = curve.high_mhz - curve.low_mhz
@@ -225,7 +225,7 @@ def power_slope_w_per_mhz(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) 
 
 def _must_be_range(low_mhz: float, high_mhz: float) -> None:
     if not 0 <= low_mhz < high_mhz:
-        raise ValueError(f"clocks from {low_mhz:g} to {high_mhz:g} MHz are no range")
+        raise ValueError(f"clocks from {low_mhz:g} to {high_mhz:g} MHz are not a range")
 
 
 def _position(low_mhz: float, high_mhz: float, sm_mhz: Floats) -> Floats:

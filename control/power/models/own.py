@@ -31,7 +31,7 @@ CLOCKS = 32  # between which a curve over the clock is straight
 
 
 def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Floats:
-    """What a process sees of partitions at clocks, each a part of the anchor's. Shape (partitions, 4).
+    """Return features of partitions at clocks, each a part of the anchor's. Shape (partitions, 4).
 
     Mean ln share, ln of all shares together, batch (saturating: 3 at most between 1 image and many), ln clock.
     """
@@ -40,7 +40,7 @@ def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Float
 
 
 def kernel() -> Any:
-    """A wide trend that reaches beyond what was measured, what departs from it nearby, and noise; of logarithms."""
+    """Return a kernel of logarithms: a wide trend beyond the data, local departures, and noise."""
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
     trend = ConstantKernel(10.0, (1.0, 1e3)) * RBF([3.0] * COLUMNS, (1.0, 30.0))
@@ -183,7 +183,7 @@ class Own:
         }
 
     def anchor(self, partitions: Sequence[Partition]) -> Curves:
-        """What each partition gives at the anchor clock and over all clocks."""
+        """Return what each partition gives at the anchor clock and over all clocks."""
         if not partitions:
             none, curves = np.empty(0), np.empty((0, len(self.clocks)))
             return Curves(none, none, none, none, curves, curves)
@@ -200,7 +200,7 @@ class Own:
         return images
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """The whole board, in `cap_unit`; never falls with the clock."""
+        """Return the whole board's power in `cap_unit`; it never falls with the clock."""
         above = np.maximum(1.0, np.asarray(sm_mhz) / self.sm_range_mhz[1])
         power: Floats = _between(_curves(anchor).power, self.clocks, sm_mhz) * above**3
         return power

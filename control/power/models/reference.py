@@ -148,7 +148,7 @@ class Reference:
         return self.power.low_mhz, self.power.high_mhz
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
-        """What each partition gives at the anchor clock, shape (partitions,)."""
+        """Return what each partition gives at the anchor clock, shape (partitions,)."""
         if not partitions:
             return Anchor(*(np.empty(0) for _ in range(4)))
         among = padded(partitions)
@@ -164,7 +164,7 @@ class Reference:
         return laws.throughput_images_per_s(self.throughput, anchor.throughput_images_per_s, sm_mhz)
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """The board, of the largest single reading. Shape: that of anchor's fields broadcast with `sm_mhz`."""
+        """Return the board's largest reading. Shape: anchor's fields broadcast with `sm_mhz`."""
         return laws.power_w(self.power, anchor.dynamic_power_w, sm_mhz)
 
     def sm_features(self, among: Padded, prior: Floats) -> Floats:
