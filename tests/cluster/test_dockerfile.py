@@ -88,7 +88,7 @@ def test_nothing_else_is_sent_to_the_builder(path: str) -> None:
 def test_the_extras_installed_are_those_of_pyproject() -> None:
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
     extras = re.findall(r"\.\[([\w,]+)\]", " ".join(of("RUN")))
-    assert extras == ["run,kubernetes,studies,workloads"]
+    assert extras == ["kubernetes,studies,workloads"]
     assert set(extras[0].split(",")) <= project["optional-dependencies"].keys()
 
 
