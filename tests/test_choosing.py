@@ -128,7 +128,7 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and a workload's pod has none"),
         (
             {"workloads": "capped_inference", "target": "kubernetes"},
-            "capped_inference: it sets and watches processes beside it.*--target=local",
+            "capped_inference: it controls processes beside it.*--target=local",
         ),
         ({"workloads": "capped_inference", "design": "switch"}, "runs each step twice, but capped_inference can run each step once only"),
         ({"workloads": " , "}, "no workload is named"),

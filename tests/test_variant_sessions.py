@@ -104,16 +104,16 @@ def test_the_plan_says_what_is_to_be_made_and_the_room_for_it(place: Place) -> N
     assert done.code == 0, done.out
     said = " ".join(done.out.split())
     assert "Data set raw-12x1-4096-" in said
-    assert f"0.05 MB to be made in {place.storage / 'datasets'} before the first cell, " in said
+    assert f"0.05 MB to generate in {place.storage / 'datasets'} before the first cell, " in said
     assert not (place.storage / "datasets").exists()
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("record_length_bytes=1e13", "Not enough room: "),
+        ("record_length_bytes=1e13", "Not enough space: "),
         ("model_size_bytes=1E", "Left out: io_train:"),
-        ("batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000", "ready and being read, take 5e+03 GB, and "),
+        ("batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000", "ready or being read, take 5e+03 GB, but only "),
     ],
 )
 def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> None:

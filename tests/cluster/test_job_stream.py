@@ -34,7 +34,7 @@ def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams,
         play.engine.admit(jobs[0], 1, 0.0)
         play.engine.admit(jobs[1], 1, 0.0)
         assert play.engine.running().keys() == {0, 1}
-        with pytest.raises(Refused, match="takes 2 slots at once, and 0 of 2 are free"):
+        with pytest.raises(Refused, match="needs 2 slots at once, but only 0 of 2 are free"):
             play.engine.admit(jobs[2], 1, 0.0)
         done, failed = play.end_of(0), play.end_of(1)
         play.engine.admit(jobs[2], 1, 0.0)
@@ -42,7 +42,7 @@ def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams,
         assert play.engine.running() == {}
         assert play.once()
     assert (done.outcome, done.reason, done.done_work) == ("done", "", 0.3)
-    assert (failed.outcome, failed.reason) == ("failed", "it fails at 0.15 of 0.3, as its class has it")
+    assert (failed.outcome, failed.reason) == ("failed", "failed at 0.15 of 0.3, as its class requires")
     assert both.outcome == "done"
     assert done.used.cpu_s is not None
     assert done.used.cpu_s > 0
@@ -112,12 +112,12 @@ def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster
         [running] = apis.list_(cluster, apis.JOBS)[0]
         apis.delete(cluster, apis.JOBS, running["metadata"]["name"])
         end = play.end_of(0)
-        assert (end.outcome, end.reason) == ("killed", f"somebody deleted its Job {running['metadata']['name']}")
+        assert (end.outcome, end.reason) == ("killed", f"its Job {running['metadata']['name']} was deleted from outside")
         play.engine.submit(job(1, 1.0))
         play.until(lambda: any(apis.list_(cluster, apis.JOBS)[0]))
         [waiting] = (one for one in apis.list_(cluster, apis.JOBS)[0] if one["spec"]["suspend"])
         apis.delete(cluster, apis.JOBS, waiting["metadata"]["name"])
-        with pytest.raises(Refused, match="Job 1 was waiting for its slot, and somebody deleted its Job"):
+        with pytest.raises(Refused, match="Job 1 was waiting for its slot, but its Job .* was deleted from outside"):
             play.until(lambda: False)
 
 

@@ -44,7 +44,7 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
         [node] = play.engine.nodes
         play.start(job(0, LONG_S))
         play.engine.lose(node)
-        with pytest.raises(Refused, match="is lost already"):
+        with pytest.raises(Refused, match="is already lost"):
             play.engine.lose(node)
         with pytest.raises(BadInput, match="No node 'nosuch'"):
             play.engine.lose("nosuch")

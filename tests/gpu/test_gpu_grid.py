@@ -158,9 +158,9 @@ def test_of_two_gpus_one_is_used_and_it_is_the_one_that_is_watched(run: Callable
         ({"FAKE_CUDA_FAIL": "cuEventElapsedTime"}, "CUDA: cuEventElapsedTime: "),
         ({"FAKE_CUDA_MAJOR": 2}, "kernel.cu does not compile for sm_20"),
         ({"FAKE_CUDA_MEMORY": 1000}, "132 blocks of 1024 threads need 540672 bytes on Stand-in GPU 0: CUDA: cuMemAlloc: out of memory"),
-        ({"FAKE_CUDA_LAZY": 0}, "Not every one of 135168 threads squared its element"),
-        ({"FAKE_CUDA_LAZY": 135167}, "Not every one of 135168 threads squared its element"),
-        ({"FAKE_CUDA_STRAY": 1}, "A thread wrote behind the 135168 elements"),
+        ({"FAKE_CUDA_LAZY": 0}, "Not all of 135168 threads squared their element"),
+        ({"FAKE_CUDA_LAZY": 135167}, "Not all of 135168 threads squared their element"),
+        ({"FAKE_CUDA_STRAY": 1}, "A thread wrote beyond the 135168 elements"),
     ],
     ids=lambda value: "-".join(f"{one}" for one in value.values()) if isinstance(value, dict) else "",
 )

@@ -38,7 +38,7 @@ def test_what_was_long_enough_is_looked_at_again_when_clocks_have_risen(kernel_s
 
 @pytest.mark.parametrize("clock_s", [0.0, 1e-9])
 def test_a_clock_that_stands_ends_the_search(clock_s: float) -> None:
-    with pytest.raises(ValueError, match="it does nothing, or the GPU's clock stands"):
+    with pytest.raises(ValueError, match="it does nothing, or the GPU's timer does not advance"):
         device.long_enough(lambda _: clock_s, 0.05)
 
 

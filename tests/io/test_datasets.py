@@ -85,22 +85,22 @@ def manifest_with(pattern: str, text: str) -> Callable[[Path], object]:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (
         lambda folder: (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink(),
-        r"img_1_of_3\.indexed_binary\.sz\.idx: missing; delete .*, the next run makes the data set again",
+        r"img_1_of_3\.indexed_binary\.sz\.idx: file missing; delete .*; the next run generates the data set again",
     ),
     "truncated": (
         lambda folder: os.truncate(folder / "train/img_2_of_3.indexed_binary", 100),
-        r"img_2_of_3\.indexed_binary: holds 100 bytes where \d+ were written; delete",
+        r"img_2_of_3\.indexed_binary: 100 bytes instead of the \d+ that were written; delete",
     ),
     "grown": (
         lambda folder: os.truncate(folder / "train/img_0_of_3.indexed_binary", 99999),
-        r"img_0_of_3\.indexed_binary: holds 99999 bytes where \d+ were written; delete",
+        r"img_0_of_3\.indexed_binary: 99999 bytes instead of the \d+ that were written; delete",
     ),
     "not listed": (
         manifest_with("img_1_of_3.indexed_binary.off", "img_7_of_3.indexed_binary.off"),
-        r"holds another data set than indexed_binary-3x4",
+        r"holds a data set other than indexed_binary-3x4",
     ),
     "of the future": (manifest_with('"schema": 1', '"schema": 9'), r"made by 'deeptweak fixtures\.io', schema 9"),
-    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), r"manifest\.json: missing, so there is no data set of this harness"),
+    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), r"manifest\.json: missing, so .* was not made by DeepTweak"),
 }
 
 
@@ -116,7 +116,7 @@ def test_what_is_wrong_with_a_data_set_is_named(damage: str, made: Path) -> None
 
 
 def test_a_data_set_of_other_parameters_is_refused(made: Path) -> None:
-    with pytest.raises(Refused, match=r"holds another data set than indexed_binary-3x4-901-200-"):
+    with pytest.raises(Refused, match=r"holds a data set other than indexed_binary-3x4-901-200-"):
         check(made, Spec("indexed_binary", 3, 4, 901.0, 200.0))
 
 
@@ -124,7 +124,7 @@ def test_a_data_set_of_other_parameters_is_refused(made: Path) -> None:
 def test_whatever_lies_there_as_a_manifest_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("set")
     (folder / MANIFEST).write_bytes(content)
-    with pytest.raises(Refused, match="not a manifest"):
+    with pytest.raises(Refused, match="invalid manifest"):
         read_manifest(folder)
 
 
@@ -213,7 +213,7 @@ def test_each_data_set_is_whole_and_says_so(tmp_path: Path) -> None:
     made = ensure(SETS, tmp_path, said.append)
     assert sets_in(tmp_path) == sorted(spec.folder_name for spec in SETS)
     assert [check(tmp_path / spec.folder_name, spec) for spec in SETS] == list(made.values())
-    assert sum("is there" in line for line in said) == len(SETS)  # a slow machine is told of parts in between
+    assert sum("is ready" in line for line in said) == len(SETS)  # a slow machine is told of parts in between
 
 
 def test_a_data_set_that_is_there_is_verified_and_left_alone(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(tmp_path: Path
     """Two files of 1000 x 1000 bytes each, in blocks of 4096: 2 x 1 000 000 + 2 x 4096 = 2 008 192 bytes. One of them would fit."""
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((4096, 4096, 9999, 490, 490, 100, 3, 3, 0, 255)))
     two = [Spec("raw", 1, 1, 1e6), Spec("indexed_binary", 1, 1, 1e6)]
-    with pytest.raises(Refused, match=r"2 data sets need 2\.02 MB, 2\.01 MB are free there; nothing was written\. Free .*--io-data=DIR"):
+    with pytest.raises(Refused, match=r"2 data sets need 2\.02 MB, but only 2\.01 MB are free; nothing was written\. Free .*--io-data=DIR"):
         ensure(two, tmp_path, silent)
     assert sets_in(tmp_path) == []
     assert sets_in(ensure(two[:1], tmp_path, silent)[two[0]].folder.parent) == [two[0].folder_name]
@@ -254,10 +254,10 @@ def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: P
     root, (one, two) = tmp_path / "not" / "yet", (Spec("raw", 2, 1, 1e4), Spec("raw", 3, 1, 1e4))
     lines = list(dataset.outlook([one, two, one], root))
     assert lines[:2] == [
-        f"Data set {one.folder_name}: 0.02 MB, is not there",
-        f"Data set {two.folder_name}: 0.03 MB, is not there",
+        f"Data set {one.folder_name}: 0.02 MB, not generated yet",
+        f"Data set {two.folder_name}: 0.03 MB, not generated yet",
     ]
-    assert re.fullmatch(rf"0\.05 MB to be made in {root} before the first cell, \d+\.\d\d GB free", lines[2])
+    assert re.fullmatch(rf"0\.05 MB to generate in {root} before the first cell, \d+\.\d\d GB free", lines[2])
     assert not root.exists()
     ensure([one], root, silent)
     assert next(line.split(":")[0] for line in dataset.outlook([one, two], root)) == f"Data set {two.folder_name}"
@@ -267,8 +267,8 @@ def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: P
 def test_too_little_room_is_said_beforehand(tmp_path: Path) -> None:
     huge = [Spec("raw", 10, 1, 1e14), SETS[0]]
     *_, last = dataset.outlook(huge, tmp_path)
-    says = r"2 data sets need 1000000\.\d\d GB, \d+\.\d\d GB are free there"
-    assert re.match(f"Not enough room: .* {says}", last)
+    says = r"2 data sets need 1000000\.\d\d GB, but only \d+\.\d\d GB are free"
+    assert re.match(f"Not enough space: .* {says}", last)
     with pytest.raises(Refused, match=says):
         ensure(huge, tmp_path, silent)
     assert sets_in(tmp_path) == []
@@ -289,7 +289,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset, "require_room", lambda _specs, _root: 0)
     with small_disk(2) as root:
-        with pytest.raises(Refused, match=r"img_\d_of_9.*: No space left on device; what was begun is removed again") as refused:
+        with pytest.raises(Refused, match=r"img_\d_of_9.*: No space left on device; the partial data set was removed") as refused:
             ensure([Spec(name, 9, 1, 500_000.0)], root, silent)
         assert "\n" not in str(refused.value)
         assert sets_in(root) == []
@@ -297,7 +297,7 @@ def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(name: str, monkeyp
 
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Refused, match=r"file/sets: data sets cannot be kept there \(Not a directory\)"):
+    with pytest.raises(Refused, match=r"file/sets: cannot store data sets there \(Not a directory\)"):
         ensure(SETS[:1], tmp_path / "file" / "sets", silent)
 
 

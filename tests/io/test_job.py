@@ -29,9 +29,9 @@ def test_the_steps_of_all_epochs_are_those_asked_for(each: int, epochs: int, dat
 @pytest.mark.parametrize(
     ("each", "epochs", "wanted", "says"),
     [
-        (0, 1, 1, "fewer samples than one batch of each rank"),
-        (10, 1, 11, r"11 steps were asked for and there are 10 \(1 epoch of 10 steps\)"),
-        (10, 3, 31, r"31 steps were asked for and there are 30 \(3 epochs of 10 steps\)"),
+        (0, 1, 1, "fewer samples than one batch per rank"),
+        (10, 1, 11, r"11 steps requested, but there are 10 \(1 epoch of 10 steps\)"),
+        (10, 3, 31, r"31 steps requested, but there are 30 \(3 epochs of 10 steps\)"),
     ],
 )
 def test_steps_that_are_not_there_are_refused(each: int, epochs: int, wanted: int, says: str) -> None:
@@ -50,14 +50,14 @@ def test_batches_that_do_not_fit_into_memory_are_refused_before_anything_is_writ
     params = parameters.complete(LARGE)
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 163086 kB\n")
-    assert "the batches of 2 ranks, ready and being read, take 0.168 GB, and 0.167 GB of memory" in str(
+    assert "the batches of 2 ranks, ready or being read, take 0.168 GB, but only 0.167 GB of memory" in str(
         job.unavailable_reason(params, tmp_path)
     )
     (tmp_path / "proc/meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 164063 kB\n")
     assert job.unavailable_reason(params, tmp_path) is None
 
 
-@pytest.mark.parametrize(("files", "says"), [("25000", None), ("25001", "25001 steps an epoch, and at most 25000 can be told")])
+@pytest.mark.parametrize(("files", "says"), [("25000", None), ("25001", "25001 steps per epoch exceed the limit of 25000")])
 def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str | None, tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text("MemAvailable: 99999999 kB\n")
@@ -68,8 +68,8 @@ def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str |
 @pytest.mark.parametrize(
     ("given_", "says"),
     [
-        ({"model_size_bytes": "1E"}, "two checkpoints take 2e+09 GB, and in "),
-        ({"model_size_bytes": "1E", "engine": "dlio"}, "its checkpoints take 1e+09 GB, and in "),
+        ({"model_size_bytes": "1E"}, "two checkpoints take 2e+09 GB, but only "),
+        ({"model_size_bytes": "1E", "engine": "dlio"}, "its checkpoints take 1e+09 GB, but only "),
         ({"model_size_bytes": "1M"}, None),
         ({}, None),
     ],
@@ -157,6 +157,6 @@ def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, mon
 
 def test_too_small_a_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_999_999))
-    with pytest.raises(Refused, match=r"two checkpoints take 0.002 GB, and in .* 0.002 GB are free"):
+    with pytest.raises(Refused, match=r"two checkpoints take 0.002 GB, but only 0.002 GB are free in "):
         Checkpoint(tmp_path, 1_000_000, seed=1)
     assert list(tmp_path.iterdir()) == []

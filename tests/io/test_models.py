@@ -82,7 +82,7 @@ BAD = {
     "no YAML": ("a: [1", "broken YAML: did not find"),
     "a list": ("- 1", "one YAML mapping is expected"),
     "no model": ("source: x", "model is missing"),
-    "another name": (GOOD.replace("toy", "tay"), "it says model: tay; a model's file has its name"),
+    "another name": (GOOD.replace("toy", "tay"), "`model: tay` does not match the file name"),
     "an unknown key": (GOOD.replace("batch_size", "batchsize"), r"parameters: no key 'batchsize'\. Did you mean 'batch_size'\? There are:"),
     "an unknown part": (GOOD + "scale: 1\n", r"no key 'scale'\. Did you mean 'scales'\?"),
     "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
@@ -93,7 +93,7 @@ BAD = {
         GOOD + "accelerators: {h100: }\naccelerator: h100\n",
         "accelerators.h100 is None; a mapping",
     ),
-    "another accelerator": (GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n", "accelerator: name one of h100"),
+    "another accelerator": (GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n", "accelerator: must be one of h100"),
 }
 
 

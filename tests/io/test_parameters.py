@@ -94,34 +94,43 @@ def test_the_transfer_size_is_ours_to_choose_or_the_librarys(form: str) -> None:
 
 REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
     "unknown key": ({"batchsize": "7"}, r"no parameter 'batchsize'\. Did you mean 'batch_size'\? There are: model, engine, "),
-    "unknown model": ({"model": "unet"}, r"No model 'unet'\. Did you mean 'unet3d'\?"),
+    "unknown model": ({"model": "unet"}, r"Unknown model 'unet'\. Did you mean 'unet3d'\?"),
     "unknown format": ({"format": "tfrecrd"}, r"format=tfrecrd: no such value\. Did you mean 'tfrecord'\?"),
-    "scaled to such": ({"sample_scale": "1e9"}, r"num_files_train=\d+: at most 5000000 can be; give less, or a smaller sample_scale"),
+    "scaled to such": (
+        {"sample_scale": "1e9"},
+        r"num_files_train=\d+: must be at most 5000000; use a smaller value or a smaller sample_scale",
+    ),
     "no step": (
         {"batch_size": "200", "processes": "2"},
-        r"No step is left: batch_size 200 x processes 2 needs 400 samples, and 336 files of 1 hold 336\.",
+        r"The data set is too small for one step: batch_size 200 x processes 2 needs 400 samples, but 336 files of 1 hold 336\.",
     ),
     "no record": (
         {"model": "default", "record_scale": "0.0001"},
-        r"record_scale=0\.0001: a record of 0\.4096 bytes is left of the model's 4096",
+        r"record_scale=0\.0001: this leaves 0\.4096 of the model's 4096 bytes per record",
     ),
-    "images": ({"format": "png", "num_samples_per_file": "4"}, "num_samples_per_file=4: a png file holds one; give num_files_train"),
+    "images": (
+        {"format": "png", "num_samples_per_file": "4"},
+        "num_samples_per_file=4: a png file holds one sample; set num_files_train instead",
+    ),
     "prefetch": (
         {"prefetch_size": "8", "read_threads": "0"},
-        "prefetch_size=8 and read_threads=0: a rank that reads by itself prepares nothing",
+        "prefetch_size=8 with read_threads=0: a rank without readers prepares nothing",
     ),
     "transfers": (
         {"transfer_size": "1Mi"},
-        "transfer_size=1048576 and format=npz: the library .* It has a say with indexed_binary, raw, tfrecord",
+        "transfer_size=1048576 and format=npz: the format's library .* transfer_size applies to indexed_binary, raw, tfrecord",
     ),
-    "no transfers": ({"format": "raw", "transfer_size": "0"}, "transfer_size=0 and format=raw: reads of 0 bytes"),
-    "no checkpoints": ({"checkpoint": "off", "model_size_bytes": "1Mi"}, "checkpoint=off and model_size_bytes=1048576: .* leave one out"),
+    "no transfers": ({"format": "raw", "transfer_size": "0"}, "transfer_size=0 and format=raw: a read of 0 bytes"),
+    "no checkpoints": (
+        {"checkpoint": "off", "model_size_bytes": "1Mi"},
+        "checkpoint=off with model_size_bytes=1048576: .* remove one of them",
+    ),
     "never a checkpoint": (
         {"steps_between_checkpoints": "49"},
-        "No checkpoint would be written: one every 49 steps, and there are 1 epochs of 48",
+        "No checkpoint would be written: one is due every 49 steps, but the run has 1 epochs of 48",
     ),
-    "never one by epochs": ({"epochs_between_checkpoints": "2"}, "one every 2 epochs, and there are 1 epochs of 48 steps"),
-    "raw in DLIO": ({"engine": "dlio", "format": "raw"}, "engine=dlio and format=raw: DLIO has no such format"),
+    "never one by epochs": ({"epochs_between_checkpoints": "2"}, "one is due every 2 epochs, but the run has 1 epochs of 48 steps"),
+    "raw in DLIO": ({"engine": "dlio", "format": "raw"}, "engine=dlio with format=raw: DLIO does not support this format"),
 }
 
 

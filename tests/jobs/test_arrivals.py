@@ -166,18 +166,18 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is a gap of -0.5 s after line 3"),
+        ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is 0.5 s before that of line 3"),
         ("submit_s\n0\nnan\n", "line 3: submit_s 'nan' is no time"),
         ("submit_s\n-1\n", "line 2: submit_s '-1' is no time from 0"),
-        ("submit_s\n1e9\n", "line 2: submit_s '1e9' is no time from 0 to 1e\\+08 s since the stream's start"),
-        ("job,submit_s\n0,1,2\n", "line 2: 3 cells, where 2 columns have a name"),
-        ("job,start_s\n0,1\n", "no column submit_s; it has job, start_s"),
-        ("submit_s,submit_s\n0,1\n", "a column is there twice"),
+        ("submit_s\n1e9\n", "line 2: submit_s '1e9' is not a time from 0 to 1e\\+08 s after the stream's start"),
+        ("job,submit_s\n0,1,2\n", "line 2: 3 cells for 2 columns"),
+        ("job,start_s\n0,1\n", "no column submit_s; columns: job, start_s"),
+        ("submit_s,submit_s\n0,1\n", "duplicate column name"),
         ("submit_s,work\n0,0\n", "line 2: work '0' is no number above 0"),
-        ("submit_s,replicas\n0,0\n", "line 2: replicas '0' is no whole number from 1 on"),
+        ("submit_s,replicas\n0,0\n", "line 2: replicas '0' is not a whole number of at least 1"),
         ("submit_s,priority\n0,1.5\n", "line 2: priority '1.5' is no whole number"),
-        ('submit_s,class\n0,"a\n', "line 2: unexpected end of data; a trace is CSV"),
-        ("submit_s\n", "it has no job"),
+        ('submit_s,class\n0,"a\n', "line 2: unexpected end of data; a trace must be a CSV file"),
+        ("submit_s\n", "contains no job"),
     ],
 )
 def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -198,18 +198,18 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
     path = tmp_path / "trace.csv"
     path.write_text("submit_s\n0\n0\n")
     assert times("trace", 2, trace=path).tolist() == [0, 0]
-    with pytest.raises(BadInput, match="all its jobs come at once"):
+    with pytest.raises(BadInput, match="all its jobs arrive at once"):
         times("trace", 2, trace=path, rate_per_s=1)
 
 
 @pytest.mark.parametrize(
     ("kind", "given", "said"),
     [
-        ("poison", {}, "No arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, deterministic, fltk, mmpp, poisson, trace"),
+        ("poison", {}, "Unknown arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, deterministic, fltk, mmpp, poisson, trace"),
         ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Leave it out"),
         ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes nothing"),
         ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: a number from 1e-09"),
-        ("trace", {}, "arrivals=trace: it needs trace"),
+        ("trace", {}, "arrivals=trace needs the parameter trace"),
     ],
 )
 def test_what_a_kind_does_not_take_is_refused_with_what_it_does(kind: str, given: dict[str, str], said: str) -> None:
@@ -218,5 +218,5 @@ def test_what_a_kind_does_not_take_is_refused_with_what_it_does(kind: str, given
 
 
 def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
-    with pytest.raises(BadInput, match="stays without number between two jobs; take arrivals=poisson"):
+    with pytest.raises(BadInput, match="too many stays between two jobs; use arrivals=poisson"):
         times("mmpp", 100, rate_per_s=1e-9, burst_s=1e-6)

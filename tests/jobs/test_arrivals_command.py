@@ -68,7 +68,7 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
     own = tmp_path / "classes.yaml"
     code, lines, err = said(*FLTK, "--jobs=5", "--classes-output", str(own))
     assert (code, len(lines)) == (0, 6)
-    assert "train and federated stand in for them" in err
+    assert "train and federated replace them" in err
     (tmp_path / "trace.csv").write_text("\n".join(lines))
     replayed = said(f"--trace={tmp_path / 'trace.csv'}", f"--classes={own}")[1]
     assert replayed == lines
@@ -79,13 +79,13 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
     ("words", "answer"),
     [
         (("--rate=0",), "error: rate_per_s=0: a number from"),
-        (("--seed=-1",), "error: --seed=-1: a whole number from 0 on"),
-        (("--classes=slep",), "error: classes=slep: no such file of data/jobs. Did you mean 'sleep'"),
+        (("--seed=-1",), "error: --seed=-1: must be a whole number of at least 0"),
+        (("--classes=slep",), "error: classes=slep: no such file in data/jobs. Did you mean 'sleep'"),
         (("--trace=/none.csv",), "error: /none.csv: cannot be read: No such file"),
-        (("--classes-output=x.yaml",), "error: --classes-output: of --fltk"),
+        (("--classes-output=x.yaml",), "error: --classes-output applies only to --fltk"),
         (("-o", "/dev/full"), "error: /dev/full: cannot be written: No space left"),
         ((*FLTK, "--jobs=99999999"), "error: --jobs=99999999: a whole number from 1 to 1000000"),
-        ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: FLTK's files say that"),
+        ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: already set by FLTK's files"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line_and_exit_code_2(said: Said, words: Sequence[str], answer: str) -> None:

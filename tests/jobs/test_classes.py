@@ -87,19 +87,19 @@ classes:
 
 WRONG: list[tuple[Any, str]] = [
     ({**ONE, "nam": 1}, r"file: classes\[0\]: no key 'nam'. Did you mean 'name'"),
-    ({**ONE, "probability": 0.5}, "the classes: their `probability` sums to 0.5, not to 1"),
+    ({**ONE, "probability": 0.5}, "the classes: `probability` must sum to 1, not 0.5"),
     (
         {**ONE, "size": {"law": "exponential", "mean": 1, "scv": 2}},
-        "`scv` of exponential is 1 by itself; leave it out, or take one of hyperexp",
+        "`scv` of exponential is always 1; remove it, or use hyperexp",
     ),
-    ({**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}}, "size.scv of hyperexponential is 0.5; a number from 1 on"),
+    ({**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}}, "size.scv of hyperexponential is 0.5; it must be at least 1"),
     ({**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}}, "size.scv is 0; a number above 0"),
-    ({**ONE, "priorities": []}, "priorities: their `probability` sums to 0"),
-    ({**ONE, "priorities": [{"priority": 0, "probability": 0.4}]}, "priorities: their `probability` sums to 0.4"),
-    ({**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2}, "each has a `priority` of its own"),
+    ({**ONE, "priorities": []}, "priorities: `probability` must sum to 1, not 0"),
+    ({**ONE, "priorities": [{"priority": 0, "probability": 0.4}]}, "priorities: `probability` must sum to 1, not 0.4"),
+    ({**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2}, "each `priority` must be unique"),
     ({**ONE, "replicas": 0}, "replicas is 0; a whole number from 1 to 10000"),
-    ({**ONE, "due_factor": 2}, "`due_factor` is of predictions, and there is no `predicted_s_per_work`"),
-    ({**ONE, "prediction_scv": 2}, "`prediction_scv` is of predictions, and there is no"),
+    ({**ONE, "due_factor": 2}, "`due_factor` needs `predicted_s_per_work`"),
+    ({**ONE, "prediction_scv": 2}, "`prediction_scv` needs `predicted_s_per_work`"),
 ]
 
 
@@ -113,7 +113,7 @@ def test_what_a_class_cannot_be_is_refused_with_its_place(wrong: object, said: s
 def test_classes_have_names_of_their_own_and_shares() -> None:
     with pytest.raises(BadInput, match="class one is there 2 times"):
         parse({**ONE, "probability": 0.5}, {**ONE, "probability": 0.5})
-    with pytest.raises(BadInput, match=r"classes\[1\] \(two\): it needs `probability`"):
+    with pytest.raises(BadInput, match=r"classes\[1\] \(two\): `probability`, its share of the jobs, is missing"):
         parse({**ONE, "probability": 0.5}, {**ONE, "name": "two"})
 
 
@@ -131,5 +131,5 @@ def test_a_file_that_is_no_yaml_of_classes_says_where(tmp_path: Path) -> None:
 
 
 def test_an_unknown_file_is_answered_with_those_there_are() -> None:
-    with pytest.raises(BadInput, match=r"classes=tenant: no such file of data/jobs. Did you mean 'tenants'\? There are: "):
+    with pytest.raises(BadInput, match=r"classes=tenant: no such file in data/jobs. Did you mean 'tenants'\? There are: "):
         classes.shipped("tenant")

@@ -114,7 +114,7 @@ def test_a_job_that_never_ends_is_given_up_and_so_is_what_waits_for_it() -> None
     engine.script[0, 1] = [(0.0, "started", {})]
     found = Ran(planned(0.0, 1.0), engine, Rules(slots=1, patience_s=30.0))
     assert found.of("outcome", "admit_s", "end_s") == {0: ("never ended", 0.0, None), 1: ("never started", None, None)}
-    assert "given up 30 s after the last job" in found.rows[0]["reason"]
+    assert "given up 30 s after the last submission" in found.rows[0]["reason"]
     assert found.of("lost_s", "lost_work")[0] == (None, None), "nobody saw it end"
     assert engine.killed == [0]
     assert engine.now_s == 131.0

@@ -77,14 +77,14 @@ def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) 
     class_ = a_class("spin", params={"serial": 0.5})
     with opened(tmp_path, class_) as engine:
         admit(engine, 1, 0.2, class_, replicas=2)
-        with pytest.raises(Refused, match="Job 2 takes 1 slots at once, and 0 of 2 are free"):
+        with pytest.raises(Refused, match="Job 2 needs 1 slots at once, but only 0 of 2 are free"):
             admit(engine, 2, class_=class_)
         ended = until(engine, "ended")[-1]
     assert 0.28 < (ended.used.cpu_s or 0) < 0.4
 
 
 def test_a_job_that_needs_more_slots_than_there_are_is_refused_when_it_comes(tmp_path: Path) -> None:
-    with opened(tmp_path, slots=1, nodes=1) as engine, pytest.raises(Refused, match="takes 3 slots at once, and there are 1"):
+    with opened(tmp_path, slots=1, nodes=1) as engine, pytest.raises(Refused, match="needs 3 slots at once, but there are only 1"):
         engine.submit(a_job(1, replicas=3))
 
 
@@ -130,7 +130,7 @@ def test_where_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
 def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
     """A full disk, say; here a file is where the folder belongs."""
     (tmp_path / "job-1").write_text("")
-    with opened(tmp_path) as engine, pytest.raises(Refused, match=r"job-1: the folder of a job cannot be made \(File exists\)"):
+    with opened(tmp_path) as engine, pytest.raises(Refused, match=r"job-1: cannot create a job's folder \(File exists\)"):
         admit(engine, 1)
 
 
@@ -143,7 +143,7 @@ def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
         ("train", {"lr": float("nan")}, "train: lr=nan: a number from 1e-09"),
         ("federated", {"trim": 0.5}, "trim=0.5: a number from 0 to 0.499"),
         ("federated", {"poisoned": 11}, "11 of 10 clients poisoned"),
-        ("slep", {}, r"No kind of job 'slep'. Did you mean 'sleep'\?"),
+        ("slep", {}, r"Unknown kind of job 'slep'. Did you mean 'sleep'\?"),
         ("sleep", {"serail": 1}, r"Kind 'sleep': no parameter 'serail'. Did you mean 'serial'\?"),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_sa
     with opened(tmp_path, class_) as engine:
         admit(engine, 1, class_=class_)
         ended = until(engine, "ended")[-1]
-    assert (ended.outcome, ended.reason) == ("killed", "the kernel killed it: it needed more than its 16 MiB of memory")
+    assert (ended.outcome, ended.reason) == ("killed", "the kernel killed it for exceeding its memory limit of 16 MiB")
 
 
 @pytest.mark.needs("cgroups")
@@ -251,8 +251,8 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
-    assert unavailable_reason("pool", [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
-    assert unavailable_reason("pool", [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
+    assert unavailable_reason("pool", [a_class(cores=1)]) == "the cores of jobs cannot be enforced: cgroup v2 is not mounted"
+    assert unavailable_reason("pool", [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be enforced: cgroup v2 is not mounted"
     assert unavailable_reason("pool", [a_class()]) is None
 
 
@@ -281,7 +281,7 @@ def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(tmp
         process = engine._forker._process
         (child,) = waiting.children(process.pid)
         process.kill()
-        with pytest.raises(Refused, match="What starts the processes of jobs has ended: it died of SIGKILL"):
+        with pytest.raises(Refused, match="The process that starts jobs has ended: it died of SIGKILL"):
             engine.events(time.monotonic() + PATIENCE_S)
         waiting.until(lambda: not waiting.alive(child))
 

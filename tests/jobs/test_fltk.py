@@ -80,8 +80,8 @@ def test_a_class_has_the_default_configuration() -> None:
         ),
         (("trainTasks", 0, "type"), ..., r"experiment.json: \$.trainTasks\[0\].type is missing; one of distributed, federated is needed"),
         (("trainTasks", 0, "lambda"), ..., "lambda is missing; a number"),
-        (("trainTasks",), [], r"trainTasks is \[\]; a list of one or more is needed"),
-        (("trainTasks", 0, "jobClassParameters"), [1], r"jobClassParameters\[0\] is 1; an object is needed"),
+        (("trainTasks",), [], r"trainTasks is \[\]; it must be a non-empty list"),
+        (("trainTasks", 0, "jobClassParameters"), [1], r"jobClassParameters\[0\] is 1; it must be an object"),
     ],
 )
 def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | int, ...], value: object, said: str) -> None:
@@ -93,15 +93,15 @@ def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | i
     ("at", "value", "said"),
     [
         (("networkConfiguration", "dataset"), "mnits", r"dataset is \"mnits\"; .* Did you mean 'mnist'"),
-        (("systemParameters", "dataParallelism"), 0, "dataParallelism is 0; a whole number from 1 on"),
+        (("systemParameters", "dataParallelism"), 0, "dataParallelism is 0; it must be a whole number of at least 1"),
         (
             ("systemParameters", "configurations", "default", "cores"),
             "500x",
             "default.cores: '500x' is not a quantity; write it as Kubernetes does: 500m",
         ),
         (("systemParameters", "configurations", "default", "memory"), ..., "configurations.default: no memory"),
-        (("hyperParameters", "default", "batchSize"), 12.5, "default.batchSize is 12.5; a whole number from 1 on"),
-        (("hyperParameters", "default", "totalEpochs"), 0, "Cifar10CNN-cifar10: it needs `totalEpochs`"),
+        (("hyperParameters", "default", "batchSize"), 12.5, "default.batchSize is 12.5; it must be a whole number of at least 1"),
+        (("hyperParameters", "default", "totalEpochs"), 0, "Cifar10CNN-cifar10: `totalEpochs` must be at least 1"),
     ],
 )
 def test_what_is_wrong_in_a_class_is_refused_by_its_place(tmp_path: Path, at: tuple[str | int, ...], value: object, said: str) -> None:
@@ -112,19 +112,19 @@ def test_what_is_wrong_in_a_class_is_refused_by_its_place(tmp_path: Path, at: tu
 def test_a_class_of_which_none_comes_is_left_out_and_some_must_come(tmp_path: Path) -> None:
     document = job_class(DISTRIBUTED, "classProbability", value=0)
     assert [one.name for one in read(tmp_path, experiment=document, jobs=1).classes] == ["MNISTCNN-mnist"]
-    with pytest.raises(BadInput, match="all `classProbability` are 0: no job would come"):
+    with pytest.raises(BadInput, match="no job would arrive, because all `classProbability` are 0"):
         read(tmp_path, experiment=changed(document, "trainTasks", 0, "jobClassParameters", 1, "classProbability", value=0))
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "cluster.json: broken JSON: Expecting property name"),
-        ("[]", r"cluster.json: \$ is \[\]; an object is needed"),
+        ("{", "cluster.json: invalid JSON: Expecting property name"),
+        ("[]", r"cluster.json: \$ is \[\]; it must be an object"),
         ("[" * 100_000, "broken JSON"),
         ("{}", "cluster.orchestrator.orchestrator_type is missing; one of batch, simulated"),
         ('{"cluster": {"orchestrator": {"orchestrator_type": "batch"}}}', "execution_config.duration is missing"),
-        (json.dumps(CLUSTER).replace("[11, 12, 13]", "[1.5]"), r"reproducibility.seeds is \[1.5\]; a list of whole numbers"),
+        (json.dumps(CLUSTER).replace("[11, 12, 13]", "[1.5]"), r"reproducibility.seeds is \[1.5\]; it must be a list of whole numbers"),
     ],
 )
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -175,7 +175,7 @@ def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
 def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
     found = read(tmp_path, batch(parallel=False), two_tasks())
     assert [(job.submit_s, job.class_.name) for job in found.jobs] == [(0.0, one.name) for one in found.classes]
-    assert [note for note in found.notes if "run one at a time on one slot (slots=1)" in note]
+    assert [note for note in found.notes if "use slots=1 to run one at a time" in note]
 
 
 def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     assert (one.cores, one.memory_mib) == (1.5, 1024)
     assert one.params == {"clients": 6, "aggregation": "fedavg", "lr": 0.15, "batch": 40, "epochs": 2}
     assert complete(one.kind, one.params)
-    assert [note for note in found.notes if "3 of 6 clients learn in a round; all do here" in note]
-    with pytest.raises(BadInput, match="it needs `rounds`, 1 or more"):
+    assert [note for note in found.notes if "3 of 6 clients learn per round in FLTK; here all do" in note]
+    with pytest.raises(BadInput, match="`rounds` must be at least 1"):
         read(tmp_path, batch(), job_class(FEDERATED, "learningParameters", "rounds", value=...))
 
 
@@ -213,13 +213,13 @@ def test_what_stands_in_for_an_optimiser_is_said(tmp_path: Path, optimiser: str,
 
 def test_a_duration_in_which_too_many_jobs_come_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fltk, "_MOST_JOBS", 100)
-    with pytest.raises(BadInput, match=r"\d{4} jobs come within FLTK's duration of 360000 s; 100 are the most: give --jobs"):
+    with pytest.raises(BadInput, match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: give --jobs"):
         read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
 
 
 def test_a_duration_in_which_no_job_comes_is_refused(tmp_path: Path) -> None:
     """At lambda 1000 the first comes after most of a day."""
     document = changed(DISTRIBUTED, "trainTasks", 0, "lambda", value=1000)
-    with pytest.raises(BadInput, match="No job comes within FLTK's duration of 240 s"):
+    with pytest.raises(BadInput, match="No job arrives within FLTK's duration of 240 s"):
         read(tmp_path, experiment=document)
     assert len(read(tmp_path, experiment=document, jobs=7).jobs) == 7

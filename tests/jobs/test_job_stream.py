@@ -48,8 +48,8 @@ def test_a_step_is_a_job() -> None:
         ("slots=2:nodes=3", "nodes=3: there are 2 slots, so some nodes would have none"),
         ("patience_s=-1", "patience_s=-1: a number from 0"),
         ("slot=2", "no parameter 'slot'"),
-        ("target_s=1:replicas=2", "says another"),
-        ("replicas=3", "slots=2: a job of class sleep has 3 replicas, a slot each: it could never start. Give slots=3"),
+        ("target_s=1:replicas=2", "contradicts replicas"),
+        ("replicas=3", "slots=2: jobs of class sleep need 3 slots and could never start. Use slots=3"),
     ],
 )
 def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
@@ -136,9 +136,9 @@ TRACE = "submit_s,replicas\n0,1\n0.5,2\n0.75,1\n"
 @pytest.mark.parametrize(
     ("option", "text", "why"),
     [
-        ("arrivals", "submit_s\n0\n2\n1\n", r"own: line 4: submit_s 1 is a gap of -1 s after line 3; sort the jobs"),
-        ("arrivals", "submit_s,class\n0,sleep\n1,slepe\n", "The trace has a job 1 of class 'slepe', which is none of sleep"),
-        ("arrivals", TRACE, "slots=1: a job of class sleep has 2 replicas, a slot each: it could never start. Give slots=2"),
+        ("arrivals", "submit_s\n0\n2\n1\n", r"own: line 4: submit_s 1 is 1 s before that of line 3; sort the jobs"),
+        ("arrivals", "submit_s,class\n0,sleep\n1,slepe\n", "The trace has a job 1 with class 'slepe', which is not one of sleep"),
+        ("arrivals", TRACE, "slots=1: jobs of class sleep need 2 slots and could never start. Use slots=2"),
         ("classes", "description: one\nclasses: [", r"own:\d+:\d+: "),
         ("classes", "description: one\nclasses:\n  - {name: a, kind: slep, size: {law: constant, mean: 1}}\n", "kind.*'slep'"),
     ],
@@ -158,13 +158,13 @@ def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> 
     (name,) = under(arrivals=f"{own}", slots="2", rate="4")
     assert workloads.load(name).params["jobs"] == 3
     assert workloads.load(name.replace("jobs=3", "jobs=2")).params["jobs"] == 2
-    with pytest.raises(BadInput, match=r"own\.csv: it has 3 jobs, and 4 are asked for: jobs=3 takes them all"):
+    with pytest.raises(BadInput, match=r"own\.csv: has 3 jobs, but 4 are requested: use jobs=3 for all of them"):
         workloads.load(name.replace("jobs=3", "jobs=4"))
 
 
 @pytest.mark.parametrize(("option", "text"), [("arrivals", "poisson,own.csv"), ("classes", "own.yaml, ./other")])
 def test_a_file_of_arrivals_or_classes_stands_alone(option: str, text: str) -> None:
-    with pytest.raises(BadInput, match=rf"--{option}={text}: a file stands alone"):
+    with pytest.raises(BadInput, match=rf"--{option}={text}: a file must be the only value"):
         under(**{option: text})
 
 

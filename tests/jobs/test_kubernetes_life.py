@@ -184,7 +184,7 @@ def test_a_queue_that_takes_its_admission_back_has_killed_the_attempt() -> None:
     one = lives(admitted=False)
     assert [event.what for event in one.job(1.0, "MODIFIED", job())] == ["admitted"]
     end = only_end(one.job(2.0, "MODIFIED", job(suspend=True)))
-    assert (end.outcome, end.reason) == ("killed", "its Job was suspended again: its queue took the admission back")
+    assert (end.outcome, end.reason) == ("killed", "its Job was suspended again: its queue revoked the admission")
 
 
 def test_an_admission_is_told_once_whoever_tells_it() -> None:
@@ -197,7 +197,7 @@ def test_a_job_without_a_pod_may_fail_and_be_deleted() -> None:
     end = only_end(lives().job(1.0, "MODIFIED", job(failed="DeadlineExceeded")))
     assert (end.outcome, end.reason) == ("failed", "its Job failed without a pod (DeadlineExceeded: so it is)")
     end = only_end(lives().job(1.0, "DELETED", job()))
-    assert (end.outcome, end.reason) == ("killed", f"somebody deleted its Job {NAME}")
+    assert (end.outcome, end.reason) == ("killed", f"its Job {NAME} was deleted from outside")
 
 
 def test_a_node_of_which_nobody_hears_takes_its_jobs_with_it() -> None:

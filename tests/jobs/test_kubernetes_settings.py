@@ -74,9 +74,9 @@ def test_without_a_file_the_cluster_is_kubectl_s() -> None:
     ("text", "words"),
     [
         ("namespce: a\n", "no key 'namespce'. Did you mean 'namespace'"),
-        ("stop: halt {node}\n", "`stop` and `start` go together"),
-        ("stop: halt\nstart: wake {node}\n", "stop must say where the node's name goes"),
-        ('stop: "halt \'{node}"\nstart: wake {node}\n', "stop cannot be read as a command"),
+        ("stop: halt {node}\n", "`stop` and `start` must be given together"),
+        ("stop: halt\nstart: wake {node}\n", "stop must contain the placeholder"),
+        ('stop: "halt \'{node}"\nstart: wake {node}\n', "stop is not a valid command"),
         ("- a\n", "a YAML file"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, words: str)
 def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
     path = written(tmp_path, "namespace: team\n")
     wanted = EngineRequest(1, 1, (CLASS,), tmp_path, 1.0, files={cluster.FILE: path})
-    with pytest.raises(Refused, match="Name a volume"):
+    with pytest.raises(Refused, match="Set `volume`"):
         cluster.settings_of(wanted)
     assert cluster.settings_of(replace(wanted, checkpoint_s=0.0)).namespace == "team"
 
@@ -176,7 +176,7 @@ def test_a_job_runs_where_most_slots_are_free() -> None:
     """3 slots on two nodes: 2 and 1. Of what is lost nothing is given."""
     made = nodes(3, "a", "b")
     assert [made.take(replace(JOB, job=number, replicas=1)) for number in (1, 2, 3)] == [("a",), ("a",), ("b",)]
-    with pytest.raises(Refused, match="Job 4 takes 1 slots at once, and 0 of 3 are free"):
+    with pytest.raises(Refused, match="Job 4 needs 1 slots at once, but only 0 of 3 are free"):
         made.take(replace(JOB, job=4, replicas=1))
     made.leave(1)
     assert made.has(2)

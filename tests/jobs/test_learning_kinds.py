@@ -90,7 +90,7 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
 
 
 def test_a_batch_has_an_image_for_each_replica(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="train: batch=2: 3 replicas share it"):
+    with pytest.raises(BadInput, match="train: batch=2 is too small for 3 replicas"):
         ran(tmp_path, "train", {"batch": 2}, replicas=3)
 
 

@@ -114,7 +114,7 @@ def test_it_is_told_how_much_was_sent_again() -> None:
         {"segments_out": 150, "segments_retransmitted": 2, "timeouts": 1},
         {"segments_out": 50, "segments_retransmitted": 0, "timeouts": 0},
     ]
-    assert DdpNetwork.summary({"network": rows}) == "1 % of the segments sent again, 1 timeouts"
+    assert DdpNetwork.summary({"network": rows}) == "1 % of segments retransmitted, 1 timeouts"
     assert not DdpNetwork.summary({"network": []})
 
 
@@ -136,7 +136,7 @@ def test_a_relay_that_is_no_more_is_told() -> None:
         assert relay.packets()["packets"] is not None
         os.kill(relay.pid, signal.SIGKILL)
         os.waitid(os.P_PID, relay.pid, os.WEXITED | os.WNOWAIT)
-        with pytest.raises(Refused, match="has ended before the line was taken away"):
+        with pytest.raises(Refused, match="ended before the line was closed"):
             relay.packets()
 
 
@@ -145,7 +145,7 @@ def test_without_rights_it_is_said_what_is_missing() -> None:
     """As somebody who is not root, in this very checkout or not: what it says is all that is read."""
     program = "from fixtures.studies.jobs import network; import os; os.setuid(65534); network.unshare()"
     done = subprocess.run([sys.executable, "-B", "-c", program], cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert "A network namespace of its own cannot be had: Operation not permitted. Run as root" in done.stderr
+    assert "Cannot create a network namespace: Operation not permitted. Run as root" in done.stderr
 
 
 class TestReal:
@@ -179,7 +179,7 @@ class TestReal:
         assert found["segments_out"] > 0
 
     def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has(self) -> None:
-        assert "No congestion control 'rino' in this kernel. Did you mean 'reno'?" in (
+        assert "This kernel has no congestion control 'rino'. Did you mean 'reno'?" in (
             network.unavailable_reason(Line(congestion="rino")) or ""
         )
 

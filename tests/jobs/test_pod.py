@@ -60,8 +60,8 @@ def test_it_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"params": {"fails_at": 0.5}}, "it fails at 0.1 of 0.2, as its class has it"),
-        ({"kind": "nosuch"}, "No kind of job 'nosuch'"),
+        ({"params": {"fails_at": 0.5}}, "failed at 0.1 of 0.2, as its class requires"),
+        ({"kind": "nosuch"}, "Unknown kind of job 'nosuch'"),
         ({"from_work": 0.1}, "FileNotFoundError: "),
     ],
 )
@@ -81,7 +81,7 @@ def test_told_to_end_it_ends_at_once_and_says_how_far_it_was(tmp_path: Path) -> 
     process.communicate()
     assert process.returncode == pod.EXIT_SIGTERM
     said = last_word(tmp_path)
-    assert said["reason"] == "told to end (SIGTERM)"
+    assert said["reason"] == "terminated (SIGTERM)"
     assert said["done_work"] >= first["checkpoint"]
     assert (tmp_path / "jobs" / "0" / "checkpoint").exists()
 

@@ -76,7 +76,7 @@ def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays()
 
 
 def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
-    with pytest.raises(Refused, match="A job of class sleep that was to be measured failed: it was told to"):
+    with pytest.raises(Refused, match="A measured job of class sleep ended as failed: it was told to"):
         chosen(Amdahl(outcome="failed"))
 
 

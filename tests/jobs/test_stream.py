@@ -182,7 +182,9 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     assert (jobs[2].work, jobs[2].class_, jobs[2].seed) == (drawn[2].work, drawn[2].class_, drawn[2].seed)
     path.write_text("submit_s,class\n0,small\n0,larg\n")
     read_trace.cache_clear()
-    with pytest.raises(BadInput, match=r"a job 1 of class 'larg', which is none of small, large. Did you mean 'large'\? Give its classes"):
+    with pytest.raises(
+        BadInput, match=r"a job 1 with class 'larg', which is not one of small, large. Did you mean 'large'\? Give its classes"
+    ):
         stream.plan(classes.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
 
 
@@ -201,8 +203,8 @@ def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
         ({"memory_mib": "-1"}, "memory_mib=-1: a number from 1 "),
         ({"work": "nan"}, "work=nan: a number"),
         ({"lr": "fast", "classes": "sleep"}, "lr=fast: a number"),
-        ({"batch": "8"}, "batch=8: no class has jobs of a kind with it. Such kinds are: federated, infer, train"),
-        ({"classes": "sleep", "classes_file": "0123456789ab"}, "a stream has one of them"),
+        ({"batch": "8"}, "batch=8: no class has a kind with this parameter. Kinds with it: federated, infer, train"),
+        ({"classes": "sleep", "classes_file": "0123456789ab"}, "give only one of them"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: str) -> None:
@@ -211,5 +213,5 @@ def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: s
 
 
 def test_a_file_of_classes_whose_path_is_not_known_is_asked_for() -> None:
-    with pytest.raises(BadInput, match="classes_file=0123456789ab: its path is not known"):
+    with pytest.raises(BadInput, match="classes_file=0123456789ab: the path is unknown"):
         plan(classes_file="0123456789ab")

@@ -130,7 +130,7 @@ def test_what_is_set_is_in_force_and_put_back_at_the_end(machine: Machine) -> No
     assert machine.gpu == "150000 1200 5001"
     applied = said(lines, "applied")
     assert applied["refused"] == [
-        "shares: nvidia-cuda-mps-control is not installed: processes would take turns, and no share could be given"
+        "shares: nvidia-cuda-mps-control is not installed: without it, processes take turns on the GPU and cannot be given shares"
     ]
     assert (applied["actual"]["sm_mhz"], applied["actual"]["mem_mhz"], applied["actual"]["power_limit_w"]) == (1200.0, 5001.0, 150.0)
     assert said(lines, "observed")["sm_mhz"] == 1200.0

@@ -159,7 +159,7 @@ def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() 
 
 def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> None:
     first = Decision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
-    with pytest.raises(Refused, match=r"Task 6, a cap of 130 W cannot be kept to: the board idles at 60 W. .* is 68.25 W."):
+    with pytest.raises(Refused, match=r"Task 6: a cap of 130 W is infeasible: the board idles at 60 W. .* is 68.25 W."):
         ran(Device(), Algorithm(first))
 
 

@@ -122,14 +122,14 @@ def test_a_task_that_cannot_be_kept_to_is_named_with_the_smallest_cap(place: Pla
     (place.folder / "tasks.yaml").write_text("tasks:\n  - {id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 20}\n")
     done = called(place, "--algorithms=steady")
     assert done.code == 1
-    assert done.lines("a cap of 20 W cannot be kept to")
-    assert done.lines("The smallest that can be kept to is ")
+    assert done.lines("a cap of 20 W is infeasible")
+    assert done.lines("The smallest feasible cap is ")
 
 
 @pytest.mark.slow
 def test_without_parameters_the_cells_are_skipped_with_the_reason(place: Place) -> None:
     done = called(place, "--algorithms=morak", "--task-id=7", parameters=False)
-    assert done.lines("replay is a plant made of parameters: name them with --power-parameters")
+    assert done.lines("replay simulates a plant from parameters: give them with --power-parameters")
 
 
 @pytest.mark.slow
@@ -183,9 +183,9 @@ def test_allowed_changes_are_in_the_name() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"algorithms": "morak:shadow=on"}, "morak has no shadow optimiser; pctodl has"),
+        ({"algorithms": "morak:shadow=on"}, "morak has no shadow optimiser; only pctodl has"),
         ({"algorithms": "pctodl:noise_w=2"}, "--algorithms=pctodl:noise_w=2: no parameter 'noise_w'"),
-        ({"algorithms": ","}, "--algorithms=,: names none"),
+        ({"algorithms": ","}, "--algorithms=,: no algorithm given"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options: Json, said: str) -> None:
@@ -200,8 +200,8 @@ def unavailable_reason(**given: str) -> str:
 
 
 def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
-    assert "add --allow-gpu-changes if that is meant" in unavailable_reason(backend="gpu-full")
-    assert "leave privilege=no out" in unavailable_reason(backend="gpu-full", gpu_changes="allowed", privilege="no")
+    assert "to permit this, add --allow-gpu-changes" in unavailable_reason(backend="gpu-full")
+    assert "remove privilege=no" in unavailable_reason(backend="gpu-full", gpu_changes="allowed", privilege="no")
 
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))
     assert unavailable_reason(backend="cpu").startswith("task 6 has a cap in W: no RAPL")
     task = {"task": "101", "gpu": "A100", "model": "mobilenet_v2", "dataset": "random", "cap_cpu_s_per_s": "1"}
-    assert unavailable_reason(backend="cpu", **task) == "task 101 is for A100, and cpu has cpu here"
+    assert unavailable_reason(backend="cpu", **task) == "task 101 needs A100, but cpu has cpu here"
     assert options.unavailable_reason(options.complete({"backend": "cpu", **task, "gpu": "cpu"})) is None
 
 

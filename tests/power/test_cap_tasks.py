@@ -54,10 +54,10 @@ def test_an_open_range_names_the_tasks_that_exist() -> None:
     ("ids", "said"),
     [
         ("31", "no task 31. There are: 1-30."),
-        ("7-3", "'7-3' is no id and no range"),
-        ("six", "'six' is no id"),
-        (",", "names none"),
-        ("31-", "--task-id=31-: no task of id 31 or higher. There are: 1-30."),
+        ("7-3", "'7-3' is neither an id nor a range"),
+        ("six", "'six' is neither an id"),
+        (",", "no id given"),
+        ("31-", "--task-id=31-: no task with an id of 31 or higher. There are: 1-30."),
     ],
 )
 def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str, said: str) -> None:
@@ -132,17 +132,17 @@ def test_caps_that_are_written_into_a_name_are_read_as_they_were(later: list[tup
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"task": "99"}, "its gpu, model, dataset must be given"),
-        ({"task": "99", "gpu": "cpu", "model": "m", "dataset": "d"}, "its cap_w must be given"),
-        ({"task": "x"}, "the id of a task is a whole number"),
+        ({"task": "99"}, "so gpu, model, dataset must be given"),
+        ({"task": "99", "gpu": "cpu", "model": "m", "dataset": "d"}, "so cap_w must be given"),
+        ({"task": "x"}, "the id must be a whole number"),
         ({"cap_w": "0"}, "caps are above 0"),
-        ({"cap_w": "much"}, "is no cap"),
-        ({"cap_w": "5", "cap_cpu_s_per_s": "1"}, "a task has one cap"),
+        ({"cap_w": "much"}, "is not a cap"),
+        ({"cap_w": "5", "cap_cpu_s_per_s": "1"}, "a task has only one cap"),
         ({"iterations": "1"}, "from 2 on"),
         ({"algorithm": "moraq"}, "Did you mean 'morak'"),
         ({"backend": "gpu"}, "There are: cpu, gpu-full, gpu-readonly, replay"),
-        ({"shadow": "on"}, "has no shadow optimiser; pctodl has"),
-        ({"backend": "cpu", "noise_w": "3"}, "noise_w: of backend=replay"),
+        ({"shadow": "on"}, "has no shadow optimiser; only pctodl has"),
+        ({"backend": "cpu", "noise_w": "3"}, "noise_w: only for the simulation backend=replay"),
         ({"refuse_clocks": "210+x"}, "refuse_clocks=x"),
     ],
 )

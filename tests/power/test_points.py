@@ -109,7 +109,7 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     assert why.startswith("power back-end cpu: sm_mhz:")
     why = workloads.of(case("power_profile", backend="gpu-full")).unavailable_reason()
     assert why
-    assert "add --allow-gpu-changes if that is meant" in why
+    assert "to permit this, add --allow-gpu-changes" in why
 
 
 def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
@@ -126,7 +126,7 @@ def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
     both = studies.apply({"profile_grid": "pacing, cpu,cpu"}, study, workloads=None).workloads
     assert len(both) == len(set(both)) == len(points.pacing()) + len(points.cpu())
     assert workloads.load(both[0]).id.startswith("power_profile:backend=gpu-readonly:")
-    for wrong, says in (("paceing", "There are: cpu, pacing, partitions, sweep"), (",", "names none")):
+    for wrong, says in (("paceing", "There are: cpu, pacing, partitions, sweep"), (",", "no grid given")):
         with pytest.raises(BadInput, match=says):
             studies.apply({"profile_grid": wrong}, study, workloads=None)
 

@@ -118,7 +118,7 @@ def test_a_gpu_that_is_lost_is_a_sensor_that_fails_with_nvmls_word() -> None:
     vars(gpu).update(nvml=bindings, handle=None, uuid="GPU-1", power_is="driver's mean", _answered=False)
     assert gpu.read() == {"power_w": 100.0}
     bindings.lost = True
-    with pytest.raises(OSError, match="GPU-1 answers nothing any more: GPU is lost"):
+    with pytest.raises(OSError, match="GPU-1 no longer answers: GPU is lost"):
         gpu.read()
 
 

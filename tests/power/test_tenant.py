@@ -44,14 +44,14 @@ def test_a_folders_images_are_inferred_in_turn(network: Network) -> None:
     assert float(batch[0, 0].min()) == pytest.approx(2.249, abs=1e-3)
     assert float(batch[1, 0].max()) == pytest.approx(-2.118, abs=1e-3)
     assert bool((batch[2] == batch[0]).all())
-    assert network.facts()["images"] == "2 of a folder"
+    assert network.facts()["images"] == "2 from a folder"
 
 
 def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
     """With what would be one."""
     from fixtures.studies.power.tenant import _decoded
 
-    with pytest.raises(FileNotFoundError, match="no image in it"):
+    with pytest.raises(FileNotFoundError, match="contains no image"):
         _decoded(tmp_path, 32)
 
 
@@ -61,14 +61,14 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(netwo
 
     from fixtures.studies.power.tenant import Pace, _answer, _typed_oom
 
-    with pytest.raises(MemoryError, match="its images alone are"):
+    with pytest.raises(MemoryError, match="its images alone take"):
         network.take(10**9, 1)
     with pytest.raises(MemoryError, match="can't allocate memory"), _typed_oom():
         torch.empty(10**16)
     with pytest.raises(RuntimeError, match="shape"), _typed_oom():
         torch.zeros(2).view(3)
     said, pace = _answer(network, Pace(), {"set": {"batch": 10**9, "threads": 1, "cores": None, "duty": None}})
-    assert "batch 1000000000 does not fit into memory" in str(said["oom"])
+    assert "batch 1000000000 does not fit in memory" in str(said["oom"])
     assert network._batch is None, "others may want its memory"
     said, pace = _answer(network, pace, {"set": {"batch": 2, "threads": 1, "cores": None, "duty": 0.5}})
     assert (said, pace) == ({"set": {}}, Pace(duty=0.5))
@@ -108,7 +108,7 @@ def test_a_point_that_does_not_fit_is_told_as_one_that_failed(tmp_path: Path) ->
     """With its outcome and reason, and no number that looks like a measurement."""
     done = run(Order(load(f"power_profile:model={TINY}:batches=900000:image_size=224"), 2, 1, 1, tmp_path))
     assert done.error is not None
-    assert done.error.startswith("Point oom: batch 900000 does not fit into memory")
+    assert done.error.startswith("Point oom: batch 900000 does not fit in memory")
     (row,) = done.report["point"]
     assert row["outcome"] == "oom"
     assert row["throughput_total"] is row["cpu_s_per_s"] is row["power_avg"] is None

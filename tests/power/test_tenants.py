@@ -81,7 +81,7 @@ def test_a_tenant_that_dies_is_said_and_started_anew_by_the_next_setting(pool: P
     assert list(window.crashed) == [1]
     assert window.crashed[1].startswith("tenant 1 died of SIGKILL")
     assert window.ran[0].images > 0
-    assert pool.run(0.0, 0.5).crashed == {1: "tenant 1 has ended before"}
+    assert pool.run(0.0, 0.5).crashed == {1: "tenant 1 had already ended"}
     assert pool.set([Work(10), Work(10)]) == ({}, {})
     assert pool.run(0.0, 0.5).ran[1].images > 0
 

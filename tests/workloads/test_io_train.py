@@ -156,11 +156,11 @@ def test_a_run_may_be_shorter_than_its_epochs(train: Callable[..., WorkloadRun])
 
 def test_more_steps_than_there_are_are_refused(train: Callable[..., WorkloadRun]) -> None:
     done = train("epochs=2:cache=as_found", 49)
-    assert done.error == "49 steps were asked for and there are 48 (2 epochs of 24 steps): more epochs, or fewer --steps."
+    assert done.error == "49 steps requested, but there are 48 (2 epochs of 24 steps): use more epochs or fewer --steps."
 
 
 def test_an_epoch_without_a_step_is_refused() -> None:
-    with pytest.raises(BadInput, match="No step is left: batch_size 2 x processes 25 needs 50 samples"):
+    with pytest.raises(BadInput, match="The data set is too small for one step: batch_size 2 x processes 25 needs 50 samples"):
         small("processes=25")
 
 
@@ -171,5 +171,5 @@ def test_a_truncated_file_ends_the_cell_before_its_first_step(tmp_path: Path) ->
     os.truncate(victim, RECORD - 1)
     done = run(Order(known, 2, 0, seed=1, scratch=tmp_path / "scratch", data=tmp_path))
     assert done.error is not None
-    assert f"{victim}: holds 1048575 bytes where 1048576 were written" in done.error
+    assert f"{victim}: 1048575 bytes instead of the 1048576 that were written" in done.error
     assert done.steps == ()

@@ -98,13 +98,16 @@ def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> No
     [
         (
             'print("Exception: Not enough training dataset is found"); sys.exit(1)',
-            r"DLIO failed \(mpirun ended with exit code 1\)\. It said: Exc",
+            r"DLIO failed \(mpirun ended with exit code 1\)\. Its output: Exc",
         ),
-        ("pass", r"DLIO left no <rank>_output\.json of rank 0 of 1"),
-        (f"{COPY}\n(output / 'summary.json').unlink()", r"DLIO left no summary\.json"),
-        (f"{COPY}\n(output / '0_output.json').unlink()", r"DLIO left no <rank>_output\.json of rank 0 of 1"),
+        ("pass", r"DLIO wrote no <rank>_output\.json for rank 0 of 1"),
+        (f"{COPY}\n(output / 'summary.json').unlink()", r"DLIO wrote no summary\.json"),
+        (f"{COPY}\n(output / '0_output.json').unlink()", r"DLIO wrote no <rank>_output\.json for rank 0 of 1"),
         (f"{COPY}\nsys.exit(3)", r"DLIO failed \(mpirun ended with exit code 3\)"),
-        (f"{COPY}\nsys.exit(137)", r"exit code 137: a rank was killed by SIGKILL; if nobody did that, the kernel ran out of memory"),
+        (
+            f"{COPY}\nsys.exit(137)",
+            r"exit code 137: a rank was killed by SIGKILL; if you did not kill it, the kernel probably ran out of memory",
+        ),
     ],
 )
 def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, act: str, says: str) -> None:
@@ -122,7 +125,7 @@ def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: P
         signal.raise_signal(signal.SIGTERM)
 
     threading.Thread(target=terminate).start()
-    with pytest.raises(Refused, match=r"The workload was ended by SIGTERM\."):
+    with pytest.raises(Refused, match=r"SIGTERM ended the workload\."):
         replay("1", act)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
@@ -133,13 +136,13 @@ def test_so_many_steps_as_were_asked_for(replay: Any, tmp_path: Path, steps: int
     try:
         replay("1", steps=steps)
     except Refused as error:
-        assert steps == 5 and "has 12 steps, 5 were to be done" in str(error)  # noqa: PT017, PT018
+        assert steps == 5 and "has 12 steps instead of 5" in str(error)  # noqa: PT017, PT018
     said = dict(line.split("=", 1) for line in (tmp_path / "seen.txt").read_text().splitlines() if "=" in line)
     assert (said["++workload.train.epochs"], said["++workload.train.total_training_steps"]) == told
 
 
 def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:
-    with pytest.raises(BadInput, match=r"--steps=15: DLIO's epochs are all of one length: a multiple of 12, or less than that"):
+    with pytest.raises(BadInput, match=r"--steps=15: all DLIO epochs have the same length; give a multiple of 12, or less than 12"):
         replay("1", steps=15)
 
 
@@ -150,7 +153,7 @@ def unavailable_reason(given: Mapping[str, str]) -> str | None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"epochs": "2", "cache": "cold"}, "DLIO does not wait between two epochs, so only the first can be cold"),
+        ({"epochs": "2", "cache": "cold"}, "DLIO does not pause between epochs, so only the first can be cold"),
     ],
 )
 def test_what_dlio_cannot_do_is_said_before_it_runs(
@@ -164,7 +167,7 @@ def test_what_dlio_cannot_do_is_said_before_it_runs(
 
 def test_without_dlio_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
-    assert str(unavailable_reason({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program; install dlio-benchmark")
+    assert str(unavailable_reason({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no such program; install dlio-benchmark")
 
 
 @pytest.mark.slow

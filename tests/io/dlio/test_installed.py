@@ -33,23 +33,23 @@ def installed(folder: Path, answer: str) -> None:
 
 
 def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(NoDlio, match=r"^no program dlio_benchmark: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"):
+    with pytest.raises(NoDlio, match=r"^dlio_benchmark not found: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"):
         find()
     script(tmp_path / "dlio_benchmark", "exit 0")
-    with pytest.raises(NoDlio, match=r"^no program mpirun: install Open MPI"):
+    with pytest.raises(NoDlio, match=r"^mpirun not found: install Open MPI"):
         find()
     monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
-    with pytest.raises(NoDlio, match=r"^DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program"):
+    with pytest.raises(NoDlio, match=r"^DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no such program"):
         find()
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ("exit 1", r"python has no dlio-benchmark 2\.0\.0 of PyPI; install"),
-        ("echo nonsense", r"python has no dlio-benchmark 2\.0\.0 of PyPI; install"),
-        ("""echo '{"version": "1.0.0", "renamed": false}'""", r"of PyPI \(found: 1\.0\.0\); install"),
-        ("""echo '{"version": "2.0.0", "renamed": true}'""", r"of PyPI \(found: 2\.0\.0, a later tree of that name\)"),
+        ("exit 1", r"python has no dlio-benchmark 2\.0\.0 from PyPI; install"),
+        ("echo nonsense", r"python has no dlio-benchmark 2\.0\.0 from PyPI; install"),
+        ("""echo '{"version": "1.0.0", "renamed": false}'""", r"from PyPI \(found: 1\.0\.0\); install"),
+        ("""echo '{"version": "2.0.0", "renamed": true}'""", r"from PyPI \(found: 2\.0\.0, from a later source tree\)"),
     ],
 )
 def test_another_version_is_refused(tmp_path: Path, answer: str, says: str) -> None:
@@ -71,7 +71,7 @@ def test_the_release_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert find() == Installed(tmp_path / "bin" / "dlio_benchmark", tmp_path / "bin" / "mpirun")
     (package / "utils" / "config.py").write_text("if 'record_length_bytes' in config['dataset']: pass\n")
     dlio._at.cache_clear()
-    with pytest.raises(NoDlio, match="a later tree"):
+    with pytest.raises(NoDlio, match="a later source tree"):
         find()
 
 

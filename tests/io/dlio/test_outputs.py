@@ -88,16 +88,22 @@ def set_step(value: object) -> Callable[[Any], object]:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda f: (f / "summary.json").unlink(), r"left no summary\.json below"),
-        (lambda f: (f / "1_output.json").unlink(), r"left no <rank>_output\.json of rank 1 of 2"),
-        (lambda f: (f / "per_epoch_stats.json").unlink(), r"left no per_epoch_stats\.json of its first rank"),
-        (lambda f: (f / "0_output.json").write_text("{"), r"0_output\.json cannot be read"),
-        (lambda f: (f / "summary.json").write_text("[]"), r"summary\.json is no JSON object"),
-        (lambda f: changed(f / "0_output.json", set_step(float("nan"))), r"rank 0, epoch 1 has a step of nan s: no time"),
-        (lambda f: changed(f / "1_output.json", set_step(-0.5)), r"rank 1, epoch 1 has a step of -0\.5 s: no time"),
-        (lambda f: changed(f / "1_output.json", set_step("x")), r"rank 1, epoch 1 has a step of 'x' s"),
-        (lambda f: changed(f / "0_output.json", lambda said: said.pop("2")), r"rank 0, epoch 2 is not as known here \(KeyError"),
-        (lambda f: changed(f / "0_output.json", lambda said: said["1"]["proc"]["block1"].pop()), r"rank 0, epoch 1 has 5 steps, 6 were"),
+        (lambda f: (f / "summary.json").unlink(), r"wrote no summary\.json below"),
+        (lambda f: (f / "1_output.json").unlink(), r"wrote no <rank>_output\.json for rank 1 of 2"),
+        (lambda f: (f / "per_epoch_stats.json").unlink(), r"wrote no per_epoch_stats\.json for its first rank"),
+        (lambda f: (f / "0_output.json").write_text("{"), r"Cannot read DLIO's 0_output\.json"),
+        (lambda f: (f / "summary.json").write_text("[]"), r"summary\.json is not a JSON object"),
+        (
+            lambda f: changed(f / "0_output.json", set_step(float("nan"))),
+            r"rank 0, epoch 1 has a step time of nan s, which is not a valid time",
+        ),
+        (lambda f: changed(f / "1_output.json", set_step(-0.5)), r"rank 1, epoch 1 has a step time of -0\.5 s, which is not a valid time"),
+        (lambda f: changed(f / "1_output.json", set_step("x")), r"rank 1, epoch 1 has a step time of 'x' s"),
+        (lambda f: changed(f / "0_output.json", lambda said: said.pop("2")), r"rank 0, epoch 2 has an unknown layout \(KeyError"),
+        (
+            lambda f: changed(f / "0_output.json", lambda said: said["1"]["proc"]["block1"].pop()),
+            r"rank 0, epoch 1 has 5 steps instead of 6",
+        ),
     ],
 )
 def test_what_is_missing_or_no_time_is_told_in_a_line(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
@@ -117,5 +123,5 @@ def test_what_the_summary_does_not_know_is_left_out_of_it(folder: Path) -> None:
 
 def test_a_clock_that_was_set_back_is_no_duration(folder: Path) -> None:
     changed(folder / "per_epoch_stats.json", lambda said: said["1"]["block1"].update(end="2026-11-22T00:15:20.000000"))
-    with pytest.raises(Refused, match="the machine's clock was set meanwhile"):
+    with pytest.raises(Refused, match="the machine's clock was set during the run"):
         read(folder, 2, (6, 6))

@@ -69,6 +69,6 @@ def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown
         process.must_have_ended_well()
     process.close()
     assert str(refused.value) == (
-        "DLIO failed (mpirun ended with exit code 1). It said: RuntimeError: DataLoader worker (pid 7) exited unexpectedly"
+        "DLIO failed (mpirun ended with exit code 1). Its output: RuntimeError: DataLoader worker (pid 7) exited unexpectedly"
     )
     assert "warming up" in capsys.readouterr().err
