@@ -118,7 +118,7 @@ def test_what_is_sent_is_what_arrives(record: object) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda j: j.pop("scripts"), "TweakSet: scripts is missing.*image is of another version"),
+        (lambda j: j.pop("scripts"), "TweakSet: scripts is missing.*image has a different version"),
         (lambda j: j.update(name=1), "name is 1; text"),
         (lambda j: j["tweaks"][0].update(kind="firmware"), r"tweaks\[0\].kind is 'firmware'; one of sysctl, ulimit, service, boot"),
     ],

@@ -111,7 +111,7 @@ def test_a_watch_from_a_version_on_tells_only_what_came_after(cluster: Cluster) 
 
 def test_a_watch_ends_at_its_deadline_though_nothing_comes(cluster: Cluster) -> None:
     """The error says of what, and for how long."""
-    error = r"configmaps nobody: what was waited for did not come within 0\.5 s"
+    error = r"configmaps nobody: no expected event within 0\.5 s"
     with watch(cluster, CONFIGMAPS, name="nobody", deadline_s=0.5) as events, pytest.raises(WaitedTooLong, match=error):
         list(events)
 

@@ -155,7 +155,7 @@ def test_what_is_sent_from_many_threads_arrives_line_by_line(server: Server, hea
         (b'\x03{"status":"Failure","message":"container not found"}', ABNF.OPCODE_BINARY, "the stream ended (container not found)"),
         (b"\x03?", ABNF.OPCODE_BINARY, "the stream ended (b'?')"),
         (b"\x03[]", ABNF.OPCODE_BINARY, "the stream ended"),
-        (b"", ABNF.OPCODE_CLOSE, "the connection was closed from there"),
+        (b"", ABNF.OPCODE_CLOSE, "the other end closed the connection"),
     ],
 )
 def test_the_end_is_told_once_with_its_reason(server: Server, heard: Heard, data: bytes, opcode: int, says: str) -> None:
@@ -181,6 +181,6 @@ def test_who_cannot_connect_is_told_why() -> None:
     with pytest.raises(Refused, match="attaching was refused"):
         Channel(refused, print, print, PATIENCE_S)
     forever = threading.Event()
-    with pytest.raises(Refused, match=r"was not answered within 0\.1 s"):
+    with pytest.raises(Refused, match=r"got no answer within 0\.1 s"):
         Channel(forever.wait, print, print, 0.1)
     forever.set()

@@ -60,7 +60,7 @@ def test_a_kubeconfig_that_is_named_and_not_there_is_refused(by: str, tmp_path: 
     if by == "environment":
         monkeypatch.setenv("KUBECONFIG", missing)
     with pytest.raises(
-        Refused, match=f"{missing}: there is no such kubeconfig, and .*{'KUBECONFIG' if by == 'environment' else '--kubeconfig'}"
+        Refused, match=f"{missing}: the kubeconfig given by .*{'KUBECONFIG' if by == 'environment' else '--kubeconfig'} does not exist"
     ):
         connect(Where(kubeconfig=missing if by == "option" else None))
 
@@ -81,7 +81,7 @@ def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> 
     path = written(tmp_path / "k", "one", "two")
     with pytest.raises(BadInput, match="has no context 'three'; there are: one, two"):
         connect(Where(kubeconfig=path, context="three"))
-    with pytest.raises(BadInput, match="has no current context; there are: none at all"):
+    with pytest.raises(BadInput, match="has no current context; there are: none"):
         connect(Where(kubeconfig=written(tmp_path / "empty")))
 
 
@@ -106,7 +106,7 @@ def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
     [
         (NOWHERE, 0.0, f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"),
         ("https://nowhere.invalid:6443", 0.0, r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"),
-        ("https://no address", 1000.0, "has an address that is none: .*no address"),  # at once
+        ("https://no address", 1000.0, "has an invalid address: .*no address"),  # at once
     ],
 )
 def test_a_server_that_is_not_there_is_named(
@@ -120,7 +120,7 @@ def test_a_server_that_is_not_there_is_named(
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("no-such-plugin", r"logging in needs the program 'no-such-plugin', which is not there\. Get it from your cloud\."),
+        ("no-such-plugin", r"logging in needs the program 'no-such-plugin', which was not found\. Get it from your cloud\."),
         ("./plugin", "the credentials plugin failed: .*your session has expired"),
     ],
 )
@@ -152,7 +152,7 @@ def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig:
 
 
 def test_a_token_that_the_server_does_not_know_is_told(kubeconfig: Path, tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=r"does not know who asks .*Log in again") as refused:
+    with pytest.raises(ApiError, match=r"does not accept the credentials .*Log in again") as refused:
         connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"}))))
     assert refused.value.status == 401
 

@@ -241,17 +241,17 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
     ),
     "nothing more": (Play(SLEEPS, None, {"step_timeout_s": 3}), "Hung: 1 of 3 steps were done and then nothing for 3 s.", []),
     "evicted": (Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])), "", ["EvictionByEvictionAPI"]),
-    "its pod deleted": (Play(SLEEPS, delete_pod), "", ["Somebody else deleted the pod"]),
+    "its pod deleted": (Play(SLEEPS, delete_pod), "", ["The pod was deleted from outside this run"]),
     # It leaves no exit code.
     "deleted by force": (
         Play(SLEEPS, lambda cluster, pod: delete_pod(cluster, pod, 0)),
         "Died: ",
-        ["Somebody else deleted the pod"],
+        ["The pod was deleted from outside this run"],
     ),
     "its Job deleted": (
         Play(SLEEPS, lambda cluster, pod: apis.delete(cluster, apis.JOBS, pod["metadata"]["labels"]["job-name"])),
         "",
-        [f"Somebody else deleted the Job deeptweak-{RUN_ID}"],
+        [f"The Job deeptweak-{RUN_ID}"],
     ),
     "without enough memory": (
         Play("ready(); step(0); x = bytearray(1 << 30)", None, changed(resources={"limits": {"memory": "64Mi"}})),
@@ -267,7 +267,7 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
     # It stands in the pod's events alone.
     "no such secret": (
         Play("ready(); all_steps()", None, {"change": no_such_secret, "patience_s": 5}),
-        "Was not running 5 s after its Job was created. Pod ",
+        "Did not run within 5 s of creating its Job. Pod ",
         ['secret "nosuch" not found'],
     ),
 }
@@ -338,7 +338,7 @@ def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pyt
     finally:
         pretending.join()
         apis.delete(cluster, apis.NODES, name)
-    assert error_of(result).startswith("Its log could not be read any more")
+    assert error_of(result).startswith("Its log became unreadable")
     assert f"Node {name} is not ready" in error_of(result)
     assert "was removed by force" in error_of(result)
 
@@ -370,8 +370,8 @@ def test_a_lost_api_server_is_waited_for_so_long_and_then_told(cells: Cells, kub
         cells.cluster.patience_s = 2.0
 
         result = cells.play("ready(); time.sleep(1000)", lambda _: network.close(), start_timeout_s=1000)
-    assert error_of(result).startswith("Lost sight of it: ")
-    assert "`python -m fixtures restore --target=kubernetes` removes it" in error_of(result)
+    assert error_of(result).startswith("Lost contact: ")
+    assert "remove it with `python -m fixtures restore --target=kubernetes`" in error_of(result)
     [job] = apis.list_(at_home, apis.JOBS)[0]
     apis.delete(at_home, apis.JOBS, job["metadata"]["name"])
     with watch(at_home, apis.PODS, deadline_s=PATIENCE_S) as events:
@@ -389,6 +389,6 @@ def test_a_field_that_there_is_not_is_refused_at_once(cells: Cells) -> None:
     before = cells.cluster.requests
     with pytest.raises(apis.ApiError) as refused:
         cells.play("", change=lambda job: job["spec"]["template"]["spec"].update(tolerance=[]))
-    assert ".spec.template.spec.tolerance: field not declared in schema. If --pod-overlay brought it in" in str(refused.value)
+    assert ".spec.template.spec.tolerance: field not declared in schema. If --pod-overlay added it" in str(refused.value)
     # Asked once, then deleted, and its pods looked for.
     assert cells.cluster.requests - before == 3

@@ -62,7 +62,7 @@ def test_a_job_over_its_memory_is_killed_by_its_limit(streams: Streams) -> None:
         play.engine.admit(one, 1, 0.0)
         end = play.end_of(0)
     assert end.outcome == "killed"
-    assert "OOMKilled (it used more memory than its limit allows" in end.reason
+    assert "OOMKilled (it exceeded its memory limit" in end.reason
 
 
 def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(streams: Streams, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster
         play.until(lambda: any(apis.list_(cluster, apis.JOBS)[0]))
         [waiting] = (one for one in apis.list_(cluster, apis.JOBS)[0] if one["spec"]["suspend"])
         apis.delete(cluster, apis.JOBS, waiting["metadata"]["name"])
-        with pytest.raises(Refused, match="Job 1 was waiting for its slot, but its Job .* was deleted from outside"):
+        with pytest.raises(Refused, match=r"Job 1 was waiting for its slot, but its Job .* was deleted from outside"):
             play.until(lambda: False)
 
 
@@ -139,8 +139,8 @@ def test_what_a_killed_stream_has_left_restore_takes_away(streams: Streams, clus
     assert found["away"] == [streams.here.node]
     restored = _restore(streams)
     assert restored.returncode == 0, restored.stdout
-    assert f"node {streams.here.node}: cordoned by the run, schedulable again" in restored.stdout
-    assert "2 Jobs taken away" in restored.stdout
+    assert f"node {streams.here.node}: uncordoned (the run had cordoned it)" in restored.stdout
+    assert "2 Jobs removed" in restored.stdout
     assert left(cluster) == NOTHING
     assert _restore(streams).stdout.startswith("Nothing to restore")
 
@@ -151,7 +151,7 @@ def test_restore_leaves_a_living_stream_alone(streams: Streams) -> None:
         restored = _restore(streams)
         assert restored.returncode == 2
         assert f"process {os.getpid()}" in restored.stdout
-        assert "takes its Jobs away itself" in restored.stdout
+        assert "that stream removes its Jobs itself" in restored.stdout
         assert play.engine.running().keys() == {0}
 
 

@@ -164,7 +164,7 @@ def test_a_workspace_deleted_by_somebody_else_ends_the_cell(cells: Cells, contro
         apis.delete(cells.cluster, apis.WORKSPACES, pod["metadata"]["labels"]["kaito.sh/workspace"])
 
     said = error_of(cells.lingers("ready(); step(0); time.sleep(60)", delete))
-    assert "was deleted, and not by this run" in said
+    assert "was deleted from outside this run" in said
     assert controller.running
 
 
@@ -173,7 +173,7 @@ def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: S
     result = cells.lingers("ready(); all_steps(); linger(0)", lambda _: controller.kill())
     assert len(result.steps) == 3
     assert "workspace.finalizer.kaito.sh holds it" in error_of(result)
-    assert "its finalizer was taken off" in error_of(result)
+    assert "its finalizer was removed" in error_of(result)
 
 
 def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: Cells, controller: StandIn) -> None:

@@ -239,7 +239,7 @@ def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(clust
     with NodeLease(cluster, OURS, NODE) as held:
         delete(cluster, LEASES, NAME)
         assert held.lost.wait(LONG_S)
-        assert "somebody deleted it" in held.lost_reason
+        assert "it was deleted from outside" in held.lost_reason
         of_another_machine(cluster, renewed=stamp())
     assert holder(cluster) == THEIRS
     delete(cluster, LEASES, NAME)

@@ -46,7 +46,7 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
         play.engine.lose(node)
         with pytest.raises(Refused, match="is already lost"):
             play.engine.lose(node)
-        with pytest.raises(BadInput, match="No node 'nosuch'"):
+        with pytest.raises(BadInput, match="Unknown node 'nosuch'"):
             play.engine.lose("nosuch")
         end = play.end_of(0)
         assert end.outcome == "killed"

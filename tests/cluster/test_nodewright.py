@@ -195,6 +195,6 @@ def test_boot_tokens_without_a_reboot_are_refused_and_forgotten(target: Kubernet
     """The package has told the boot loader already: it is told again when the files are back."""
     before = files(machine.fake)
     line = 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT crashkernel=256M"'
-    with pytest.raises(TweakRefused, match=r"it has changed /etc/default/grub.d: boot tokens come into force with a reboot"):
+    with pytest.raises(TweakRefused, match=r"it changed /etc/default/grub.d: boot tokens take effect with a reboot"):
         apply(target, tweakset("r/kdump", writes=f"{TOKENS} {line}\n"))
     assert_untouched(cluster, machine, before)

@@ -146,13 +146,13 @@ def test_each_node_left_out_has_its_reason(
         free, left_out = candidates(cluster, selector)
     assert [one.name for one in free] == sorted([finished, tainted])
     expected = {
-        cordoned: f"cordoned; `kubectl uncordon {cordoned}` when",
+        cordoned: f"cordoned; `kubectl uncordon {cordoned}` makes",
         by_operator: f"`kubectl uncordon {by_operator} && kubectl annotate node {by_operator} {SKYHOOK}/cordon_site-`",
-        drifted: "a run could not put it back (vm.dirty_ratio was 20, is 33)",
+        drifted: "a run could not restore it (vm.dirty_ratio was 20, is 33)",
         held: f"held by run {THEIRS} (process ",
-        leftover: f"as it should be: `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`",
-        leaving: "it is being taken out of the cluster",
-        of_ours: "which is gone; a restore finishes it: `python -m fixtures restore",
+        leftover: f"run `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`",
+        leaving: "it is being removed from the cluster",
+        of_ours: "which no longer exists; to finish it, run `python -m fixtures restore",
         unfinished: f"the Skyhook {busy} is in_progress there",
         changing: f"the Skyhook {stale} is about to change there",
         never: "not ready (no condition Ready: its kubelet has not reported)",
@@ -176,7 +176,7 @@ def test_where_no_node_can_be_had_each_ones_reason_is_told(
     with NodeLease(cluster, THEIRS, other), pytest.raises(Refused) as refused:
         hold_one(cluster, selector, OURS, exclude=[excluded])
     text = str(refused.value)
-    assert f"None of the 3 nodes of --nodes='{selector}' can be had now" in text
+    assert f"None of the 3 nodes of --nodes='{selector}' is available now" in text
     for node, reason in ((one, "cordoned"), (other, f"held by run {THEIRS}"), (excluded, "excluded")):
         assert f"  {node}: " in text
         assert reason in text
@@ -199,15 +199,15 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
         place, held = hold_one(cluster, selector, OURS)
         stack.push(held)
         assert (place.name, held.took_over) == (dead, THEIRS)
-        with pytest.raises(Refused, match=rf"{dead_and_drifted}: a run could not put it back \(something\)"):
+        with pytest.raises(Refused, match=rf"{dead_and_drifted}: a run could not restore it \(something\)"):
             hold_one(cluster, selector, OURS)
     assert lease.held_leases(cluster) == {}
 
 
 def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(cluster: Cluster, node_name: str) -> None:
-    with pytest.raises(BadInput, match=rf"--nodes='no=such' matches no node\. Nodes there are: .*{node_name}"):
+    with pytest.raises(BadInput, match=rf"--nodes='no=such' matches no node\. Existing nodes: .*{node_name}"):
         candidates(cluster, "no=such")
-    with pytest.raises(BadInput, match=r"--nodes='a===b' is no label selector: .* `kubectl get nodes -l`"):
+    with pytest.raises(BadInput, match=r"--nodes='a===b' is not a valid label selector: .* `kubectl get nodes -l`"):
         candidates(cluster, "a===b")
 
 

@@ -53,7 +53,7 @@ NAMES = ["vllm_total_tpm", "ttft_avg_ms", "tpot_avg_ms"]
         (
             [f'{RESULT} {{ "vllm_total_tpm": 315276.13, "ttft_avg_ms": 0.0, "tpot_avg_ms": 59.71 }}'],
             {"throughput_tokens_per_s": pytest.approx(5254.602), "tpot_mean_s": pytest.approx(0.05971)},
-            {f"{RESULT} says ttft_avg_ms is 0, which nothing can be"},
+            {f"{RESULT} reports an impossible ttft_avg_ms of 0"},
         ),
     ],
     ids=[
@@ -120,7 +120,7 @@ def test_the_trainers_last_line() -> None:
     last = training(["{'train_runtime': 1.0}", "{'train_runtime': 10.0, 'train_loss': nan, 'epoch': 1.0}"])  # taken up from a checkpoint
     assert last is not None
     assert last.metrics == {"train_runtime_s": 10.0, "epochs": 1.0}
-    assert last.missing["train_loss"] == "the trainer did not say a finite train_loss"
+    assert last.missing["train_loss"] == "the trainer reported no finite train_loss"
 
 
 NUMBERS = st.one_of(st.floats(), st.integers(), st.none(), st.booleans(), st.text(max_size=5))

@@ -37,7 +37,7 @@ PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "Preemption
 ENDS: list[tuple[Object, str]] = [
     (
         a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
-        ": container c ended with exit code 137, SIGKILL, OOMKilled (it used more memory than its limit allows).",
+        ": container c ended with exit code 137, SIGKILL, OOMKilled (it exceeded its memory limit).",
     ),
     (a_pod(state=ended(137), phase="Failed"), ": container c ended with exit code 137, SIGKILL."),
     (a_pod(state=ended(0, "Completed"), phase="Succeeded"), ": container c ended with exit code 0."),
@@ -76,10 +76,7 @@ def test_a_pod_that_goes_on_has_not_ended() -> None:
         (waits("CreateContainerError", "no command"), "it cannot be started (CreateContainerError): no command."),
         (
             waits("CrashLoopBackOff", "back-off 10s restarting"),
-            (
-                "it cannot be started (CrashLoopBackOff): ended with exit code 137, SIGKILL, OOMKilled "
-                "(it used more memory than its limit allows)."
-            ),
+            ("it cannot be started (CrashLoopBackOff): ended with exit code 137, SIGKILL, OOMKilled (it exceeded its memory limit)."),
         ),
     ],
 )
@@ -152,9 +149,9 @@ def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in
     s.take("Skyhook", "ADDED", bare | (marked if seen else {}), 0.2)
     told = s.at(10.2)
     assert told.state == "stuck"
-    assert told.reason.startswith("Skyhook 'theirs' stalls all others, s too: ")
+    assert told.reason.startswith("Skyhook 'theirs' stalls all others, including s: ")
     assert why in told.reason
-    assert told.reason.endswith("no operator runs.") is not seen
+    assert told.reason.endswith("no operator is running.") is not seen
 
 
 Step = tuple[str, str, Object, float] | float  # an event and when it came, or a look at the clock
@@ -312,7 +309,7 @@ NODEWRIGHTS: dict[str, Story] = {
             25.0,
         ],
         [*["waiting"] * 4, "stuck"],
-        "Job s-tuning-apply ended 20 s ago and nobody takes note: the operator does not run.",
+        "Job s-tuning-apply ended 20 s ago without being recorded: the operator is not running.",
     ),
     "no next stage": (
         [
@@ -345,12 +342,12 @@ NODEWRIGHTS: dict[str, Story] = {
     ),
 }
 SKYHOOKS: dict[str, Story] = {
-    "no operator": ([("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0], ["waiting", "waiting", "stuck"], "No operator takes up Skyhook s"),
+    "no operator": ([("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0], ["waiting", "waiting", "stuck"], "No operator processes Skyhook s"),
     # The tag of an image is no reason: the operator cuts it off.
     "no operator, and somebody's resource that can be read": (
         [("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": READABLE}, 0.1), ("Skyhook", "ADDED", BARE, 0.2), 10.2],
         ["waiting", "waiting", "stuck"],
-        "No operator takes up Skyhook s",
+        "No operator processes Skyhook s",
     ),
     # A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no longer does.
     "a stage that errs for an instant": (
@@ -476,7 +473,7 @@ JOBS: dict[str, Story] = {
     "no controller": (
         [("Job", "ADDED", JOB, 0.1), 10.0],
         ["waiting", "stuck"],
-        "Job j has no pod 10 s after its creation: is the cluster's controller-manager running?.",
+        "Job j has no pod 10 s after its creation: check that the cluster's controller-manager is running.",
     ),
     # Past its deadline the Job deletes its pod; the exit code 143 that follows would only lead astray.
     "a pod that its Job kills": (
@@ -509,13 +506,13 @@ WORKSPACES: dict[str, Story] = {
     "nobody takes it up": (
         [("Workspace", "ADDED", {"metadata": {"name": "w", "generation": 1}}, 0.1), 9.9, 10.0],
         ["waiting", "waiting", "stuck"],
-        "Workspace w has no state 10 s after its creation: is KAITO installed",
+        "Workspace w has no state 10 s after its creation: check that KAITO is installed",
     ),
     # Who looks in late sees Ready, and one restart: what should have served has ended before.
     "ready with a restarted container": (
         [("Pod", "ADDED", owned(RESTARTED, "kaito.sh/workspace", "w"), 1.0), ("Workspace", "ADDED", SERVES, 1.1)],
         ["failed", "failed"],
-        "Pod p was started anew. Pod p: container c ended with exit code 0",
+        "Pod p was restarted. Pod p: container c ended with exit code 0",
     ),
 }
 
@@ -568,7 +565,7 @@ def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
     assert r.at(500.0).state == "waiting", "a script of ten minutes is none of our business"
     r.take("Pod", "DELETED", at_work, 500.0)
     assert r.at(519.0).state == "waiting"
-    assert r.at(520.0).state == "stuck", "nobody goes on"
+    assert r.at(520.0).state == "stuck", "without a next step"
     r.take("Skyhook", "MODIFIED", {**going, "status": {"nodeState": {"n": {}}}}, 521.0)
     assert r.at(521.0).state == "stuck", "nothing is left to uninstall, and still it is held"
 

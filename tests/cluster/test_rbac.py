@@ -259,7 +259,7 @@ def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callab
     of_nodes["rules"] = [rule for rule in of_nodes["rules"] if rule["resources"] != ["skyhooks"]]
     cluster = allowed(wanted)
     _, left_out = candidates(cluster, f"bare={cluster.namespace}")
-    assert f"marks of the Skyhook {TWEAK}, and what that does cannot be seen" in left_out[node]
+    assert f"marks of the Skyhook {TWEAK}, whose state cannot be read" in left_out[node]
     assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]
 
 

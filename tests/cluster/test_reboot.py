@@ -160,7 +160,7 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
     boots.append(fake.get(BOOT_ID))
     assert result.stuck == {}
     assert {OURS, "/etc/sysctl.d/999-boot-tuning.conf"} <= result.back.keys()
-    assert f"node {node} was rebooted: it runs as before the boot tokens" in result.notes
+    assert f"node {node} was rebooted and runs without the boot tokens again" in result.notes
     assert files(fake) == before
     assert len(set(boots)) == 3
     assert boots[-1] == of_node(cluster, node)["status"]["nodeInfo"]["bootID"]
@@ -208,7 +208,7 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
     boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "configured": True}
     (note,) = ways.ByOperator(api.SKYHOOKS, [], boot)._boot_back(target.held, boot)
-    assert note == f"node {node}: its boot loader's configuration was made anew, without the boot tokens"
+    assert note == f"node {node}: its boot loader's configuration was regenerated without the boot tokens"
     assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
     assert_untouched(cluster, node)
 
@@ -221,11 +221,11 @@ def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_d
     before = files(fake)
     apply(target, tweakset)
     fake.put("/etc/default/grub.d/50-somebody.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT debug"\n')
-    with pytest.raises(Refused, match=r"rebooted, yet /proc/cmdline is .* debug', not .* as before"):
+    with pytest.raises(Refused, match=r"rebooted, but /proc/cmdline is .* debug', not .* as before"):
         target.restore()
-    with pytest.raises(Refused, match=r"could not be put back: .* yet /proc/cmdline is"):
+    with pytest.raises(Refused, match=r"could not be restored: .* but /proc/cmdline is"):
         target.environment()  # with which the next cell would begin
-    with pytest.raises(Refused, match=r"could not be put back: .* yet /proc/cmdline is"):
+    with pytest.raises(Refused, match=r"could not be restored: .* but /proc/cmdline is"):
         apply_stock(target)
     target.close()
     (journal,) = Journal.unfinished(cluster)
@@ -254,7 +254,7 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
         while ready(cluster, node):
             assert not applied.done(), applied.result()
         operator.kill()
-        with pytest.raises(Refused, match=f"node {node} could not be put back: .*No operator takes up Skyhook"):
+        with pytest.raises(Refused, match=f"node {node} could not be restored: .*No operator processes Skyhook"):
             applied.result()
     target.close()
     (journal,) = Journal.unfinished(cluster)
@@ -291,7 +291,7 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
     ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
     assert name == node
     assert isinstance(result, Refused)
-    assert "'isolated', and the way back is a reboot by the operator, which this cluster no longer has" in str(result)
+    assert "'isolated', which only a reboot by the operator can undo, but this cluster no longer has one" in str(result)
     assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
 
 

@@ -133,7 +133,7 @@ skyhook_two_in_order | create skyhook aa-second | delete skyhook
 # invalid is deleted now, and good goes on 10 ms later
 skyhook_invalid_stalls_all | create skyhook good | delete skyhook good
   3.652 waiting
-  13.68 stuck Skyhook 'invalid' stalls all others, good too: package 'pkg1': the operator takes a-z
+  13.68 stuck Skyhook 'invalid' stalls all others, including good: package 'pkg1': the operator takes a-z
   15.676 stuck look for a Skyhook without a status, which stalls all
   15.718 waiting
   33.548 complete
@@ -148,7 +148,7 @@ skyhook_interrupt | create skyhook interrupt | delete job plain
 # Its own pod stands there Running, with nobody to take it away: the operator is gone. 5 s after the last step that is said.
 skyhook_operator_restart_midway | create skyhook midway | delete skyhook
   0.613 waiting
-  12.83 stuck ended its work 5 s ago and nobody goes on: the operator does not run
+  12.83 stuck ended 5 s ago without a next step: the operator is not running
   14.664 waiting
   24.117 complete
 skyhook_operator_down_delete | create skyhook downdel | stop the operator
@@ -171,7 +171,7 @@ kaito_template_update_ignored | create workspace upd | patch workspace
 kaito_template_batch_restarts | create workspace batch | delete workspace
   0.635 waiting
   3.48 complete
-  6.132 failed Pod batch-0: container c ended with exit code 0. KAITO restarts what ends
+  6.132 failed Pod batch-0: container c ended with exit code 0. KAITO restarts programs that end
 # Pending for ever; why stands in a condition's message only.
 kaito_template_no_node | create workspace nonode | delete workspace
   0.63 waiting
@@ -234,8 +234,8 @@ skyhook_interrupt | create job plain | delete job plain
 # the deadline deletes the pod, 3 ms before the Job says so
 job_unschedulable | create job nowhere | delete job
   0.64 waiting
-  0.669 waiting finds no node (Unschedulable): 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector
-  5.67 stuck finds no node (Unschedulable): 0/1 nodes are available
+  0.669 waiting cannot be scheduled (Unschedulable): 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector
+  5.67 stuck cannot be scheduled (Unschedulable): 0/1 nodes are available
   6.03 waiting
   6.033 failed DeadlineExceeded
 job_image_missing | create job noimg | delete job
@@ -245,7 +245,7 @@ job_image_missing | create job noimg | delete job
 # Deleted under us: its orphan runs to a good end, and that is nobody's result.
 job_delete_orphans | create job orphan | delete pod
   0.631 waiting
-  1.743 failed was deleted before its end, and not by this run
+  1.743 failed was deleted from outside before its end
 """)
 
 # What keeps a deletion from its end.
@@ -253,7 +253,7 @@ HELD_UP = rows("""
 # The operator is down, its finalizer stays: said after 5 s; a deletion takes 0.02 s otherwise. It was started at 25.19.
 skyhook_operator_down_delete | delete skyhook downdel | delete skyhook downtwo
   19.175 waiting is being deleted
-  24.21 stuck Skyhook downdel is not gone 5 s after its deletion: skyhook.nvidia.com/skyhook holds it
+  24.21 stuck Skyhook downdel still exists 5 s after its deletion: its controller does not remove skyhook.nvidia.com/skyhook
   25.545 complete
 # The Job is gone at once and its pod is nobody's; it ends at 10.768, and the client deletes it at 18.778.
 job_delete_orphans | delete job orphan |

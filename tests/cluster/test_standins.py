@@ -38,7 +38,7 @@ nodewright_retries_spent | create nodewright spent | delete nodewright
 # The Job ended at 4.1; the operator, started again at 27.1, takes note of it.
 nodewright_operator_stopped | create nodewright left | delete nodewright
   0.5 waiting
-  24.1 stuck ended 20 s ago and nobody takes note: the operator does not run
+  24.1 stuck ended 20 s ago without being recorded: the operator is not running
   32.249 waiting
   41.186 complete
 """)
@@ -77,7 +77,7 @@ def test_a_skyhook_alone_says_nothing_and_takes_nothing_with_it() -> None:
     client = SkyhookProgress("copied", 0.0)
     told = [client.take(line.kind, line.type_, line.object, line.t) for line in recording if line.kind == "Skyhook" and line.t < deleted]
     assert {conclusion.state for conclusion in (*told, client.at(9.9))} == {"waiting"}
-    assert client.at(11.0).reason.startswith("No operator takes up Skyhook copied")
+    assert client.at(11.0).reason.startswith("No operator processes Skyhook copied")
 
 
 def test_every_recording_of_stand_ins_is_looked_at() -> None:

@@ -167,15 +167,15 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is 0.5 s before that of line 3"),
-        ("submit_s\n0\nnan\n", "line 3: submit_s 'nan' is no time"),
-        ("submit_s\n-1\n", "line 2: submit_s '-1' is no time from 0"),
+        ("submit_s\n0\nnan\n", "line 3: submit_s 'nan' is not a time"),
+        ("submit_s\n-1\n", "line 2: submit_s '-1' is not a time from 0"),
         ("submit_s\n1e9\n", "line 2: submit_s '1e9' is not a time from 0 to 1e\\+08 s after the stream's start"),
         ("job,submit_s\n0,1,2\n", "line 2: 3 cells for 2 columns"),
         ("job,start_s\n0,1\n", "no column submit_s; columns: job, start_s"),
         ("submit_s,submit_s\n0,1\n", "duplicate column name"),
-        ("submit_s,work\n0,0\n", "line 2: work '0' is no number above 0"),
+        ("submit_s,work\n0,0\n", "line 2: work '0' is not a number above 0"),
         ("submit_s,replicas\n0,0\n", "line 2: replicas '0' is not a whole number of at least 1"),
-        ("submit_s,priority\n0,1.5\n", "line 2: priority '1.5' is no whole number"),
+        ("submit_s,priority\n0,1.5\n", "line 2: priority '1.5' is not a whole number"),
         ('submit_s,class\n0,"a\n', "line 2: unexpected end of data; a trace must be a CSV file"),
         ("submit_s\n", "contains no job"),
     ],
@@ -189,7 +189,11 @@ def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(tmp_path: Path
 
 def test_what_is_no_file_of_text_is_no_trace(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"submit_s\n\xff\xfe\n")
-    for path, said in ((tmp_path, "no file"), (tmp_path / "none", "cannot be read: No such file"), (tmp_path / "binary", "cannot be read")):
+    for path, said in (
+        (tmp_path, "not a file"),
+        (tmp_path / "none", "cannot be read: No such file"),
+        (tmp_path / "binary", "cannot be read"),
+    ):
         with pytest.raises(BadInput, match=said):
             read_trace(path)
 
@@ -206,8 +210,8 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
     ("kind", "given", "said"),
     [
         ("poison", {}, "Unknown arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, deterministic, fltk, mmpp, poisson, trace"),
-        ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Leave it out"),
-        ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes nothing"),
+        ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Remove it"),
+        ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes no parameters"),
         ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: a number from 1e-09"),
         ("trace", {}, "arrivals=trace needs the parameter trace"),
     ],

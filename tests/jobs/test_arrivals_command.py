@@ -83,7 +83,7 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
         (("--classes=slep",), "error: classes=slep: no such file in data/jobs. Did you mean 'sleep'"),
         (("--trace=/none.csv",), "error: /none.csv: cannot be read: No such file"),
         (("--classes-output=x.yaml",), "error: --classes-output applies only to --fltk"),
-        (("-o", "/dev/full"), "error: /dev/full: cannot be written: No space left"),
+        (("-o", "/dev/full"), "error: Cannot write /dev/full: No space left"),
         ((*FLTK, "--jobs=99999999"), "error: --jobs=99999999: a whole number from 1 to 1000000"),
         ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: already set by FLTK's files"),
     ],
@@ -102,7 +102,7 @@ def test_on_a_full_disk_a_file_is_whole_or_as_it_was(said: Said, tmp_path: Path,
     old = tmp_path / "old.csv"
     old.write_text("kept")
     for path in (old, tmp_path / "new.csv"):
-        assert said("-o", str(path))[::2] == (2, f"error: {path}: cannot be written: No space left on device.\n")
+        assert said("-o", str(path))[::2] == (2, f"error: Cannot write {path}: No space left on device.\n")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old.csv", "kept")]
 
 

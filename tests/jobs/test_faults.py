@@ -85,7 +85,7 @@ def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -
     [
         ({"fault": "kil"}, r"fault=kil: no such value\. Did you mean 'kill'\? There are: cpu_hog, .*, none\."),
         ({"fault": "kill"}, "fault=kill needs fault_at_s, fault_rate_per_s"),
-        ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s; not fault_size"),
+        ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s, not fault_size"),
         ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
         ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 to"),
         ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
@@ -104,7 +104,7 @@ def test_what_is_written_wrongly_is_said(given_params: dict[str, object], senten
         ({"fault": "cpu_hog"}, "jobs", "engine=jobs, only by pool"),
         ({"fault": "memory_hog", "fault_size": 1e9}, "pool", "at most half of"),
         ({"fault": "io_hog", "fault_size": 1e12}, "pool", "at most half of"),
-        ({"fault": "cpu_hog", "fault_size": 1e6}, "pool", "at most .* per CPU"),
+        ({"fault": "cpu_hog", "fault_size": 1e6}, "pool", " per CPU"),
         ({"fault": "flood", "fault_size": 1e7}, "pool", "at most 1000000 jobs"),
         ({"fault": "few_cores", "fault_size": 0.001}, "pool", "at least 0.01 cores"),
     ],

@@ -126,7 +126,7 @@ def test_a_replica_that_fails_dooms_the_others_and_gives_the_reason() -> None:
     ("last", "outcome", "words"),
     [
         (pod(ended(1, "Traceback: no", "Error"), phase="Failed"), "failed", "ended with exit code 1 (Traceback: no)"),
-        (pod(ended(137, "", "OOMKilled"), phase="Failed"), "killed", "OOMKilled (it used more memory than its limit allows"),
+        (pod(ended(137, "", "OOMKilled"), phase="Failed"), "killed", "OOMKilled (it exceeded its memory limit"),
         (pod(ended(137, "", "Error"), phase="Failed"), "killed", "exit code 137, SIGKILL"),
         (pod(ended(143, said(), "Error"), going=True), "killed", "exit code 143, SIGTERM"),
         (pod(running(), phase="Failed", reason="Evicted"), "killed", "was ended from outside (Evicted"),

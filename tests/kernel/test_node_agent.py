@@ -122,7 +122,7 @@ def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
     assert agent.ask("compare")["changed"] == {}
     fake.must_be_as_found()
     assert agent.ask("bye") == {}
-    assert (agent.said(), agent.process.returncode) == ("nothing was left to put back.", 0)
+    assert (agent.said(), agent.process.returncode) == ("nothing was left to restore.", 0)
 
 
 def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: FakeRoot) -> None:
@@ -285,7 +285,7 @@ def test_when_it_is_told_to_end_the_node_is_put_back(agent: Client, fake: FakeRo
     in_force(agent, fake)
     agent.process.send_signal(number)
     agent.process.send_signal(number)
-    assert agent.said() == f"{number.name}; 'x' was put back: 2 settings."
+    assert agent.said() == f"{number.name}; 'x' was restored: 2 settings."
     assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
 
 
@@ -297,7 +297,7 @@ def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
             time.sleep(0.8)
             assert agent.ask("ping") == {}
         assert fake.get(SWAPPINESS) == "10"
-        assert agent.said() == "nothing was asked for 3 s; 'x' was put back: 2 settings."
+        assert agent.said() == "no request came for 3 s; 'x' was restored: 2 settings."
         fake.must_be_as_found()
 
 
@@ -308,7 +308,7 @@ def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
         many = [f"/proc/sys/vm/nosuch{number}" for number in range(10000)]
         agent.to.write(json.dumps({"id": 1, "do": "values", "paths": many}).encode() + b"\n")
         agent.to.flush()
-        assert agent.said().startswith("nobody took an answer for 3 s; 'x' was put back")
+        assert agent.said().startswith("an answer was not read for 3 s; 'x' was restored")
         assert fake.wrong() == {}
 
 
@@ -335,7 +335,7 @@ def test_an_operator_s_journal_stays_when_the_harness_dies(agent: Client, fake: 
         agent.to.close()
     else:
         agent.process.terminate()
-    assert "stays, as an operator's pods may still be writing: `python -m fixtures restore --target=kubernetes`" in agent.said()
+    assert "was kept, because an operator's pods may still be writing: run `python -m fixtures restore --target=kubernetes`" in agent.said()
     assert (agent.process.returncode, fake.get(SWAPPINESS), fake.journal.exists()) == (2, "10", True)
     fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
     with Client(fake.path, fake.root) as second:
@@ -478,7 +478,7 @@ def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back
         assert [note.partition(":")[0] for note in result.notes] == ([] if trouble == "bytes" else [str(memory)])
     else:
         agent.to.close()
-        assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+        assert agent.said() == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
     fake.must_be_as_found()
 
 
@@ -494,7 +494,7 @@ def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoo
             assert "No space left" in result.notes[0]
         else:
             agent.to.close()
-            assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+            assert agent.said() == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
         fake.must_be_as_found()
 
 
@@ -504,15 +504,15 @@ def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoo
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b'{"id": 7, "do": "pi', "This is no JSON"),
-        (b"[" * 100000, "This is no JSON"),
-        (b"7", "A request is an object"),
+        (b'{"id": 7, "do": "pi', "This is not valid JSON"),
+        (b"[" * 100000, "This is not valid JSON"),
+        (b"7", "A request must be an object"),
         (
             b'{"id": 7, "do": "reboot"}',
-            r"There is no 'reboot'; there are begin, bye, .*, values\. Is the agent's image of this commit\?",
+            r"Unknown verb 'reboot'\. There are: begin, bye, .*, values\. Check that the agent's image is from this commit",
         ),
-        (b'{"id": 7, "do": "begin", "label": "x"}', r"begin\(label: .*was asked with label: missing a required argument: 'writes'"),
-        (b'{"id": 7, "do": "ping", "loud": true}', r"ping\(\).* was asked with loud: got an unexpected keyword argument 'loud'"),
+        (b'{"id": 7, "do": "begin", "label": "x"}', r"begin\(label: .*was called with label: missing a required argument: 'writes'"),
+        (b'{"id": 7, "do": "ping", "loud": true}', r"ping\(\).* was called with loud: got an unexpected keyword argument 'loud'"),
         (b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}', "This node is not held yet"),
     ],
 )
@@ -540,13 +540,13 @@ def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
     in_force(agent, fake)
     agent.to.write(b'{"id": 9, "do": "begin", "label": "x", "wri')
     agent.to.close()
-    assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+    assert agent.said() == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
     assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
 
 
 def test_a_mode_that_is_unknown_is_refused(agent: Client, fake: FakeRoot) -> None:
     agent.ask("hold")
-    assert agent.begin([], "skyhook")["refused"]["message"] == "There is no mode 'skyhook'; there are agent, operator."
+    assert agent.begin([], "skyhook")["refused"]["message"] == "Unknown mode 'skyhook'. There are: agent, operator."
     assert not fake.journal.exists()
 
 
@@ -605,7 +605,7 @@ def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(
     with Client(fake.path, fake.root) as second:
         second.ask("hello", namespace="ours")
         refused = second.ask("hold")["refused"]
-        assert (refused["type"], "'x' was handed to the operator by a run of namespace 'theirs'" in refused["message"]) == (
+        assert (refused["type"], "'x' was handed to the operator by a run in namespace 'theirs'" in refused["message"]) == (
             "MachineHeld",
             True,
         )

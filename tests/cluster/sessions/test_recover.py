@@ -148,7 +148,7 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(cluster: Cluster, machin
     fake.state.mkdir(exist_ok=True)
     (fake.state / "finished").write_text("before\ndone\n")
     result = well(restored(cluster)[node])
-    assert (result.stuck, "had been put back on the node before" in " ".join(result.notes)) == ({}, True)
+    assert (result.stuck, "already restored on the node" in " ".join(result.notes)) == ({}, True)
     assert is_empty(cluster)
 
 
@@ -182,7 +182,7 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
     with lease.NodeLease(cluster, OTHER, node) as held:
         result = recovery.finish_node(cluster, held, CHOSEN)
     assert resources(cluster) == [somebodys]
-    assert any(f"anything-else, {somebodys}: left alone" in note for note in result.notes), result.notes
+    assert any(f"anything-else, {somebodys}: not touched" in note for note in result.notes), result.notes
 
 
 def test_the_agent_of_a_restore_is_of_its_own_options_alone(cluster: Cluster, machines: list[Machine]) -> None:
@@ -211,7 +211,7 @@ def test_an_image_that_was_not_named_is_told_and_not_started(cluster: Cluster, m
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     ((_, refused),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], CHOSEN, print, named=())
     assert isinstance(refused, Refused)
-    assert str(refused).endswith("do this again with --image=registry.invalid/x:1 --pod-overlay=pods.yaml")
+    assert str(refused).endswith("repeat this with --image=registry.invalid/x:1 --pod-overlay=pods.yaml")
     assert (len(Journal.unfinished(cluster)), fake.journal.exists()) == (1, True)
     assert well(restored(cluster)[node]).label == "left"
     assert is_empty(cluster)
@@ -276,7 +276,7 @@ def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     with lease.NodeLease(cluster, OTHER, living):
         found = {node: result for node, result in restored(cluster).items() if node == dead}
     assert well(found[dead]).label == "unknown"
-    assert "though no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
+    assert "no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
     assert resources(cluster) == [theirs]
     assert operator.marked_by_us(of_node(cluster, dead)) == set()
     Journal(cluster, OTHER, living).close()
@@ -287,7 +287,7 @@ def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(cluster: Cluster, 
     dead_lease(cluster, node)
     result = well(restored(cluster)[node])
     assert (result.label, len(result.notes)) == ("unknown", 1)
-    assert "somebody has deleted its journal" in result.notes[0]
+    assert "its journal was deleted" in result.notes[0]
     assert is_empty(cluster)
 
 
@@ -296,7 +296,7 @@ def test_of_a_node_that_is_gone_the_resources_go_too(cluster: Cluster, skyhook: 
     mine = skyhook(node, marks=False)
     Journal(cluster, RUN, node).open(AGENT).begin(cell([mine]))
     (note,) = well(restored(cluster)[node]).notes
-    assert "not part of the cluster any more" in note
+    assert "no longer part of the cluster" in note
     assert resources(cluster) == []
     assert is_empty(cluster)
 
@@ -315,14 +315,14 @@ def target(cluster: Cluster, kubeconfig: Path, machines: list[Machine]) -> Itera
 
 def test_after_its_lease_was_lost_a_run_starts_no_agent(target: Kubernetes, cluster: Cluster) -> None:
     """The node is another run's by then."""
-    target.held.lease.lost_reason = f"node {target.node}: the lease is lost: it is held by run {OTHER} now"
+    target.held.lease.lost_reason = f"node {target.node}: the lease is lost: it is now held by run {OTHER}"
     target.held.lease.lost.set()
     target.held.drop_agent()
-    with pytest.raises(Refused, match=rf"it is held by run {OTHER} now: .* this run may not touch it any more"):
+    with pytest.raises(Refused, match=rf"it is now held by run {OTHER}: .* this run must not touch it any more"):
         target.held.start_agent()
     assert api.list_(cluster, api.PODS)[0] == []
     target._changed = True  # as within a cell
-    with pytest.raises(Refused, match="this run may not touch it any more"):
+    with pytest.raises(Refused, match="this run must not touch it any more"):
         target.restore()
 
 
@@ -378,6 +378,6 @@ def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(clust
     with lock.held(fake.state):
         found = restored(cluster)[node]
     assert isinstance(found, MachineHeld), found
-    assert "puts the node back itself" not in str(found)
+    assert "that run restores the node itself" not in str(found)
     assert str(os.getpid()) in str(found)
     assert len(Journal.unfinished(cluster)) == 1

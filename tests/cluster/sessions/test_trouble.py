@@ -81,13 +81,13 @@ def by_operator(place: ClusterPlace, *more: str) -> Done:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("absent", "No operator takes up Skyhook"),
+        ("absent", "No operator processes Skyhook"),
         ("stuck", "not complete after 15 s"),
         ("erroring", "no such thing"),
         ("image-missing", "registry.invalid/tuning"),
-        ("lies", "says complete, yet node"),
+        ("lies", "is complete, but node"),
         ("left-over", "Nothing ran"),
-        ("dies-midway", "the operator does not run"),
+        ("dies-midway", "the operator is not running"),
     ],
 )
 def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
@@ -102,7 +102,7 @@ def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
     assert words in cell["reason"], cell["reason"]
     assert done.lines("NOT MEASURED: reclaim: ")
     check = place.saved()["deeptweak"]["machine_check"]
-    forced = [note for note in check.pop("notes", []) if "its finalizer was taken off" in note]
+    forced = [note for note in check.pop("notes", []) if "its finalizer was removed" in note]
     assert (check, len(forced)) == ({"changed": {}, "restored": True}, fault == "dies-midway")
 
 
@@ -137,7 +137,7 @@ def delete_agent(place: ClusterPlace) -> None:
     ("trouble", "words"),
     [
         (evict_pod, "vict"),
-        (delete_agent, "Its pod was deleted|Somebody else deleted the Pod"),
+        (delete_agent, "Its pod was deleted|The Pod .* was deleted from outside"),
     ],
 )
 def test_what_is_done_to_a_cells_pods_fails_that_cell_alone(
@@ -338,4 +338,4 @@ def test_a_node_that_another_run_holds_is_refused_with_who_and_since_when(place:
     assert done.code == 2, done.out
     refused(second, f"{place.node}: held by run ", f"process {process.pid} on ")
     assert (restored.code, still) == (2, True), restored.out
-    assert "it puts the node back itself" in restored.out
+    assert "that run restores the node itself" in restored.out
