@@ -122,7 +122,7 @@ def named() -> Iterator[str]:
             continue
         yield f"## {head[0].upper()}{head[1:]}"
         # What this machine lacks is not said.
-        yield table(("name", ""), ((f"`{name}`", re.sub(r" \(not here: .*\)$", "", description)) for name, description, _ in entries))
+        yield table(("name", ""), ((f"`{name}`", re.sub(r" \(unavailable: .*\)$", "", description)) for name, description, _ in entries))
         for name, _, parameters in entries:
             if parameters:
                 yield f"### Parameters of `{name}`"

@@ -10,7 +10,7 @@
 
 _shtab_deeptweak_commands() {
   local _commands=(
-    arrivals:'Draw a stream of jobs, as CSV. What of FLTK'"'"'s files has no place here goes to stderr.'
+    arrivals:'Write a stream of jobs as CSV; notes about unused parts of FLTK'"'"'s files go to stderr.'
     compare:'Compare saved runs, or tweak sets inside one: effect, 95 % interval, adjusted p, detectable effect, verdict.'
     completion:'print tab completion for bash, zsh or fish (docs/reference/shell.md)'
     demo:'judge a saved run and write its report: no root, no GPU, 30 seconds'
@@ -119,18 +119,18 @@ _shtab_deeptweak_defaults_added=0
 
 _shtab_deeptweak_arrivals_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--kind[how jobs come (default\: poisson)]:kind:(closed deterministic fltk mmpp poisson trace)"
-  "--rate[jobs a second, in the long run\; of fltk 1 \/ lambda, more than come\; of a trace what it is scaled to]:N:"
-  "--burst[of mmpp\: how many times the one rate is the other]:N:"
-  "--burst-s[of mmpp\: mean stay in either rate, s]:N:"
-  "--lambda-min[of fltk\: its \`lambda\`, a mean gap in minutes]:N:"
-  "--trace[of trace\: the file]:FILE:_files"
-  "--jobs[how many (default\: 100\; of --fltk\: those that come within its duration)]:N:"
-  "--classes[a file of data\/jobs, or one of your own (default\: sleep)]:NAME|FILE:_files"
-  "--seed[what is drawn by (default\: 1\; of --fltk\: its first)]:N:"
-  "--fltk[jobs and arrivals of FLTK\'s two files instead]:('CLUSTER.json', 'EXPERIMENT.json'):_files"
-  "--classes-output[of --fltk\: its classes, as a file of data\/jobs has them]:FILE:_files"
-  {-o,--output}"[where the CSV goes (default\: standard output)]:FILE:_files"
+  "--kind[arrival process (default\: poisson)]:kind:(closed deterministic fltk mmpp poisson trace)"
+  "--rate[jobs per second in the long run\; fltk\: 1 \/ lambda, more than arrive\; trace\: the rate to scale it to]:N:"
+  "--burst[mmpp\: ratio of the two rates]:N:"
+  "--burst-s[mmpp\: mean stay in either rate, s]:N:"
+  "--lambda-min[fltk\: its \`lambda\`, a mean gap in minutes]:N:"
+  "--trace[trace\: the file]:FILE:_files"
+  "--jobs[number of jobs (default\: 100\; with --fltk\: all within its duration)]:N:"
+  "--classes[a file in data\/jobs, or your own file (default\: sleep)]:NAME|FILE:_files"
+  "--seed[random seed (default\: 1\; with --fltk\: its first)]:N:"
+  "--fltk[take jobs and arrivals from FLTK\'s two files]:('CLUSTER.json', 'EXPERIMENT.json'):_files"
+  "--classes-output[with --fltk\: write its classes, in the format of data\/jobs]:FILE:_files"
+  {-o,--output}"[CSV output file (default\: standard output)]:FILE:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

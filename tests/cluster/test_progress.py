@@ -130,7 +130,7 @@ BUDGET = {"interruptionBudget": {"count": 1}}
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ({"packages": {"script": {"version": "latest", "image": "r/shellscript"}}}, "package 'script': version 'latest' is none"),
+        ({"packages": {"script": {"version": "latest", "image": "r/shellscript"}}}, "package 'script': version 'latest' is not valid"),
         ({**BUDGET, "deploymentPolicy": "canary"}, "it has both deploymentPolicy and interruptionBudget"),
         ({"interruptionBudget": {"count": 1, "percent": 50}}, "its interruptionBudget has both count and percent"),
         ({"packages": {"script": {"version": "1.1.1", "image": "r/shellscript", "dependsOn": {"other": "1"}}}}, "depends on 'other'"),

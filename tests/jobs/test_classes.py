@@ -86,7 +86,7 @@ classes:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ({**ONE, "nam": 1}, r"file: classes\[0\]: no key 'nam'. Did you mean 'name'"),
+    ({**ONE, "nam": 1}, r"file: classes\[0\]: unknown key 'nam'. Did you mean 'name'"),
     ({**ONE, "probability": 0.5}, "the classes: `probability` must sum to 1, not 0.5"),
     (
         {**ONE, "size": {"law": "exponential", "mean": 1, "scv": 2}},
