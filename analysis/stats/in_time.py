@@ -32,6 +32,8 @@ DRIFTS = ((1.0, 0.2), (4.0, 0.3), (16.0, 0.5))
 # A scale that is taken from a few values of heavy tails is too small: by so much the error is widened, more where an arm has no own.
 CAUTION, CAUTION_WHERE_FEW = 1.05, 1.12
 FEW = 3
+# A few runs in a row beside many others lie in one spell of the machine, which the many are too many to show.
+CAUTION_WHERE_UNEQUAL, UNEQUAL = 1.2, 3
 CLIP = 3.0  # robust standard deviations off the median of its arm
 ODD = 8.0  # of which a run is named
 RARE = 1 / 9  # of an arm may be left out; where more are odd, that is how the machine scatters
@@ -51,9 +53,16 @@ def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float
     runs, odd = series.shape[-1], (off != 0).sum(axis=-1)
     step, error = _averaged(tame, candidate, np.asarray(times, float))
     smaller = min(sum(candidate), runs - sum(candidate))
-    caution = CAUTION_WHERE_FEW if smaller < FEW else CAUTION
+    caution = _caution(smaller, runs - smaller)
     # As many runs as were clipped say nothing of the scatter.
     return step, error * caution * runs / (runs - odd), np.maximum(runs - 3.0 - odd, 1.0)
+
+
+def _caution(smaller: int, larger: int) -> float:
+    """Return by how much an error is widened, by the runs of the two arms."""
+    if smaller < FEW:
+        return CAUTION_WHERE_FEW
+    return CAUTION_WHERE_UNEQUAL if larger >= UNEQUAL * smaller else CAUTION
 
 
 def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Floats, Floats]:

@@ -211,6 +211,13 @@ def test_the_page_shows_what_real_runs_give(n: int, m: int, way: str) -> None:
     assert found - 1.5 < most
 
 
+@pytest.mark.parametrize(("n", "m"), [(15, 3), (15, 4), (15, 5)])
+def test_a_few_runs_after_a_long_history_are_called_different_no_more_often(n: int, m: int) -> None:
+    """One stretch in twenty, and what the page rounds."""
+    equal = between_runs.draws(between_runs.primary(between_runs.stored()), n + m)
+    assert between_runs.share_found(equal, between_runs.orders(n, m, "old first")) <= 0.0525
+
+
 def test_a_bound_is_what_is_drawn() -> None:
     """In turn, four runs an arm: 100 draws per series instead of 300."""
     (line,) = [line for line in PAGE.splitlines() if line.startswith("| 4+4 | in turn |")]
