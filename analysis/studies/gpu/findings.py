@@ -114,7 +114,7 @@ class FittedLine:
 def fitted(line: FittedLine, x: Sequence[float], y: Sequence[float]) -> FittedLine:
     """Fit a line, or say why none can be."""
     if len(x) < FEWEST:
-        return replace(line, missing=f"{len(x)} cells have both, and {FEWEST} are needed")
+        return replace(line, missing=f"both are known in {len(x)} of the {FEWEST} cells needed")
     first, second = np.asarray(x, float), np.asarray(y, float)
     right, up = first - first.mean(), second - second.mean()
     spread, rise = float(right @ right), float(up @ up)

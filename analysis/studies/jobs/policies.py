@@ -27,7 +27,7 @@ from control.scheduling.policies import Job as WaitingJob
 from control.t_test import t_tail
 
 from .claims import CLAIMS, SAME_TIME, Contrast, apart, claimed, claims_first, column, contrasts_of, rows_of, verdict
-from .estimates import Figure, figure, over_runs, share
+from .estimates import Figure, figure, over_runs, plural, share
 from .simulation import Coming, JobSource, Played, figures, jobs, play
 
 if TYPE_CHECKING:
@@ -220,12 +220,12 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
         for at, stream in enumerate(met[policy])
     ]
     counts = {
-        "streams that had the jobs of another under the same policy: copies, left out.": len(streams) - len(distinct),
-        "streams, whose arrivals not every policy had, are left out of the comparison.": len(distinct) - len(shared) * len(met),
-        "jobs were not done in their first attempt and have no part in these figures.": sum(stream.lost for stream in distinct),
-        "streams lost slots or jobs, and are not played in simulation.": sum(not stream.whole for stream in distinct),
+        ("stream", "left out: copies, with the jobs of another under the same policy"): len(streams) - len(distinct),
+        ("stream", "left out of the comparison: not every policy had these arrivals"): len(distinct) - len(shared) * len(met),
+        ("job", "left out of these figures: not done in the first attempt"): sum(stream.lost for stream in distinct),
+        ("stream", "not played in simulation: slots or jobs were lost"): sum(not stream.whole for stream in distinct),
     }
-    notes = [f"{count} {what}" for what, count in counts.items() if count]
+    notes = [f"{plural(count, noun)} {what}." for (noun, what), count in counts.items() if count]
     notes += [UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike]
     whole = {policy: [stream for stream in by_policy[policy].values() if stream.whole] for policy in order if policy in policies.names()}
     replays = [_replay(policy, own) for policy, own in whole.items() if own]
@@ -342,7 +342,7 @@ def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
 
 
 def _measured(place: Place) -> Iterator[Line | Table]:
-    streams = f"{place.streams} streams of equal arrivals, each without its first tenth"
+    streams = f"{plural(place.streams, 'stream')} of equal arrivals, each without its first tenth"
     yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {streams}.")
     yield from bullets(place.notes)
     yield from _parts(place.policies)

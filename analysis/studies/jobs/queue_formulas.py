@@ -20,6 +20,7 @@ from scipy.special import gammaincc
 
 from analysis.plain import one_line
 from analysis.terms import Refused
+from analysis.wording import counted
 
 
 class Unstable(Refused):
@@ -115,8 +116,8 @@ def must_be_stable(inputs: Inputs) -> None:
         most = math.floor(inputs.rate_per_s * inputs.service_s) + 1
         grows = f"grows by {inputs.rate_per_s - done:.3g} jobs/s" if load > 1 else "grows without end"
         raise Unstable(
-            f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s come and {inputs.servers} servers do {done:.4g}; the queue {grows} and there "
-            f"is no stationary figure. Below {done:.4g} jobs/s, or with {most} servers, there is one."
+            f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s come and {counted(inputs.servers, 'server')} can do {done:.4g};"
+            f" the queue {grows} and there is no stationary figure. Below {done:.4g} jobs/s, or with {most} servers, there is one."
         )
 
 

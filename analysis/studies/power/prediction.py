@@ -14,7 +14,7 @@ from analysis.answer import Answer, Column, Line, Part, Section, Table, command,
 from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.terms import Refused, Run
-from analysis.wording import digits
+from analysis.wording import counted, digits
 from control.power import catalog
 from control.power.catalog import platforms
 from control.power.greedy import figures_of
@@ -262,7 +262,7 @@ def profile(run: Run) -> Answer:
     )
     wrong = findings(rows, "profile")
     return Answer(
-        title=f"{len(points)} points of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
+        title=f"{counted(len(points), 'point')} of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
         next=command("power", "traces", run.origin, "-o", "traces/"),

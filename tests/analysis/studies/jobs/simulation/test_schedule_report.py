@@ -124,7 +124,7 @@ def test_a_stream_that_lost_something_is_not_played_in_simulation(lost: str, rep
     place = reported(*streams)
     (replay,) = place["replays"]
     assert replay["streams"] == 3
-    assert place["notes"][-1].startswith("1 streams lost slots or jobs")
+    assert place["notes"][-1].startswith("1 stream not played")
 
 
 def broken(what: dict[str, Any], row: int = 3) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_a_job_that_was_tried_again_has_no_part(reported: Reported) -> None:
     again = stream("fifo", 1)
     again["job"][7] |= {"attempts": 2, "end_s": again["job"][7]["end_s"] + 1000}
     place = reported(again)
-    assert place["notes"][0].startswith("1 jobs were not done in their first attempt")
+    assert place["notes"][0].startswith("1 job left out")
     assert place["policies"]["figures"][0]["mean_response_s"] < 10
 
 
