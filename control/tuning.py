@@ -26,6 +26,7 @@ Word = Literal["helps", "harms", "no gain in sight", "not decided", "fails"]
 # Of gaining as much as asked, by its own estimate: a setting with fewer leaves the race.
 FEW_CHANCES = 0.10
 RACE, JOIN = 0.5, 0.1  # shares of the time; fresh blocks have the rest
+MOST_JOINS = 3
 CHOSEN_P = 0.05  # one-sided, of a setting that is chosen though the race did not decide it
 
 
@@ -116,14 +117,24 @@ def course(names: Sequence[str], rules: Rules, rng: random.Random) -> Generator[
         if not alive:
             break
     gains = estimate(race)
-    found = choose((gains[name] for name in adopted + alive if name in gains), rules)
-    chosen = {gain.name: gain.gain for gain in found}
+    found = {gain.name: gain for gain in choose((gains[name] for name in adopted + alive if name in gains), rules)}
+    chosen = {name: gain.gain for name, gain in found.items()}
     interactions: dict[str, tuple[float, float]] = {}
-    if len(chosen) > 1:
-        arms = [frozenset(chosen), *each_left_out(chosen).values()]
-        join = (yield Heat("join", "join", arms, JOIN)) or []
-        in_race = {gain.name: gain for gain in found}
-        chosen, interactions = stay(in_race, beside_others(join, chosen), rules)
+    for number in range(1, MOST_JOINS + 1):
+        if len(found) < 2:
+            break
+        arms = [frozenset(found), *each_left_out(found).values()]
+        join = (yield Heat("join", f"join-{number}" if number > 1 else "join", arms, JOIN)) or []
+        beside = beside_others(join, found)
+        chosen, differ = stay(found, beside, rules)
+        interactions |= differ
+        superfluous = [name for name in differ if name not in chosen]
+        if len(superfluous) < 2:
+            break
+        # Each of them may do the work of another one: the least of them leaves, and the rest is measured again.
+        least = min(superfluous, key=lambda name: beside[name].gain)
+        found = {name: gain for name, gain in found.items() if name != least and (name in chosen or name in superfluous)}
+        chosen = {name: gain.gain for name, gain in found.items()}
     return Choice(chosen, interactions)
 
 
@@ -261,7 +272,12 @@ def stay(race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules) -> 
 
 
 def weighted(one: Gain, other: Gain) -> Gain:
-    """Return the mean of two independent estimates of a gain, each by the inverse of its variance."""
+    """Return the mean of two independent estimates of a gain, each by the inverse of its variance.
+
+    An estimate without error is taken as it is.
+    """
+    if not (one.error and other.error):
+        return other if one.error else one
     weights = 1 / one.error**2, 1 / other.error**2
     total = math.fsum(weights)
     mean = (weights[0] * one.gain + weights[1] * other.gain) / total
@@ -276,5 +292,7 @@ def _sd(values: Sequence[float]) -> float:
 def differs(one: Gain, other: Gain, alpha: float) -> bool:
     """Tell whether two independent estimates of a gain differ (Welch)."""
     error = math.hypot(one.error, other.error)
+    if not error:
+        return one.gain != other.gain
     df = error**4 / (one.error**4 / one.df + other.error**4 / other.df)
     return abs(one.gain - other.gain) > t_quantile(1 - alpha / 2, df) * error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Collection
 from statistics import fmean, stdev
 
 import pytest
@@ -16,14 +17,16 @@ from control.tuning import (
     balanced_arms,
     beside_others,
     choose,
+    differs,
     draw_arms,
     each_left_out,
     estimate,
     judge,
     mirrored,
     stay,
+    weighted,
 )
-from tests.made_tunes import GAINS, NOISY, PAIR, QUIET, SETTINGS, Command, tune
+from tests.made_tunes import GAINS, NOISY, PAIR, PAIR_GAIN, QUIET, SETTINGS, Command, tune
 
 RULES = Rules(looks=4)
 HARMFUL = "setting-02"
@@ -131,6 +134,28 @@ def test_a_setting_that_adds_nothing_beside_the_others_leaves_and_is_named() -> 
     kept, interactions = stay(race, beside, RULES)
     assert list(kept) == ["a"]
     assert interactions == {"b": (0.04, 0.001)}
+
+
+class OneOfTwo(Command):
+    """Each of the pair gains 4 % alone, and both together no more."""
+
+    def gain(self, settings: Collection[str]) -> float:
+        return PAIR_GAIN if PAIR & frozenset(settings) else 0.0
+
+
+@pytest.mark.parametrize("draw", range(10))
+def test_of_two_settings_that_do_the_same_work_one_stays(draw: int) -> None:
+    """Beside the other one, either adds nothing; without both, the gain would be lost."""
+    result = tune(OneOfTwo(random.Random(draw), QUIET), draw)
+    assert len(result.chosen & PAIR) == 1
+    assert result.true == PAIR_GAIN
+
+
+def test_gains_that_do_not_scatter_are_taken_as_they_are() -> None:
+    sure, unsure = Gain("a", 0.03, 0.0, 4), Gain("a", 0.02, 0.01, 4)
+    assert weighted(sure, unsure) == weighted(unsure, sure) == sure
+    assert differs(sure, sure._replace(gain=0.04), 0.05)
+    assert not differs(sure, sure, 0.05)
 
 
 def test_what_the_race_and_the_joint_set_say_alike_counts_by_its_certainty() -> None:
