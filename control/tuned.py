@@ -1,9 +1,16 @@
 """What `deeptweak tune` writes down and `deeptweak tuned` judges: `tune/NAME.json` beside the saved runs."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from .tuning import Word
 
 SCHEMA_VERSION = 1
 WHOLE = "all-settings"  # the name of an arm
+Count = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
 
 
 class Heat(TypedDict):
@@ -22,9 +29,9 @@ class Judged(TypedDict):
     """What a look knew of a setting: gain and error are of the log of its speed."""
 
     gain: float
-    error: float
-    df: int
-    word: str
+    error: NotNegative
+    df: Count
+    word: Word
 
 
 class Look(TypedDict):
@@ -38,10 +45,10 @@ class Look(TypedDict):
 class Rules(TypedDict):
     """What was declared before the first block; fractions."""
 
-    looks: int
-    min_gain: float
-    margin: float
-    alpha: float
+    looks: Count
+    min_gain: Share
+    margin: Share
+    alpha: Share
 
 
 class Tuned(TypedDict):
@@ -67,7 +74,7 @@ class Tuned(TypedDict):
     heats: list[Heat]
     looks: list[Look]
     chosen: dict[str, float] | None
-    interactions: dict[str, Any]
+    interactions: dict[str, tuple[float, float]]
     arm: str
     manifest: str | None
     again: list[str]

@@ -62,7 +62,9 @@ class Gain(NamedTuple):
     df: int
 
     def bounds(self, alpha: float) -> tuple[float, float]:
-        """Return the two-sided interval at this error rate."""
+        """Return the two-sided interval at this error rate; where nothing scatters, the gain itself."""
+        if not self.error:
+            return self.gain, self.gain
         interval = t_interval(self.gain, self.error, self.df, alpha)
         return interval.low, interval.high
 

@@ -12,9 +12,8 @@ from analysis.files import read_whole
 from analysis.formats.checked import Part
 from analysis.load import load
 from analysis.terms import Comparison, Run, Unreadable
-from control.t_test import t_interval
-from control.tuned import SCHEMA_VERSION, WHOLE, Judged, Tuned
-from control.tuning import Rules
+from control.tuned import SCHEMA_VERSION, WHOLE, Heat, Judged, Tuned
+from control.tuning import Gain, Rules
 
 ORIGIN = "deeptweak tune writes it; name the file tune/NAME.json beside the saved runs"
 
@@ -73,7 +72,17 @@ def read(path: Path) -> Tuning:
     if content.get("schema_version") != SCHEMA_VERSION:
         raise Unreadable(f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}.")
     record = Part(content, str(path), remedy=ORIGIN).read(Tuned)
+    _find_manifest(record, path)
     return Tuning(record, path, tuple(_settings(record)), _confirmed(record, path))
+
+
+def _find_manifest(record: Tuned, path: Path) -> None:
+    """Name the manifest where it is now: beside its record, where the folder was moved."""
+    written = record["manifest"]
+    beside = path.resolve().with_suffix("") / Path(written or "").name
+    if written and not Path(written).exists() and beside.is_file():
+        record["manifest"] = str(beside)
+        record["again"] = [word.replace(written, str(beside)) for word in record["again"]]
 
 
 def _settings(record: Tuned) -> list[Setting]:
@@ -85,8 +94,8 @@ def _settings(record: Tuned) -> list[Setting]:
     alpha = rules.alpha / (rules.looks * len(record["settings"]))
     result = []
     for name, (look, judged) in last.items():
-        interval = t_interval(judged["gain"], judged["error"], judged["df"], alpha)
-        gain, low, high = (math.expm1(end) for end in interval[:3])
+        ends = Gain(name, judged["gain"], judged["error"], judged["df"]).bounds(alpha)
+        gain, low, high = (math.expm1(end) for end in (judged["gain"], *ends))
         word = "does nothing" if -rules.margin < low and high < rules.margin else judged["word"]
         result.append(
             Setting(
@@ -102,11 +111,19 @@ def _settings(record: Tuned) -> list[Setting]:
 
 
 def _confirmed(record: Tuned, path: Path) -> Confirmed | None:
-    heats = [heat for heat in record["heats"] if heat["phase"] == "confirm"]
-    if not heats:
-        return None
-    arm = record["arm"]
-    run = load(path.parent / heats[-1]["run"])
+    """Judge the fresh blocks; of a confirmation that was interrupted and begun again, the run with more of them."""
+    known = [_judged(record, path, heat) for heat in record["heats"] if heat["phase"] == "confirm"]
+    return max(filter(None, known), key=_fresh_blocks, default=None)
+
+
+def _fresh_blocks(confirmed: Confirmed) -> int:
+    return confirmed.chosen.primary.n_candidate if confirmed.chosen.primary else 0
+
+
+def _judged(record: Tuned, path: Path, heat: Heat) -> Confirmed | None:
+    run = load(path.parent / heat["run"])
+    chosen = set(record["chosen"] or {})
+    arm = next((name for name, settings in heat["arms"].items() if set(settings) == chosen), "")
     contrasts = {comparison.tweakset: comparison for comparison in compare(run) if not comparison.guard}
     if arm not in contrasts:
         return None
