@@ -90,3 +90,82 @@ def test_a_choice_keeps_the_settings_of_a_process() -> None:
     (tweak,) = manifest.parse(text, "chosen", "chosen").tweaks
     assert (tweak.kind, tweak.key) == ("environment", "GLIBC_TUNABLES")
     assert [one["metadata"]["name"] for one in yaml.safe_load_all(text)] == ["malloc-keep-memory"]
+
+
+THP, KSM = "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/ksm"
+
+
+def _script(name: str, text: str, skyhook: str = "") -> str:
+    """A manifest with one script, in a package of this name."""
+    package = {"version": "1.0.0", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": {"apply.sh": text}}
+    about = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": skyhook or name}}
+    return yaml.safe_dump({**about, "spec": {"packages": {name: package}}})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(f"echo always > {THP}", f"echo never > {THP}", id="plain"),
+        pytest.param(f"file={THP}\necho always > $file", f'for file in {THP}; do\n    echo never > "$file"\ndone', id="variables"),
+        pytest.param(f"echo 1 > {KSM}/run\necho $A > {THP}", f"echo 2 > {KSM}/sleep_millisecs\necho $B > {THP}", id="unknown"),
+        pytest.param("sysctl -w vm.swappiness=7", "echo 8 > /proc/sys/vm/swappiness", id="sysctl"),
+    ],
+)
+@pytest.mark.parametrize("skyhook", ["", "same"])
+def test_two_scripts_that_write_one_file_with_different_values_are_refused(tmp_path: Path, one: str, other: str, skyhook: str) -> None:
+    (tmp_path / "one.yaml").write_text(_script("one", one, skyhook))
+    (tmp_path / "other.yaml").write_text(_script("other", other, skyhook))
+    with pytest.raises(BadInput, match="both write"):
+        read(f"{tmp_path}/one.yaml,{tmp_path}/other.yaml")
+
+
+def test_a_script_and_a_setting_of_one_file_are_refused_unless_they_agree(tmp_path: Path) -> None:
+    value = _other(SWAPPINESS)
+    (tmp_path / "one.yaml").write_text(_script("one", f"echo {value} > /proc/sys/vm/swappiness"))
+    assert list(read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}={value}").settings.values()) == [(SWAPPINESS, "script:one/one")]
+    with pytest.raises(BadInput, match="both write"):
+        read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}=9")
+
+
+def test_shipped_sets_that_are_alternatives_are_refused() -> None:
+    with pytest.raises(BadInput, match="both write"):
+        read("thp-always,thp-never")
+
+
+def test_scripts_that_name_one_file_and_do_not_contradict_each_other_stay_together() -> None:
+    candidates = read("thp-always,training-host")
+    assert ("script:thp-always/thp", "script:training-host/thp") in candidates.settings.values()
+
+
+def test_skyhooks_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    """On a cluster the second would replace the first."""
+    (tmp_path / "one.yaml").write_text(_script("one", "echo 1 > /sys/kernel/mm/ksm/run", "same"))
+    (tmp_path / "other.yaml").write_text(_script("one", f"echo {_other(SWAPPINESS)} > /proc/sys/vm/swappiness", "same"))
+    candidates = read(f"{tmp_path}/one.yaml,{tmp_path}/other.yaml")
+    assert set(candidates.settings) == {"script:same/one", "script:same-2/one"}
+    records = list(yaml.safe_load_all(candidates.manifest(list(candidates.settings), "chosen")))
+    assert [record["metadata"]["name"] for record in records] == ["same", "same-2"]
+
+
+def test_a_file_below_sys_that_has_its_value_already_is_no_candidate() -> None:
+    now = Tunables().read(THP) or ""
+    value = now[now.index("[") + 1 : now.index("]")]
+    candidates = read(f"late:{THP}={value}+vm.page-cluster={_other('vm.page-cluster')}")
+    assert list(candidates.settings) == ["vm.page-cluster"]
+    assert [reason for reason in candidates.left_out.values() if reason.startswith("in force already")]
+
+
+def test_a_boot_token_of_the_running_kernel_is_no_candidate(tmp_path: Path) -> None:
+    """It is in force in all arms; another one would need a reboot."""
+    token = (Tunables().read("/proc/cmdline") or "").split()[0]
+    package = {
+        "version": "1.0.0",
+        "image": "ghcr.io/nvidia/skyhook-packages/tuning",
+        "interrupt": {"type": "reboot"},
+        "configMap": {"grub.conf": token, "sysctl.conf": f"vm.page-cluster={_other('vm.page-cluster')}"},
+    }
+    about = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "boot"}}
+    (tmp_path / "boot.yaml").write_text(yaml.safe_dump({**about, "spec": {"packages": {"tuning": package}}}))
+    candidates = read(f"{tmp_path}/boot.yaml")
+    assert list(candidates.settings) == ["vm.page-cluster"]
+    assert len(candidates.left_out) == 1
