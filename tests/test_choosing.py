@@ -125,7 +125,7 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         ({"steps": 11}, "--steps=11: made has 10 steps; for more, read them twice"),
         ({"design": "switch"}, "--design=switch runs each step twice, but made can run each step once only: read them twice"),
         ({"workloads": "idle", "data": "/x"}, "--io-data=/x: none of idle reads data sets"),
-        ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and a workload's pod has none"),
+        ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and volumes for data sets are not supported"),
         (
             {"workloads": "capped_inference", "target": "kubernetes"},
             "capped_inference: it controls processes beside it.*--target=local",

@@ -188,7 +188,7 @@ def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Session, cell
     assert told(run, cells, "memory-reclaim")[0] == "vm.swappiness: 60 -> 10"
     assert told(run, cells, "process-limits")[:3] == [
         "runs limits/apply.sh; then what still differs is put back",
-        "what it writes is seen when it has run",
+        "its writes are known only after it has run",
         "workload process limit nofile: soft 1024, hard 4096",
     ]
 

@@ -74,7 +74,7 @@ def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
         assert len(record["segments"]) == 128
         assert record["tweak"]["requested"] == {}
         if record["monitor"]["name"] is None:
-            assert "a process that only waits" in record["monitor"]["missing"]["monitor"]
+            assert "a waiting process" in record["monitor"]["missing"]["monitor"]
         else:
             assert 0 < record["monitor"]["told"]["at_work_s"] < record["monitor"]["wall_s"]
     assert vanished(place.environment[TRACE])

@@ -92,7 +92,7 @@ def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fa
     assert (run.error, run.process_observed) == (None, {"Nice": "5"})
     run, _ = cell({}, {"Nice": "6"})
     assert run.error is not None
-    assert run.error.startswith("Nice: asked for '6'")
+    assert run.error.startswith("Nice: requested '6'")
 
 
 def test_settings_of_a_process_that_nobody_saw_fail_the_cell() -> None:

@@ -149,13 +149,13 @@ def without(name: str) -> dict[str, Any]:
     ("begin", "what"),
     [
         *[(without(name), name) for name in BEGIN if name != "version"],
-        (without("version"), "version None, while this program knows 1 and 2"),
-        (BEGIN | {"version": 3}, "version 3, while this program knows 1 and 2"),
-        (BEGIN | {"record": "started"}, "`record` is none of begin, wrote"),
+        (without("version"), "version None, but this program reads 1 and 2"),
+        (BEGIN | {"version": 3}, "version 3, but this program reads 1 and 2"),
+        (BEGIN | {"record": "started"}, "`record` must be one of begin, wrote"),
         (BEGIN | {"before": ["/proc/sys/a"]}, "`before` gives no text for each path"),
         (BEGIN | {"before": {"/proc/sys/a": 5}}, "`before` gives no text for each path"),
-        (BEGIN | {"writes": [["/proc/sys/a", "1"]]}, "`writes` is no list of three texts each"),
-        (BEGIN | {"undo": {"tune": "true"}}, "`undo` is no list of three texts each"),
+        (BEGIN | {"writes": [["/proc/sys/a", "1"]]}, "`writes` is not a list of three texts each"),
+        (BEGIN | {"undo": {"tune": "true"}}, "`undo` is not a list of three texts each"),
     ],
 )
 def test_a_first_line_of_another_shape_is_not_guessed_at(tmp_path: Path, begin: dict[str, Any], what: str) -> None:
@@ -207,7 +207,7 @@ def test_a_path_that_is_no_tunable_is_refused_wherever_it_stands(tmp_path: Path,
     ]
     for records in [*([begin] for begin in first), *([BEGIN, record] for record in later)]:
         (tmp_path / "journal.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-        with pytest.raises(Refused, match=rf"line {len(records)}: .* is no tunable"):
+        with pytest.raises(Refused, match=rf"line {len(records)}: .* is not a tunable"):
             Journal(tmp_path).read()
 
 
@@ -218,7 +218,7 @@ def test_a_journal_that_others_may_write_is_refused(tmp_path: Path, mode: int) -
     path.chmod(mode)
     for text in (path.read_bytes(), b"{", b""):
         path.write_bytes(text)
-        with pytest.raises(Refused, match=rf"journal\.jsonl: others may write to it \(mode 0{mode:o}\).*chown"):
+        with pytest.raises(Refused, match=rf"journal\.jsonl: other users may write to it \(mode 0{mode:o}\).*chown"):
             Journal(tmp_path).records()
         assert path.read_bytes() == text
 
@@ -227,7 +227,7 @@ def test_a_journal_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytes
     path = written(tmp_path).path
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    with pytest.raises(Refused, match=rf"journal\.jsonl: belongs to user {owner}, not to {owner + 1} who runs this"):
+    with pytest.raises(Refused, match=rf"journal\.jsonl: belongs to user {owner}, but this process runs as {owner + 1}"):
         Journal(tmp_path).read()
     assert path.exists()
 
@@ -250,7 +250,7 @@ def test_where_files_are_everybody_s_no_journal_is_begun(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "open", lambda path, flags, _mode=0: make(path, flags, 0o666))
     old = os.umask(0)
     try:
-        with pytest.raises(OSError, match="does not keep files to their owner"):
+        with pytest.raises(OSError, match="does not restrict files to their owner"):
             Journal(tmp_path).begin(BEGIN)
     finally:
         os.umask(old)

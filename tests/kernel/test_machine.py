@@ -147,7 +147,7 @@ def test_a_value_the_kernel_refuses_leaves_everything_as_it_was(fake: FakeRoot) 
 def test_a_value_the_kernel_silently_changes_is_not_called_in_force(fake: FakeRoot) -> None:
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
-    with pytest.raises(TweakRefused, match="wrote '1000', the kernel answers '200'; it is not in force"):
+    with pytest.raises(TweakRefused, match="wrote '1000', but the kernel reports '200'; it is not in force"):
         machine.apply("x", writes([(RATIO, "5"), (SWAPPINESS, "1000")]))
     fake.must_be_as_found()
 
@@ -159,7 +159,7 @@ def test_a_setting_that_cannot_be_read_is_not_written(fake: FakeRoot) -> None:
 
 
 def test_the_same_key_twice_with_two_values_is_refused_and_put_back(fake: FakeRoot) -> None:
-    with pytest.raises(TweakRefused, match="wrote '10', the kernel answers '20'"):
+    with pytest.raises(TweakRefused, match="wrote '10', but the kernel reports '20'"):
         fake.machine().apply("x", writes([(SWAPPINESS, "10"), (SWAPPINESS, "20")]))
     assert fake.wrong() == {}
 
@@ -359,7 +359,7 @@ def test_a_refused_set_that_cannot_be_put_back_says_both(fake: FakeRoot) -> None
     machine, own = kernel(fake)
     own.answers = lambda path, _value: {path: "1"}
     with pytest.raises(
-        Refused, match=r"not in force — and the machine could not be put back: .*swappiness: wrote '60', the kernel answers '1'"
+        Refused, match=r"not in force — and the machine could not be put back: .*swappiness: wrote '60', but the kernel reports '1'"
     ):
         machine.apply("x", writes([(SWAPPINESS, "10")]))
     assert fake.journal.exists()
@@ -631,7 +631,7 @@ def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
 
 def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: FakeRoot) -> None:
     """Exit code 0 says little: without a visible effect somebody must look, or the cell would measure the untouched machine."""
-    with pytest.raises(TweakRefused, match="nothing shows that it is in force"):
+    with pytest.raises(TweakRefused, match="so it is unknown whether the set is in force"):
         fake.machine().apply("x", (), [fake.script("apply", "true")])
     checked = [fake.script("apply", "true"), fake.script("apply_check", "true")]
     assert fake.machine().apply("x", (), checked).changed == {}

@@ -159,10 +159,10 @@ def test_a_workload_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_workload_that_never_comes_is_told_with_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
-    with pytest.raises(Refused, match=rf"pod {UID}: no process fixtures… on this node within 0 s; of that pod there is no process at all"):
+    with pytest.raises(Refused, match=rf"pod {UID}: no process fixtures… on this node within 0 s; the pod has no process at all"):
         pods.wait_for_main_process(tmp_path, UID, "fixtures", within_s=0)
     process(tmp_path, 100, OTHER, "/pause", 10)
-    with pytest.raises(Refused, match=r"of that pod there is '/pause'\."):
+    with pytest.raises(Refused, match=r"the pod has '/pause'\."):
         pods.wait_for_main_process(tmp_path, UID, "fixtures", within_s=0)
 
 

@@ -61,7 +61,7 @@ def test_a_file_whose_mode_says_more_than_the_kernel_lets_one_do(tmp_path: Path)
     shutil.copy("/bin/sleep", busy)
     with subprocess.Popen([busy, "60"]) as running:
         assert os.access(busy, os.W_OK)
-        assert probes.write(busy) == "this kernel lets nobody write it now (Text file busy)"
+        assert probes.write(busy) == "this kernel does not allow writing it now (Text file busy)"
         running.kill()
 
 
@@ -74,7 +74,7 @@ def test_a_setting_refuses_its_own_text_without_the_capability() -> None:
         pytest.skip("this kernel has no such setting")
     before = Path("/proc/sys/kernel/numa_balancing").read_text()
     done = subprocess.run(bare, cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("the kernel refuses it from this process, its own text too (Operation not permitted"), done.stderr
+    assert done.stdout.startswith("the kernel refuses it from this process, even its own text (Operation not permitted"), done.stderr
     assert Path("/proc/sys/kernel/numa_balancing").read_text() == before
 
 
@@ -149,7 +149,7 @@ def test_memory_is_read_by_whom_yama_lets(tmp_path: Path, capabilities: str, sco
         (NONE, "Mobile: 4294967295\nRmProfilingAdminOnly: 0", None),
         (NONE, "Mobile: 4294967295\nRmProfilingAdminOnly: 1", "NVreg_RestrictProfilingToAdminUsers=0"),
         (CONTAINER, "RmProfilingAdminOnly: 1", "run as root"),
-        (NONE, None, "cannot be told"),
+        (NONE, None, "it is unknown"),
     ],
 )
 def test_gpu_counters_are_for_administrators_unless_the_driver_was_told(

@@ -102,9 +102,9 @@ def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
         ("apply_check", "exit 1", r"tune/apply_check\.sh ended with exit code 1$"),
         ("config", "kill -TERM $$", r"tune/config\.sh died of SIGTERM"),
         ("apply", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false", r"exit code 1: x{590,595} \| end$"),
-        ("apply", "sleep 60", r"not done after 0\.2 s"),
-        ("apply", "setsid sleep 60 & wait", r"not done after 0\.2 s"),
-        ("apply", f"env -i bash -c 'sleep 0.4; echo 3 > '$ROOT{SWAPPINESS}", r"not done after 0\.2 s"),
+        ("apply", "sleep 60", r"did not end within 0\.2 s"),
+        ("apply", "setsid sleep 60 & wait", r"did not end within 0\.2 s"),
+        ("apply", f"env -i bash -c 'sleep 0.4; echo 3 > '$ROOT{SWAPPINESS}", r"did not end within 0\.2 s"),
     ],
 )
 def test_a_script_that_fails_is_undone(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, stage: str, text: str, says: str) -> None:
@@ -145,7 +145,7 @@ def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) 
     machine = fake.machine()
     machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", "echo no; exit 1")])
     result = machine.restore()
-    assert result.notes == ("tune/uninstall.sh ended with exit code 1: no (values are put back from the snapshot all the same)",)
+    assert result.notes == ("tune/uninstall.sh ended with exit code 1: no (values are put back from the snapshot anyway)",)
     fake.must_be_as_found()
 
 
@@ -265,7 +265,7 @@ def test_a_script_s_write_is_read_back_by_its_meaning(fake: FakeRoot) -> None:
     )
     meant = [Write(READ_AHEAD, "4096", "tune/apply.sh"), Write(SWAPPINESS, "1", "tune/apply.sh")]
     with pytest.raises(
-        TweakRefused, match=r"tune/apply\.sh wrote '4096' to .*/read_ahead_kb, the kernel answers '8192': it is not in force"
+        TweakRefused, match=r"tune/apply\.sh wrote '4096' to .*/read_ahead_kb, but the kernel reports '8192': it is not in force"
     ):
         machine.apply("x", [], [late], meant)
     fake.must_be_as_found()

@@ -97,7 +97,7 @@ def test_what_the_kernel_answers_otherwise_is_a_refusal(fake: FakeRoot, monkeypa
     machine, switch = switched(fake)
     write = Tunables.write
     monkeypatch.setattr(Tunables, "write", lambda self, path, value: write(self, path, "21" if (path, value) == (RATIO, "20") else value))
-    with pytest.raises(TweakRefused, match=r"wrote '20', the kernel answers '21'"):
+    with pytest.raises(TweakRefused, match=r"wrote '20', but the kernel reports '21'"):
         switch.to("found")
     monkeypatch.undo()
     machine.restore()

@@ -92,8 +92,8 @@ def test_who_writes_what_a_script_set_is_noticed_and_left_alone(fake: FakeRoot) 
         (f"{APPLY}; echo '# other' > $ROOT/etc/sysctl.conf", r"/etc/sysctl\.conf is a file"),
         (f"{APPLY}; mkdir -p $ROOT/sys/module/x/parameters; echo 1 > $ROOT/sys/module/x/parameters/y", r"parameters/y came with them"),
         (f"{APPLY}; rm $ROOT/proc/sys/vm/dirty_bytes", r"dirty_bytes went with them"),
-        ("true", "they changed nothing that can be seen"),
-        (f"echo 10 > $ROOT{SWAPPINESS}", "they changed nothing that can be seen"),  # the typed setting did that already
+        ("true", "they changed nothing visible"),
+        (f"echo 10 > $ROOT{SWAPPINESS}", "they changed nothing visible"),  # the typed setting did that already
     ],
 )
 def test_what_is_no_value_is_refused_and_all_goes_back(fake: FakeRoot, apply: str, why: str) -> None:
@@ -112,7 +112,7 @@ def test_what_does_not_read_back_is_refused(fake: FakeRoot, monkeypatch: pytest.
     machine.apply("x", [], scripts(fake))
     write = Tunables.write
     monkeypatch.setattr(Tunables, "write", lambda self, path, value: write(self, path, "256" if path == READ_AHEAD else value))
-    with pytest.raises(TweakRefused, match=r"read_ahead_kb: wrote '128', the kernel answers '256'"):
+    with pytest.raises(TweakRefused, match=r"read_ahead_kb: wrote '128', but the kernel reports '256'"):
         Switch(machine).to("found")
     monkeypatch.undo()
     machine.restore()

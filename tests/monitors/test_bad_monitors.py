@@ -127,4 +127,4 @@ def test_one_inside_the_workload_that_fails_is_told_from_the_workload(made: Make
 
 def test_one_around_the_workload_that_is_not_there(made: Make) -> None:
     run = made('kind = "around"\ndef around(self, folder): return ["no-such-profiler"]\n').run()
-    assert run.error == "Cannot start 'no-such-profiler': there is no such program."
+    assert run.error == "Cannot start 'no-such-profiler': the program was not found."

@@ -75,7 +75,7 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
         ({"design": "switch", "monitors": "sampler,perf_stat,nsys"}, "local", "perf_stat: the kernel keeps .*; nsys: it started the wor"),
         ({"design": "factorial"}, "local", "splits a tweak set into its keys"),
         ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
-        ({}, "kubernetes", "in a pod nobody does that yet. Use --target=local"),
+        ({}, "kubernetes", "monitors are not supported in pods yet. Use --target=local"),
         ({"monitors": " , "}, "local", "no monitor is named. Available: cprofile"),
         ({"monitors": "psutil_thred"}, "local", "Did you mean 'psutil_thread'"),
         ({"monitors": "psutil_thread:interval_s=0"}, "local", "from 0.001 to 60"),

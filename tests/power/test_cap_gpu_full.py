@@ -214,7 +214,7 @@ def changed(tmp_path: Path) -> tuple[gpus.Gpus, Bindings]:
 def test_a_limit_that_the_driver_rounds_or_clamps_is_ours_and_put_back(changed: tuple[gpus.Gpus, Bindings], asked_mw: int) -> None:
     made, driver = changed
     in_force_mw = min(asked_mw // 5000 * 5000, 240_000)
-    assert made.set(UUID, "power_limit_mw", asked_mw) == f"set to {asked_mw}, and the driver answers {in_force_mw}"
+    assert made.set(UUID, "power_limit_mw", asked_mw) == f"set to {asked_mw}, but the driver reports {in_force_mw}"
     assert made.limit_mw(UUID) == in_force_mw
     assert made.restore().back == {f"{UUID} power_limit_mw": (f"{in_force_mw}", "250000")}
     assert (driver.limit_mw, made.journal.path.exists()) == (250_000, False)
@@ -225,7 +225,7 @@ def test_the_limit_in_force_is_what_is_told_and_none_is_the_one_that_was_found(c
     facts = {"uuid": UUID, "power_limit_w": 250.0}
     gpu = GpuFull(Probe("gpu-full", Knobs(shares=False, batches=(1,), most_processes=1), {}, "nvml", "W", facts), None, None, made, {})  # type: ignore[arg-type]  # no tenant
     gpu.settings, refused = gpu.before(Settings((), power_limit_w=123.456))
-    assert (gpu.settings.power_limit_w, refused) == (120.0, ("power_limit_w: set to 123456, and the driver answers 120000",))
+    assert (gpu.settings.power_limit_w, refused) == (120.0, ("power_limit_w: set to 123456, but the driver reports 120000",))
     gpu.settings, refused = gpu.before(Settings(()))
     assert (gpu.settings.power_limit_w, refused, driver.limit_mw) == (None, (), 250_000)
     made.restore()
@@ -239,7 +239,7 @@ def test_what_no_driver_could_be_asked_for_is_refused_and_neither_written_down_n
     made, driver = changed
     for knob in ("power_limit_mw", "sm_mhz"):
         if value is not None or knob != "sm_mhz":
-            assert "none that a driver could be asked for" in str(made.set(UUID, knob, value))
+            assert "is not a possible value" in str(made.set(UUID, knob, value))
     assert (len(made.journal.read()), driver.limit_mw, driver.sm_mhz) == (1, 250_000, 0)
     made.restore()
 
@@ -293,12 +293,12 @@ def test_a_run_that_is_at_work_is_not_put_back_by_another(machine: Machine, monk
 
 def test_clocks_that_somebody_has_set_are_not_changed(machine: Machine) -> None:
     """NVML does not say to what, so they could not be put back."""
-    assert "its clocks are set by somebody already" in said(machine.run(setting(), REASONS="2"), "refused")
+    assert "its clocks are already set by another program" in said(machine.run(setting(), REASONS="2"), "refused")
     assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)
 
 
 def test_a_gpu_whose_limit_cannot_be_asked_is_not_changed(machine: Machine) -> None:
-    assert "its state cannot be asked" in said(machine.run(setting(), UNSUPPORTED="limit"), "refused")
+    assert "its state cannot be read" in said(machine.run(setting(), UNSUPPORTED="limit"), "refused")
     assert machine.gpu == AS_FOUND
 
 

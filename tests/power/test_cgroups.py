@@ -48,7 +48,7 @@ def test_version_2_must_give_the_controller_on(tmp_path: Path) -> None:
     root = fake(tmp_path / "has", "0::/box\n", V2, **{"box__cgroup.subtree_control": "cpu memory"})
     assert cgroups.place(root) == cgroups.Place(root / "sys/fs/cgroup/box", 2)
     lacks = fake(tmp_path / "lacks", "0::/box\n", V2, **{"box__cgroup.subtree_control": "memory"})
-    assert "does not give the cpu controller" in str(cgroups.place(lacks))
+    assert "does not pass the cpu controller" in str(cgroups.place(lacks))
 
 
 def test_where_there_is_none_the_reason_is_said(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
             assert groups.hold(0, one.pid, 0.05) == 0.05
             assert groups.hold(0, one.pid, 1.5) == 1.5
             one.kill()
-        with pytest.raises(Refused, match="takes no limit"):
+        with pytest.raises(Refused, match="refuses a limit"):
             groups.hold(1, one.pid, 0.25)
     assert not list(REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*"))
 

@@ -113,7 +113,7 @@ def test_a_value_that_does_not_read_back_starts_no_workload(
         patch.setattr(Tunables, "write", lambda self, path, text: write(self, path, "44" if text == value else text))
         arms: tuple[InForce, ...] = (first, "set" if first == "found" else "found")
         result = target.run(CELL, replace(ORDER, switching=Switching(arms, steps=1, settle=1))).result
-    assert f"wrote '{value}', the kernel answers '44'" in str(result.error)
+    assert f"wrote '{value}', but the kernel reports '44'" in str(result.error)
     assert (result.steps, seen) == ((), [])
     restored = target.restore()
     assert (restored.left_alone, restored.stuck, fake.get(SWAPPINESS)) == ({}, {}, "60")

@@ -115,7 +115,7 @@ def test_a_limit_the_kernel_refuses_fails_the_run(play: Callable[..., WorkloadRu
     started: list[int] = []
     result = play("ready(); all_steps()", limits={"nofile": (2**40, 2**40)}, on_start=started.append)
     assert result.error is not None
-    assert result.error.startswith("Limit nofile: asked for (1099511627776, 1099511627776)")
+    assert result.error.startswith("Limit nofile: requested (1099511627776, 1099511627776)")
     assert (result.steps, started) == ((), [])
     assert gone(result.pid)
 
@@ -136,7 +136,7 @@ def test_an_unknown_limit_is_answered_with_those_there_are(play: Callable[..., W
         ("ready(); step(0); end()", "Ended too early: 1 of 3 steps were done."),
         ("ready(); step(0); step(1, loss=float('nan'))", "Loss is nan in step 1."),
         ("ready(); all_steps(); step(3)", "Printed garbage instead of a line of the protocol: "),
-        ("ready()\nfor i in range(9): step(i)", "Reported more steps than the 3 it was asked for."),
+        ("ready()\nfor i in range(9): step(i)", "Reported more than the 3 requested steps."),
         ("ready(); print('Epoch 1', flush=True)", "Printed garbage instead of a line of the protocol: 'Epoch 1'"),
         ("os.write(1, b'no newline')", "Printed garbage instead of a line of the protocol: 'no newline'"),
         ("os.write(1, bytes([255, 10]))", "Printed garbage instead of a line of the protocol: '\ufffd'"),
@@ -335,7 +335,7 @@ run(Order(load("idle:wait_s=9"), 99, 0, 0, Path({str(tmp_path)!r})), on_start=on
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
     """The cell fails with that sentence; the run goes on."""
     result = run(Order(load("idle"), 1, 0, 0, tmp_path), program=("no-such-program",))
-    assert (result.error, result.pid) == ("Cannot start 'no-such-program': there is no such program.", 0)
+    assert (result.error, result.pid) == ("Cannot start 'no-such-program': the program was not found.", 0)
 
 
 def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:

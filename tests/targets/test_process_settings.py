@@ -80,7 +80,7 @@ def test_a_setting_that_was_not_taken_fails_the_run(
 ) -> None:
     result = play("ready(); all_steps()", settings)
     assert result.error is not None
-    assert result.error.startswith(f"{next(iter(settings))}: asked for")
+    assert result.error.startswith(f"{next(iter(settings))}: requested")
     assert (result.steps, result.process_observed) == ((), observed)
 
 
@@ -99,7 +99,7 @@ def test_one_that_the_process_itself_does_not_keep_fails_the_run(
     """Read again after the last step, also of a process that has ended by then."""
     result = play(f"read(); ready(); {change}; all_steps()", {setting: value})
     assert result.error is not None
-    assert result.error.startswith(f"{setting}: asked for")
+    assert result.error.startswith(f"{setting}: requested")
     assert result.process_observed == {setting: value}
 
 

@@ -184,7 +184,7 @@ def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoo
     left_out = {name for name, arm in arms.items() if arm.no_room}
     assert len(left_out) == 1
     assert left_out <= {"one", "three"}, "those that wait for room"
-    assert "175 MiB of memory are left, and a process of this workload takes up to 100" in next(
+    assert "175 MiB of memory are left, but a process of this workload needs up to 100" in next(
         arm.no_room for arm in arms.values() if arm.no_room
     )
     assert all(seen(arm) for arm in arms.values() if not arm.no_room)

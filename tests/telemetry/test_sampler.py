@@ -201,7 +201,7 @@ def test_a_sampler_that_hangs_is_given_up_and_ended(monkeypatch: pytest.MonkeyPa
     ("program", "reason"),
     [
         ("raise SystemExit('no such thing')", "the sampler ended with exit code 1: no such thing"),
-        ("print('hello', flush=True); input()", "the sampler wrote what is not JSON: b'hello'"),
+        ("print('hello', flush=True); input()", "the sampler wrote invalid JSON: b'hello'"),
     ],
 )
 def test_a_sampler_that_cannot_start_costs_columns_and_never_raises(program: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:

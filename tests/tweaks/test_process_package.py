@@ -162,7 +162,7 @@ def test_what_cannot_be_had_here_is_a_reason_before_anything_runs(tmp_path: Path
     (why,) = plan(of("process.conf", "CPUAffinity=0,9999", "Nice=19"), Tunables()).cannot
     assert why.startswith("CPUAffinity=0,9999: ")
     (why,) = plan(of("environment.conf", f"LD_PRELOAD=libc.so.6:{tmp_path}/none.so"), Tunables()).cannot
-    assert why == f"LD_PRELOAD: there is no {tmp_path}/none.so"
+    assert why == f"LD_PRELOAD: {tmp_path}/none.so does not exist"
     assert before == (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0))
 
 

@@ -117,7 +117,7 @@ def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(place: Cl
     done = by_operator(place)
     assert done.code == 2, done.out
     (cell,) = cells(place)
-    assert "nothing shows that it is in force" in cell["reason"]
+    assert "so it is unknown whether the set is in force" in cell["reason"]
 
 
 # -- what happens to pods
